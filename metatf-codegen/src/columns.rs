@@ -1,4 +1,4 @@
-//! The column fields of a record: one for each leaf, at any nesting depth.
+//! The column fields of a record, with one field for each leaf at any nesting depth.
 
 use metatf_parser::schema::{ExprOp, Format, Item, Leaf, LeafId, Record, Repeated, Width};
 
@@ -30,8 +30,8 @@ struct Namer<'d> {
 }
 
 impl Namer<'_> {
-    /// Adds the fields of these items. `paths` are the names of their struct in options, and `prefix` starts the names
-    /// of their columns. The parser bounds the nesting depth (spec 3.5).
+    /// Adds the fields of these items. `paths` are the names of the items' struct in options, and `prefix` is the
+    /// prefix of the column names. The parser bounds the nesting depth (spec 3.5).
     fn items(&mut self, items: &[Item], paths: &[String], prefix: &str) {
         for (at, item) in items.iter().enumerate() {
             match (item, items.get(at + 1)) {
@@ -87,7 +87,7 @@ impl Namer<'_> {
     fn kind(&self, id: LeafId, l: &Leaf) -> ColumnKind {
         match (&l.width, l.format) {
             (Width::Array(_) | Width::Variable(_) | Width::Until(_), _) => ColumnKind::Arrays,
-            // A count or length is a plain number, whatever its format.
+            // A count or length is a plain number regardless of its format.
             _ if self.uses.any(id) => ColumnKind::Unsigned,
             (_, Format::Signed) => ColumnKind::Signed,
             (_, Format::F64) => ColumnKind::Float,
@@ -96,7 +96,7 @@ impl Namer<'_> {
     }
 }
 
-/// Checks whether the next leaf is a byte array of this length, in which case the runtime has no column for the length.
+/// Checks whether the next leaf is a byte array of this length. If so, the runtime has no column for the length.
 fn is_length(record: &Record, id: LeafId) -> bool {
     let next = LeafId(id.0.saturating_add(1));
     match leaf(record, next).map(|l| &l.width) {

@@ -18,9 +18,9 @@ use crate::options::{OptionError, Options};
 /// # }
 /// ```
 ///
-/// Options refer to names in the DTD: a record is `alloc` or, with its section, `heap.alloc`; a field is `alloc.size`;
-/// a field of a nested record is `point.x`; the items of a repeated group are the record and the group's key,
-/// `draw.n_items`. The path `.` denotes everything. An unused path is an error.
+/// Options refer to names in the DTD. `alloc` or, with its section, `heap.alloc` is a record; `alloc.size` is a field;
+/// `point.x` is a field of a nested record; and `draw.n_items`, the record with the group's key, denotes the items of a
+/// repeated group. The path `.` denotes everything. A path that matches nothing is an error.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Config {
@@ -46,8 +46,8 @@ impl Config {
         Self::default()
     }
 
-    /// Adds a DTD. The path is relative to the directory in which the build script runs, which is that of the crate.
-    /// The code is written to a file with the DTD's name in lower case: `hatf10.rs` for `HATF10.dtd`.
+    /// Adds a DTD. The path is relative to the build script's working directory, which is the directory of the crate.
+    /// The output file is named after the DTD in lower case: `hatf10.rs` for `HATF10.dtd`.
     pub fn dtd(mut self, path: impl Into<PathBuf>) -> Self {
         self.dtds.push(path.into());
         self
@@ -71,13 +71,13 @@ impl Config {
         self
     }
 
-    /// Sets the path of the runtime crate, such as `::my_metatf`, if it has a different name.
+    /// Sets the path of the runtime crate, such as `::my_metatf`, if the crate is renamed.
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = Some(path.into());
         self
     }
 
-    /// Adds an attribute, as written in Rust, to the struct of a record: `#[derive(Hash)]`.
+    /// Adds an attribute, such as `#[derive(Hash)]`, to the struct of a record.
     pub fn record_attribute(mut self, path: impl Into<String>, attribute: impl Into<String>) -> Self {
         self.record_attributes.push((path.into(), attribute.into()));
         self
@@ -89,16 +89,15 @@ impl Config {
         self
     }
 
-    /// Renames a section, a record or a field in Rust. The names of types and methods follow from it.
+    /// Renames a section, a record or a field in Rust. The names of types and methods are derived from the new name.
     pub fn rename(mut self, path: impl Into<String>, name: impl Into<String>) -> Self {
         self.renames.push((path.into(), name.into()));
         self
     }
 
-    /// Declares the expected width of a field in traces, if it differs from that in the DTD: `address` or
-    /// `alloc.address`, and 8. Traces with exactly the expected widths are read and written by specialized code. All
+    /// Declares the expected width of a field in traces if it differs from the width in the DTD. `path` is a name such
+    /// as `address` or `alloc.address`. Specialized code reads and writes traces with exactly the expected widths. All
     /// other traces are supported as well, but more slowly.
-    /// are read and written all the same.
     pub fn expect_width(mut self, path: impl Into<String>, bytes: u8) -> Self {
         self.expected_widths.push((path.into(), bytes));
         self
@@ -118,29 +117,29 @@ impl Config {
         self
     }
 
-    /// Lets emitters without the standard library omit records that they cannot write. By default, such a record is an
-    /// error.
+    /// Lets emitters without the standard library omit the records that they cannot write. By default, a record that
+    /// cannot be written is an error.
     pub fn allow_missing(mut self) -> Self {
         self.allow_missing = true;
         self
     }
 
-    /// Compiles the emitters of a kind to nothing, so that they have no cost. A build script can do this depending on a
-    /// feature.
+    /// Compiles the emitters of a kind to nothing, so that they cost nothing. A build script can call this function
+    /// depending on a feature.
     pub fn without_kind(mut self, kind: impl Into<String>) -> Self {
         self.without_kinds.push(kind.into());
         self
     }
 
-    /// Sets whether to format the code for people (the default), or leave it unformatted, which is faster.
+    /// Sets whether to format the generated code. The default is to format it; leaving it unformatted is faster.
     pub fn format(mut self, format: bool) -> Self {
         self.unformatted = !format;
         self
     }
 
-    /// Generates the code of all DTDs, and tells cargo to rerun the build script when one of them changes. Cargo shows
-    /// the warnings about a DTD. The returned error contains the errors in a DTD, each with its source line; a `main`
-    /// function that returns the error prints them.
+    /// Generates the code of all DTDs, and tells cargo to rerun the build script when a DTD changes. Cargo shows the
+    /// warnings about a DTD. If a DTD contains errors, the returned error lists them with their source lines; a `main`
+    /// function that returns this error prints the list.
     ///
     /// # Errors
     /// Returns an error if a DTD cannot be read or has errors, an option is invalid, or a file cannot be written.
@@ -192,7 +191,8 @@ impl Config {
     }
 }
 
-/// Returns the name of the DTD in the generated code, which is the file name and so independent of the directory.
+/// Returns the name of the DTD in the generated code. This is only the file name, so that the code does not depend on
+/// the directory.
 fn source_name(dtd: &Path) -> String {
     dtd.file_name().unwrap_or(dtd.as_os_str()).to_string_lossy().into_owned()
 }
@@ -202,8 +202,8 @@ fn file_name(dtd: &Path) -> String {
     format!("{stem}.rs")
 }
 
-/// Writes a file only if its content changes. An unchanged file keeps its modification time, so that its users need not
-/// be rebuilt.
+/// Writes a file only if its content changes. An unchanged file keeps its modification time, so crates that include it
+/// are not rebuilt.
 fn write_if_changed(path: &Path, source: &str) -> Result<(), Error> {
     if std::fs::read_to_string(path).is_ok_and(|old| old == source) {
         return Ok(());

@@ -4,8 +4,8 @@ use metatf_parser::schema::{Dtd, Format, Leaf, Record, Width, changes_direction}
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Returns the lines of a DTD comment without indentation and fences, because rustdoc would compile text marked by them
-/// as tests.
+/// Returns the lines of a DTD comment. Removes indentation and code fences, because rustdoc would compile the marked
+/// text as tests.
 pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     let text = doc.unwrap_or_default().replace("```", "'''").replace("~~~", "---");
     let mut lines: Vec<String> = text.split(['\n', '\r']).map(|line| line.trim().to_owned()).collect();
@@ -15,7 +15,7 @@ pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// Describes a leaf: the DTD comment, followed by the encoding in the file. `repeated` marks an item of a list.
+/// Describes a leaf by its DTD comment, followed by its encoding in the file. `repeated` indicates an item of a list.
 pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -> Vec<String> {
     let mut parts = match leaf.width {
         Width::Number(width) if leaf.interpretation.stores() && width > 0 => vec![bytes(width.into())],
@@ -47,7 +47,7 @@ pub(crate) fn of_vfield(name: &str, doc: Option<&str>, length: &Leaf, repeated: 
     under(doc, format!("`{name}`{many}: bytes, {length}."))
 }
 
-/// Appends a generated line to the DTD comment, if there is one.
+/// Appends a generated line to the DTD comment, if any.
 pub(crate) fn under(doc: Option<&str>, line: String) -> Vec<String> {
     let mut lines = lines(doc);
     if !lines.is_empty() {
@@ -71,7 +71,7 @@ fn bytes(n: u32) -> String {
     if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
 }
 
-/// Returns the lines, or the given line if there are none.
+/// Returns the lines, or `line` if there are no lines.
 pub(crate) fn or(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<String> {
     if lines.is_empty() { vec![line()] } else { lines }
 }
@@ -82,9 +82,8 @@ pub(crate) fn attributes(lines: &[String]) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-/// Escapes characters that a comment cannot contain: control characters, and characters that change the text direction,
-/// most of which the compiler rejects. Line breaks within a line are escaped as well, so that no text can leave its
-/// comment.
+/// Escapes control characters and characters that change the text direction, because the compiler rejects most of them
+/// in comments. Line breaks are also escaped, so that no text can escape from its comment.
 pub(crate) fn plain(line: &str) -> String {
     let is_plain = |c: char| c == '\t' || !(c.is_control() || changes_direction(c));
     line.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()

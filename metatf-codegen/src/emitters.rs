@@ -1,9 +1,10 @@
-//! Emitters for a running program: the records that have one, their arguments, and the layout of the values in an
-//! event.
+//! Plans the emitters of a running program: which records get an emitter, its arguments, and the layout of the values
+//! in an event.
 //!
-//! Annotations control them: `tag.kind` names the kind of a record, `tag.rate` puts rare records into separate buffers,
-//! `type` is the type of a field, and `source` determines who fills it in. The resulting table of events is text. The
-//! crate `metatf-telemetry` reads it, as do other processes, which find it in a program's buffers.
+//! Annotations control the emitters: `tag.kind` names the kind of a record, `tag.rate` puts rare records into separate
+//! buffers, `type` sets the type of a field, and `source` determines what fills in the field. The resulting table of
+//! events is text. The crate `metatf-telemetry` reads this table, and so do other processes, which find it in a
+//! program's buffers.
 //!
 //! This file exceeds 400 lines, a quarter of which are types and error messages.
 
@@ -18,7 +19,7 @@ use crate::uses::{Uses, leaf};
 
 /// Maximum number of kinds. The last bit of the control word is reserved for notes.
 const KINDS_MOST: usize = 63;
-/// The kind of records without a kind.
+/// The kind of records without a `kind` annotation.
 const OTHER: &str = "Other";
 
 /// All emitters of a DTD.
@@ -28,11 +29,11 @@ pub(crate) struct Emitters {
     pub(crate) events: Vec<Event>,
     /// The records without an emitter.
     pub(crate) without: Vec<Missing>,
-    /// The record with the number of dropped events.
+    /// The record that stores the number of dropped events.
     pub(crate) dropped: Option<Event>,
     /// The record that relates the two clocks.
     pub(crate) clock_sync: Option<Event>,
-    /// The record with a string and its ID. The function that returns the ID has the record's name.
+    /// The record that stores a string and its ID. The function that returns the ID is named after this record.
     pub(crate) intern: Option<Event>,
     /// The table of events.
     pub(crate) table: String,
@@ -42,7 +43,7 @@ pub(crate) struct Emitters {
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     pub(crate) record: String,
-    /// The reason, to continue a sentence about the record: `it repeats fields`.
+    /// The reason as a clause about the record, such as `it repeats fields`.
     pub(crate) reason: String,
 }
 
@@ -60,14 +61,14 @@ pub(crate) struct Event {
     /// The name of the struct for the arguments.
     pub(crate) arguments: String,
     pub(crate) docs: Vec<String>,
-    /// The bit of its kind.
+    /// The bit of the event's kind.
     pub(crate) kind: usize,
-    /// Whether its kind is compiled at all.
+    /// Whether the event's kind is compiled at all.
     pub(crate) compiled: bool,
-    /// Whether it has a separate ring, in which frequent events do not overwrite it.
+    /// Whether the event is written to the ring for rare events, where frequent events do not overwrite it.
     pub(crate) rare: bool,
     pub(crate) fields: Vec<Argument>,
-    /// The content of each word: shifts and values.
+    /// The values in each word, with their shifts.
     pub(crate) words: Vec<Vec<(u8, Bits)>>,
     /// The number of the section.
     pub(crate) section: u8,
@@ -88,7 +89,7 @@ pub(crate) enum Given {
     Clock,
     Thread,
     Process,
-    /// The number of dropped events, or the wall-clock time.
+    /// A value that telemetry fills in: the number of dropped events, or the wall-clock time.
     Own,
     /// The ID of a string.
     OwnId,
@@ -165,7 +166,7 @@ impl Machine {
         matches!(self, Self::Text | Self::Bytes | Self::Array(_))
     }
 
-    /// Returns the name in the table.
+    /// Returns the type's name in the table of events.
     fn in_table(self) -> String {
         match self {
             Self::Unsigned(bits) => format!("u{bits}"),
@@ -184,7 +185,7 @@ impl Machine {
 /// Plans the emitters of a DTD.
 ///
 /// # Errors
-/// Returns an error for an invalid annotation, or if no record has one of the kinds to leave out.
+/// Returns an error if an annotation is invalid, or if a kind to omit is not the kind of any record.
 pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
     let has_strings =
         |record: &Record| role(record).is_ok_and(|role| role == Role::Intern) && not_plain(record).is_none();
@@ -228,7 +229,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
 struct Planner<'s, 'd> {
     dtd: &'d Dtd,
     lookup: &'s Lookup<'s>,
-    /// Whether strings have IDs, which requires a record with a string and its ID.
+    /// Whether strings have IDs, which requires a record that stores a string and its ID.
     interns: bool,
     out: Emitters,
     names: Scope,
@@ -246,7 +247,7 @@ enum Role {
 
 impl Planner<'_, '_> {
     fn record(&mut self, section: u8, record: &Record, rows: &mut String) -> Result<(), OptionError> {
-        // A catch-all record is for records that other programs emit.
+        // A catch-all record only reads records emitted by other programs.
         let Some(tag) = record.tag.filter(|_| !record.catch_all) else { return Ok(()) };
         let role = role(record)?;
         if let Some(reason) = not_plain(record) {
@@ -334,7 +335,7 @@ fn role(record: &Record) -> Result<Role, OptionError> {
     }
 }
 
-/// Returns whether a record is rare. A rare event is ordered among other events by its time.
+/// Returns whether a record is rare. Rare events are merged with other events by time.
 fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionError> {
     let name = &record.name;
     match record.leaves.first().and_then(|tag| annotation(tag, "rate")).as_deref() {
@@ -348,8 +349,8 @@ fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionE
     }
 }
 
-/// Returns the reason why a record has no emitter: it has repetitions, offsets, or lengths that are computed, constant
-/// or shared. Returns `None` if its values are plain.
+/// Returns the reason why a record has no emitter: it contains repetitions, offsets, or lengths that are computed,
+/// constant or shared. Returns `None` if all values of the record are plain.
 fn not_plain(record: &Record) -> Option<String> {
     if record.leaves.iter().any(|l| l.repeated) || record.items.iter().any(repeats) {
         return Some("it repeats fields".to_owned());
@@ -447,7 +448,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Adds a field of the record with a string and its ID.
+    /// Adds a field of the record that stores a string and its ID.
     fn interned(&self, l: &Leaf) -> Result<(String, Given), OptionError> {
         match (annotation(l, "role").as_deref(), &l.width) {
             (Some("string_id"), Width::Number(_) | Width::Unset) => Ok(("u32@0.32".to_owned(), Given::OwnId)),
@@ -482,7 +483,7 @@ impl<'s> Layout<'s> {
         Ok(format!("{}@{word}.{shift}", machine.in_table()))
     }
 
-    /// Allocates room in the first word that has enough.
+    /// Allocates bits in the first word with enough unused bits.
     fn place(&mut self, bits: u8, what: Bits) -> (usize, u8) {
         let fits = |taken: &u8| taken.next_multiple_of(bits).checked_add(bits).is_some_and(|end| end <= 64);
         let word = self.taken.iter().position(fits).unwrap_or_else(|| {
@@ -521,7 +522,7 @@ pub(crate) fn named(l: &Leaf) -> String {
     }
 }
 
-/// Returns the type of a leaf: the type in the DTD, or else a type that can hold all its values.
+/// Returns the type of a leaf, which is the type in the DTD or else a type that can hold all values of the leaf.
 fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionError> {
     let own = match (&l.width, l.format, l.interpretation) {
         (Width::Array(bytes), _, _) => Machine::Array(u16::try_from(*bytes).unwrap_or(1024)),

@@ -1,12 +1,12 @@
-//! Finds the fields with widths that the user expects in the DTD.
+//! Finds the DTD's fields for which the user specifies expected widths.
 
 use crate::options::{OptionError, Options};
 use metatf_parser::schema::{Dtd, Leaf, Record};
 
-/// The indices of a record and its leaf, and the width.
+/// The index of a record, the index of a leaf, and the expected width.
 pub(crate) type Expected = (u16, u8, u8);
 
-/// Returns the leaves that the options refer to, in DTD order. If two options refer to the same leaf, the later one
+/// Returns the leaves that the options refer to, in DTD order. If two options refer to the same leaf, the later option
 /// applies.
 pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, OptionError> {
     let mut found = Vec::new();
@@ -41,8 +41,8 @@ fn stores(leaf: &Leaf) -> bool {
     leaf.is_numeric() && is_plain && leaf.constant.is_none() && !leaf.is_tag()
 }
 
-/// Checks whether a path denotes a leaf: the field's name, or any contiguous part of the path from the record down to
-/// the leaf.
+/// Checks whether a path denotes a leaf. The path can be the field's name, or any contiguous part of the path from the
+/// record down to the leaf.
 fn means(path: &str, record: &Record, leaf: &Leaf) -> bool {
     let full: Vec<&str> = std::iter::once(&record.name).chain(&leaf.path).map(String::as_str).collect();
     let parts: Vec<&str> = path.split('.').collect();

@@ -1,4 +1,4 @@
-//! The steps from a DTD to code: text to schema, schema to model, model to tokens, tokens to text.
+//! Generates code from a DTD: parses the text to a schema, plans a model, emits tokens, and renders them as text.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,8 +15,7 @@ use crate::render::render;
 /// Generates the code for a DTD as tokens.
 ///
 /// # Errors
-/// Returns an error if an option refers to something that the DTD does not have, or contains text that is not valid
-/// Rust.
+/// Returns an error if an option refers to an item that is not in the DTD, or contains text that is not valid Rust.
 pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError> {
     options.check()?;
     let lookup = Lookup::new(options);
@@ -53,12 +52,12 @@ pub struct Generated {
     pub diagnostics: Diagnostics,
 }
 
-/// The errors and warnings about a DTD, rendered for people.
+/// The errors and warnings about a DTD, as text for people.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     /// The diagnostics, each with the lines of the DTD that it refers to.
     pub rendered: Vec<String>,
-    /// The number of errors among them.
+    /// The number of errors among the diagnostics.
     pub errors: usize,
 }
 
@@ -84,7 +83,7 @@ pub enum Error {
     Options(OptionError),
     /// A file could not be read or written.
     Io(PathBuf, std::io::Error),
-    /// There is no output directory.
+    /// No output directory is known.
     NoOutDir,
 }
 
@@ -94,7 +93,7 @@ impl From<OptionError> for Error {
     }
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Formats like `Display`, so that a `main` function that returns the error prints a sentence.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

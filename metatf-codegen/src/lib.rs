@@ -21,9 +21,9 @@
 //! [`generate`].
 //!
 //! # Structure of the generator
-//! The schema of the parser becomes a model (all items with their names), the model becomes tokens (with one file for
-//! each part of the output), and tokens become text. Nothing depends on time, location or hash order, so the same DTD
-//! and options produce the same output.
+//! The parser's schema is converted to a model (all items with their names), the model to tokens (with one source file
+//! for each part of the output), and the tokens to text. Nothing depends on time, location or hash order, so the same
+//! DTD and options produce the same output.
 #![forbid(unsafe_code)]
 
 mod bare;

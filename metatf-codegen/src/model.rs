@@ -1,5 +1,4 @@
-//! The items to generate, before they become tokens: structs with their fields and layout, sections and methods, all
-//! with names.
+//! The named items to generate, before they become tokens: structs with their fields and layout, sections, and methods.
 
 /// A struct for a tagged record, a stream element, a nested record, or an item of a repeated group.
 #[derive(Clone, Debug)]
@@ -10,12 +9,12 @@ pub(crate) struct Struct {
     pub(crate) shape: Shape,
 }
 
-/// The parts in which two equivalent structs agree: everything but names and docs.
+/// The parts of a struct other than names and docs. Two structs are equivalent if their shapes are equal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     pub(crate) fields: Vec<Field>,
     pub(crate) pieces: Vec<Piece>,
-    /// Whether a field contains bytes, which makes the struct generic over their owner.
+    /// Whether a field contains bytes, which makes the struct generic over the owner of the bytes.
     pub(crate) bytes: bool,
 }
 
@@ -49,11 +48,11 @@ pub(crate) enum Ty {
     Optional(Box<Ty>),
 }
 
-/// Maximum length of arrays for which the standard library implements the traits that generated structs derive.
+/// Maximum array length for which the standard library implements the traits derived by generated structs.
 pub(crate) const LARGEST_ARRAY: u32 = 32;
 
-/// A step of a layout: the treatment of one or more leaves in the runtime's `layouts!`. Leaves are numbered from the
-/// first leaf of the struct's record, and `field` is the name of the field.
+/// A step of a layout, which handles one or more leaves in the runtime's `layouts!`. Leaves are numbered from the first
+/// leaf of the struct's record, and `field` is the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// The value of a field.
@@ -68,7 +67,7 @@ pub(crate) enum Piece {
     Nested { base: u8, field: String },
     /// A repetition.
     Each { count: u8, field: String, body: Body },
-    /// A part that is present if its count is 1.
+    /// A part that is present only if its count is 1.
     Optional { count: u8, field: String, body: Body },
 }
 
@@ -111,7 +110,7 @@ pub(crate) struct NamedType {
     pub(crate) name: String,
     /// The name of the field in the DTD.
     pub(crate) field: String,
-    /// Whether bits rather than values are named.
+    /// Whether the names denote bits rather than values.
     pub(crate) flags: bool,
     pub(crate) docs: Vec<String>,
     pub(crate) attributes: Vec<String>,
@@ -177,13 +176,13 @@ pub(crate) struct Stream {
 pub(crate) struct RecordColumns {
     /// The name of the struct for the columns.
     pub(crate) name: String,
-    /// The name of the struct for one record.
+    /// The name of the struct for a single record.
     pub(crate) of: String,
-    /// Whether that struct contains bytes.
+    /// Whether the struct for a single record contains bytes.
     pub(crate) bytes: bool,
     /// Index of the record in the format.
     pub(crate) record: usize,
-    /// For each section that lists the record: the method of `Columns`, and the index of the section.
+    /// The method of `Columns` and the section index for each section that lists the record.
     pub(crate) places: Vec<(String, usize)>,
     pub(crate) columns: Vec<Column>,
 }

@@ -8,8 +8,8 @@ use crate::model::{Model, NamedItem, NamedType};
 use crate::names::{Scope, camel, ident, legal};
 use crate::options::Lookup;
 
-/// Returns the type of a leaf's values, creating it if necessary. Leaves with the same field name and the same list of
-/// names share a type. `owner` is the struct that contains the field.
+/// Returns the type of a leaf's values, and creates the type if necessary. Leaves with the same field name and the same
+/// list of names share a type. `owner` is the struct that contains the field.
 pub(crate) fn named(
     model: &mut Model,
     types: &mut Scope,
@@ -54,7 +54,7 @@ pub(crate) fn named(
     Some(model.named.len() - 1)
 }
 
-/// Converts arbitrary text to a name. Characters that a name cannot contain separate its words.
+/// Converts arbitrary text to a name. Characters that are not allowed in a name separate its words.
 fn item_name(text: &str, number: u64, flags: bool) -> String {
     let words: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if words.chars().all(|c| c == '_') {

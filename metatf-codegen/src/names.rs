@@ -1,14 +1,14 @@
 //! Unique names for the generated code that are legal in every edition.
 //!
-//! Each name is chosen from a list of candidates, the simplest first, and the first one not yet in use wins. Names are
-//! requested in the order of the DTD, so the same DTD always gets the same names.
+//! Each name is the first unused name in a list of candidates, which starts with the simplest name. Names are requested
+//! in the order of the DTD, so the same DTD always results in the same names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Ident, Span};
 
-/// Keywords of the editions 2018 to 2024, and keywords reserved for later. Such a name is written as a raw identifier.
+/// Keywords of the editions 2018 to 2024, and reserved keywords. They are written as raw identifiers.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else", "enum",
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move",
@@ -16,10 +16,10 @@ const KEYWORDS: &[&str] = &[
     "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Words that are not even allowed as raw identifiers.
+/// Words that are not allowed even as raw identifiers.
 const NEVER: &[&str] = &["_", "self", "Self", "super", "crate"];
 
-/// Returns an identifier for a name that is legal in a DTD, or derived from such names.
+/// Returns an identifier for a name that is legal in a DTD, or that is derived from such names.
 pub(crate) fn ident(name: &str) -> Ident {
     if NEVER.contains(&name) {
         // `_` becomes `__`, and `self` becomes `self_`.
@@ -31,12 +31,12 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns the name of a type or a variant: `createHeap` becomes `CreateHeap`.
+/// Converts a name to the name of a type or a variant: `createHeap` becomes `CreateHeap`.
 pub(crate) fn camel(name: &str) -> String {
     legal(name.to_upper_camel_case(), "Type", name)
 }
 
-/// Returns the name of a method: `createHeap` becomes `create_heap`.
+/// Converts a name to the name of a method: `createHeap` becomes `create_heap`.
 pub(crate) fn snake(name: &str) -> String {
     legal(name.to_snake_case(), "item", name)
 }
@@ -50,12 +50,12 @@ pub(crate) fn legal(converted: String, prefix: &str, name: &str) -> String {
     }
 }
 
-/// The names in use in one scope: the types of a module, the variants of an enum, the fields of a struct, or the
-/// methods of a type.
+/// The names in use in one scope, such as the types of a module, the variants of an enum, the fields of a struct, or
+/// the methods of a type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     taken: BTreeSet<String>,
-    /// For each numbered name, the next number to try. Lower numbers remain in use.
+    /// The next number to try for each numbered name. Lower numbers remain in use.
     numbered: BTreeMap<String, u32>,
 }
 
@@ -65,8 +65,8 @@ impl Scope {
         Self { taken: taken.iter().map(|&t| t.to_owned()).collect(), numbered: BTreeMap::new() }
     }
 
-    /// Returns the first unused candidate, or else the last candidate with the lowest number, from 2 on, that makes it
-    /// unique.
+    /// Returns the first unused candidate. If all candidates are in use, returns the last one with the lowest number,
+    /// starting at 2, that makes it unique.
     pub(crate) fn take(&mut self, candidates: &[String]) -> String {
         let free = candidates.iter().find(|c| !self.taken.contains(*c)).cloned();
         let name = free.unwrap_or_else(|| self.numbered(candidates.last().map_or("item", String::as_str)));

@@ -1,6 +1,6 @@
 //! The options of the generated code.
 
-/// The options of the generated code, which are the same for build scripts, the command line and the attribute.
+/// The options of the generated code, shared by build scripts, the command line and the attribute.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The name of the DTD in the generated code (`HATF10.dtd`).
@@ -8,26 +8,25 @@ pub struct Options {
     /// The path of the runtime crate, for crates that depend on `metatf` under a different name. The default is
     /// `::metatf`.
     pub runtime: String,
-    /// The name of a public module for the code, instead of the place that includes it.
+    /// The name of a public module to wrap around the code. By default, the code is not in a module.
     pub module: Option<String>,
-    /// Attributes for the structs of records, in the order given, as pairs of a record path and an attribute.
+    /// Attributes for the structs of records, in this order, as pairs of a record path and an attribute.
     pub record_attributes: Vec<(String, String)>,
     /// Attributes for fields, as pairs of a field path and an attribute.
     pub field_attributes: Vec<(String, String)>,
     /// New names for sections, records (types and methods) and fields, as pairs of a path and a name.
     pub renames: Vec<(String, String)>,
     /// Expected widths of fields in traces that differ from the DTD, as pairs of a field path and a number of bytes.
-    /// Traces with exactly these widths are read and written by specialized code. All other traces are supported as
-    /// well.
+    /// Specialized code reads and writes traces with exactly these widths. All other traces are supported as well.
     pub expected_widths: Vec<(String, u8)>,
-    /// The path of the module that contains the code, such as `crate::events`, if it should include emitters for a
-    /// running program. These are functions, and macros that refer to the module by this path. They require the crate
-    /// `metatf-telemetry`.
+    /// The path of the module that contains the code, such as `crate::events`, if the code should include emitters for
+    /// a running program. Emitters are functions, and macros that refer to the module by this path. They require the
+    /// crate `metatf-telemetry`.
     pub emitters: Option<String>,
     /// Kinds of events whose emitters compile to nothing.
     pub without_kinds: Vec<String>,
-    /// Whether emitters in C, and those without the standard library, may omit records that they cannot write.
-    /// Otherwise such a record is an error.
+    /// Whether emitters in C, and emitters without the standard library, may omit records that they cannot write.
+    /// Otherwise, a record that cannot be written is an error.
     pub allow_missing: bool,
     /// The path of the crate that emitters call. The default is `::metatf_telemetry`.
     pub telemetry_runtime: String,
@@ -54,7 +53,7 @@ impl Options {
 }
 
 impl Options {
-    /// Checks that the parts that must be valid Rust are.
+    /// Checks that the options contain valid Rust where Rust is required.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
         let name = |n: &str| n.starts_with(letter) && n.chars().all(|c| letter(c) || c.is_ascii_digit());
@@ -72,12 +71,11 @@ impl Options {
     }
 }
 
-/// A mistake in the options: they refer to something that the DTD does not have, or contain text that is not valid
-/// Rust.
+/// A mistake in the options. They refer to an item that is not in the DTD, or contain text that is not valid Rust.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OptionError(pub(crate) String);
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Formats like `Display`, so that a `main` function that returns the error prints a sentence.
 impl std::fmt::Debug for OptionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
@@ -92,7 +90,7 @@ impl std::fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// Looks up options by path, and tracks which of them are used. An unused option is a mistake.
+/// A lookup of options by path that tracks which options are used. An unused option is a mistake.
 pub(crate) struct Lookup<'o> {
     options: &'o Options,
     used: std::cell::RefCell<std::collections::BTreeSet<String>>,
@@ -125,13 +123,13 @@ impl<'o> Lookup<'o> {
         self.find(&self.options.field_attributes, paths).map(str::to_owned).collect()
     }
 
-    /// Returns an error for the first path that denotes nothing in the DTD.
+    /// Returns an error for the first path that does not match anything in the DTD.
     pub(crate) fn unused(&self) -> Option<OptionError> {
         let Options { record_attributes, field_attributes, renames, .. } = self.options;
         [record_attributes, field_attributes, renames].into_iter().find_map(|pairs| self.unused_of(pairs))
     }
 
-    /// Returns the same error for a single option.
+    /// Returns the same error for the paths of a single option.
     pub(crate) fn unused_of(&self, pairs: &[(String, String)]) -> Option<OptionError> {
         let used = self.used.borrow();
         let (unused, _) = pairs.iter().find(|(path, _)| path.as_str() != "." && !used.contains(path))?;

@@ -1,4 +1,4 @@
-//! Names all items of a DTD, first sections, then records, then methods, and builds a struct for each record.
+//! Names all items of a DTD (sections, then records, then methods), and builds a struct for each record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::options::Lookup;
 use crate::shape::Shaper;
 use crate::uses::Uses;
 
-/// Types in every generated module, and the type parameter of its structs.
+/// Types in every generated module, and the type parameter of the module's structs.
 const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Columns", "Bytes"];
-/// Methods that every `Trace` has, either directly or through the runtime.
+/// Methods of every `Trace`, either defined directly or provided by the runtime.
 const TRACE_METHODS: &[&str] = &[
     "open",
     "from_slice",
@@ -46,7 +46,7 @@ const TRACE_METHODS: &[&str] = &[
     "unmatched",
     "set",
 ];
-/// Methods that every `Writer` has.
+/// Methods of every `Writer`.
 const WRITER_METHODS: &[&str] = &[
     "create",
     "new",
@@ -66,7 +66,7 @@ const WRITER_METHODS: &[&str] = &[
     "set_keep_order",
 ];
 
-/// Methods that every `Columns` has.
+/// Methods of every `Columns`.
 const COLUMNS_METHODS: &[&str] = &[
     "default",
     "len",
@@ -150,7 +150,7 @@ impl<'d> Planner<'_, 'd> {
         )
     }
 
-    /// Builds a struct for each tagged record and stream element. All of them are named before any nested record.
+    /// Builds a struct for each tagged record and stream element. These structs are all named before any nested record.
     fn structs(&mut self) {
         let records: Vec<(usize, &'d Record)> = self.dtd.records.iter().enumerate().skip(3).collect();
         let names: Vec<String> = records.iter().map(|(_, record)| self.record_name(record)).collect();
@@ -177,14 +177,15 @@ impl<'d> Planner<'_, 'd> {
         }
     }
 
-    /// Returns the paths of a record in options: its name, and its name qualified by the section.
+    /// Returns the paths of a record in options, which are its name and its name qualified by the section.
     fn paths(&self, record: &Record) -> Vec<String> {
         let section = record.section.and_then(|id| self.dtd.sections.get(usize::from(id.0)));
         let long = section.map(|s| format!("{}.{}", section_name(s), record.name));
         std::iter::once(record.name.clone()).chain(long).collect()
     }
 
-    /// Chooses the name of a record's struct: the plain name, unless another section has a record with the same name.
+    /// Chooses the name of a record's struct. This is the plain name, unless another section contains a record with the
+    /// same name.
     fn record_name(&mut self, record: &Record) -> String {
         if let Some(wanted) = self.lookup.rename(&self.paths(record)) {
             return self.types.take(&[wanted]);
@@ -228,8 +229,8 @@ impl<'d> Planner<'_, 'd> {
         self.model.tagged.push(Tagged { index, name, docs, variant, method, records, bytes });
     }
 
-    /// Chooses the name of a record's method of `Writer`. A global record has its own name in the global section, and
-    /// is prefixed by the section's name in other sections.
+    /// Chooses the name of a record's method of `Writer`. A global record keeps its name in the global section; in
+    /// other sections, the name is prefixed by the section's name.
     fn writer_method(&mut self, section: &Section, record: &Record, wanted: &str) -> String {
         let at_home = self.dtd.sections.get(usize::from(record.section.map_or(0, |s| s.0)));
         let at_home = at_home.is_some_and(|home| home.number == section.number);
@@ -245,7 +246,7 @@ impl<'d> Planner<'_, 'd> {
         let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
         let method = snake(&wanted);
         let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
-        // The same name for both: the first one that is unused in both.
+        // Use the first name that is unused in both types.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
         let strided = self.strided.contains(&section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
@@ -253,8 +254,8 @@ impl<'d> Planner<'_, 'd> {
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });
     }
 
-    /// Chooses the names of columns of the records that sections list. These come last, because columns were added when
-    /// the other names were already in use.
+    /// Chooses the names of the columns of the records in sections. These names are chosen last, so that existing names
+    /// do not depend on columns.
     fn columns(&mut self) {
         let mut methods = Scope::with(COLUMNS_METHODS);
         let mut places: BTreeMap<usize, Vec<(String, usize)>> = BTreeMap::new();
@@ -280,7 +281,7 @@ impl<'d> Planner<'_, 'd> {
     }
 }
 
-/// Returns the stream sections that records take values from.
+/// Returns the stream sections that provide values for records.
 fn strided(dtd: &Dtd) -> BTreeSet<u8> {
     let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(|leaf| leaf.interpretation.stream());
     leaves.chain(dtd.models.iter().map(|m| m.section)).collect()
@@ -290,7 +291,7 @@ fn section_name(section: &Section) -> &str {
     section.name.as_deref().unwrap_or("global")
 }
 
-/// Describes a record that has no doc comment.
+/// Describes a record without a doc comment.
 fn title(dtd: &Dtd, record: &Record) -> String {
     let section = record.section.and_then(|id| dtd.sections.get(usize::from(id.0))).and_then(|s| s.name.as_deref());
     match (record.tag, section) {

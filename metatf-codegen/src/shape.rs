@@ -1,4 +1,4 @@
-//! Derives a struct from a record's items: its fields and their byte layout.
+//! Derives a struct with its fields and their byte layout from a record's items.
 
 use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 
@@ -19,7 +19,7 @@ pub(crate) struct Shaper<'s, 'd> {
     pub(crate) uses: Uses,
     /// The name of the top record's struct.
     pub(crate) top: String,
-    /// The structs of nested records and groups so far, each with its paths in options and its index.
+    /// The structs of nested records and groups so far, as their paths in options and their indices.
     pub(crate) nested: &'s mut Vec<(Vec<String>, usize)>,
 }
 
@@ -31,7 +31,7 @@ struct Draft {
     base: u8,
     /// The paths of the struct in options.
     paths: Vec<String>,
-    /// The prefix for the names of its groups.
+    /// The prefix for the names of the struct's groups.
     owner: String,
 }
 
@@ -46,7 +46,7 @@ impl Shaper<'_, '_> {
     fn shape(&mut self, items: &[Item], base: u8, paths: &[String], owner: &str) -> Shape {
         let (names, owner) = (Scope::default(), owner.to_owned());
         let mut draft = Draft { shape: Shape::default(), names, base, paths: paths.to_vec(), owner };
-        // Fields are named first, because the layout of a count refers to the name of the counted field.
+        // Name the fields first, because the layout of a count refers to the name of the counted field.
         let fields: Vec<Option<usize>> = items.iter().map(|item| self.field(&mut draft, items, item)).collect();
         for (item, field) in items.iter().zip(&fields) {
             self.lay_out(&mut draft, items, &fields, item, *field);
@@ -96,7 +96,7 @@ impl Shaper<'_, '_> {
         Some(draft.shape.fields.len() - 1)
     }
 
-    /// Returns the type and docs of a repeated field, or of an optional one unless `several` is set.
+    /// Returns the type and docs of a repeated field if `several` is set, or else of an optional field.
     fn repeated(&mut self, draft: &Draft, key: &str, body: &Repeated, several: bool) -> Option<(Ty, Vec<String>)> {
         let record = self.record;
         Some(match body {
@@ -162,13 +162,13 @@ impl Shaper<'_, '_> {
         index
     }
 
-    /// Returns the leaves of a `vfield` whose length follows from its data.
+    /// Returns the leaves of a `vfield` whose length is determined by its data.
     fn vfield_item(&self, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
         let found = vfield(self.record, &self.uses, name, items)?;
         leaf(self.record, found.0)?.constant.is_none().then_some(found)
     }
 
-    /// Returns the type of a leaf's field. A count or length is a plain number, whatever its format.
+    /// Returns the type of a leaf's field. A count or length is a plain number regardless of its format.
     fn leaf_type(&mut self, draft: &Draft, id: LeafId, l: &Leaf) -> Ty {
         match self.kind(id, l) {
             Kind::Named => named(self.model, self.types, self.lookup, &draft.owner, l).map_or(Ty::U64, Ty::Named),
@@ -265,7 +265,7 @@ impl Shaper<'_, '_> {
     }
 }
 
-/// Returns the first leaf of some items. Records are never empty.
+/// Returns the first leaf of the items. Records are never empty.
 fn first_leaf(items: &[Item]) -> Option<u8> {
     match items.first()? {
         Item::Leaf(id) => Some(id.0),
@@ -278,8 +278,8 @@ fn first_leaf(items: &[Item]) -> Option<u8> {
 }
 
 impl Shape {
-    /// Checks whether both shapes have the same fields and layout. Docs and attributes come from the record's own
-    /// definition.
+    /// Checks whether both shapes have the same fields and layout. Docs and attributes are ignored, because they come
+    /// from the record's own definition.
     fn same_as(&self, other: &Self) -> bool {
         let fields = |s: &Self| s.fields.iter().map(|f| (f.name.clone(), f.ty.clone())).collect::<Vec<_>>();
         fields(self) == fields(other) && self.pieces == other.pieces

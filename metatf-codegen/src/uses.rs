@@ -1,12 +1,12 @@
-//! Finds counts and lengths: leaves that only repeat information in a field and so need no separate field.
+//! Finds counts and lengths, which only repeat information in a field and therefore need no separate field.
 
 use metatf_parser::schema::{Expr, ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
 
-/// The numbers of uses of each leaf's value.
+/// The number of uses of each leaf's value.
 pub(crate) struct Uses {
     counted: Vec<u32>,
     measured: Vec<u32>,
-    /// Uses in counts that are expressions, from which the leaf's value cannot be derived.
+    /// Uses in expressions that compute counts. The leaf's value cannot be derived from these counts.
     computed: Vec<u32>,
 }
 
@@ -101,8 +101,8 @@ pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// Returns the leaves of a nested `vfield` that can be represented by its data (spec 8): the length follows from the
-/// data or is constant.
+/// Returns the leaves of a nested `vfield` that can be represented by its data (spec 8), because the length is constant
+/// or determined by the data.
 pub(crate) fn vfield(record: &Record, uses: &Uses, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     let (&[Item::Leaf(length), Item::Leaf(data)], "vfield") = (items, name) else { return None };
     let bytes = leaf(record, data).is_some_and(|l| !l.is_numeric());

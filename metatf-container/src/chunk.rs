@@ -15,7 +15,7 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const DTD: u8 = 1;
 pub(crate) const INDEX: u8 = 2;
 pub(crate) const USER: u8 = 3;
-/// Readers skip unknown kinds starting with this one.
+/// The lowest kind that readers skip if it is unknown to them.
 pub(crate) const OTHERS: u8 = 128;
 
 /// Flag bit 0: the state is reset here.
@@ -48,7 +48,8 @@ pub(crate) mod at {
 pub(crate) const TRANSPOSE: u8 = 1;
 /// Filter number of the record dictionary.
 pub(crate) const RECORD_DICTIONARY: u8 = 2;
-/// Filter number of split suffix: a record dictionary of the records without their last byte, followed by these bytes.
+/// Filter number of split suffix: a record dictionary of the records without their last bytes, followed by the last
+/// bytes.
 pub(crate) const SPLIT_SUFFIX: u8 = 3;
 
 /// A chunk header without the sync bytes.
@@ -255,7 +256,7 @@ pub(crate) enum Probe {
     End,
     /// A complete chunk with a valid CRC. Its fields have not been checked yet.
     Whole(ChunkHeader),
-    /// No chunk, an incomplete chunk, or one with an invalid CRC.
+    /// No chunk, an incomplete chunk, or a chunk with an invalid CRC.
     Bad(Error),
 }
 

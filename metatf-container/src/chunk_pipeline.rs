@@ -2,9 +2,9 @@
 //!
 //! The writer hands chunks to threads and receives them back in order. The encoding of a chunk may depend on trials
 //! with earlier chunks of its section (see `trial`), so a chunk waits while its section is being tried. This makes the
-//! output independent of the number of threads. The number of chunks in flight is limited, and with it memory. Dropping
-//! the writer drops its pipeline, and chunks that no thread has started are not compressed. Small chunks are compressed
-//! on the writer's own thread, because waking another one takes longer.
+//! output independent of the number of threads. The number of chunks in flight is limited, which also limits memory
+//! use. Dropping the writer drops its pipeline, and chunks that no thread has started are not compressed. Small chunks
+//! are compressed on the writer's own thread, because waking another thread takes longer.
 
 use super::chunk::{self, ChunkHeader};
 use super::encode::{Encoded, Encoder};
@@ -79,7 +79,7 @@ pub(super) struct PipelinedChunk {
     packed: Vec<u8>,
 }
 
-/// A thread's result: the number of the chunk, the chunk, and the findings.
+/// A thread's result, which consists of the number of the chunk, the chunk, and the findings.
 type Done = (u64, PipelinedChunk, Found);
 
 impl ChunkPipeline {
@@ -122,7 +122,8 @@ impl ChunkPipeline {
         self.start();
     }
 
-    /// Returns the first chunk if it is done. With `wait`, waits until it is. Returns `None` if there are no chunks.
+    /// Returns the first chunk if it is finished. If `wait` is set, waits until it is finished. Returns `None` if there
+    /// are no chunks.
     pub(super) fn first(&mut self, wait: bool) -> Option<PipelinedChunk> {
         while let Ok(done) = self.receiver.try_recv() {
             self.note(done);
@@ -256,7 +257,7 @@ mod tests {
     use super::*;
     use crate::{Codec, Filter, Trial};
 
-    /// Each tiny chunk compressed on another thread took tens of microseconds for waking the thread and waiting for it.
+    /// Compressing a tiny chunk on another thread took tens of microseconds, for waking the thread and waiting for it.
     #[test]
     fn small_chunks_wake_no_thread() {
         let mut pipeline = ChunkPipeline::new(2).unwrap();

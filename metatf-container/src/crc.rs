@@ -3,8 +3,7 @@
 //! The crate `crc32c` processes 8 bytes at a time with a common CPU instruction. CPUs with AVX-512 multiply polynomials
 //! of 64 bytes, which takes half the time. This matters when a trace is read at gigabytes per second.
 
-/// Returns the CRC-32C of all bytes so far and `bytes`, where `crc` is that of the preceding bytes. The CRC of no bytes
-/// is 0.
+/// Returns the CRC-32C of the preceding bytes, whose CRC is `crc`, followed by `bytes`. The CRC of no bytes is 0.
 pub(crate) fn append(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     let (crc, bytes) = wide::append(crc, bytes);

@@ -6,15 +6,15 @@ use super::content::{Contents, Owned};
 use super::{filter, record_dictionary_read};
 use crate::{Error, ErrorKind, Result, memory};
 
-/// Reverses codecs and filters. Engines are created on first use.
+/// A decoder, which reverses codecs and filters. Engines are created on first use.
 #[derive(Default)]
 pub struct Decoder {
     engines: [Option<Box<dyn Decompress>>; codec::COUNT],
     /// Decompressed bytes whose filter has not been reversed yet.
     scratch: Vec<u8>,
     contents: Contents,
-    /// A copy of a payload from a mapped file that a C library parses, which must see the same bytes on every access.
-    /// The copy takes 1% to 2% of the time for reading such chunks, excluding the decoding of records.
+    /// A copy of a payload from a mapped file, for a C library that must see the same bytes on every access. The copy
+    /// takes 1% to 2% of the time for reading such chunks, excluding the decoding of records.
     copy: Vec<u8>,
 }
 
@@ -29,8 +29,9 @@ fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(),
 }
 
 impl Decoder {
-    /// Returns the content of the chunk at `start`, exactly `raw_len` bytes. Never allocates more than twice that, and
-    /// nothing if the payload is too short to contain so much data. If `mapped`, the payload may change concurrently.
+    /// Returns the content of the chunk at `start`, exactly `raw_len` bytes. Allocates at most twice as much memory,
+    /// and none if the payload is too short to contain that much data. If `mapped` is set, the payload may change
+    /// concurrently.
     pub(crate) fn decode(&mut self, header: &ChunkHeader, start: u64, payload: &[u8], mapped: bool) -> Result<Owned> {
         let wrong_len = |found: u64| {
             let expected = "the number of bytes the payload decompresses to";
@@ -77,7 +78,7 @@ impl Decoder {
             return unfilter(header, payload, out);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
-        // Its current contents are overwritten.
+        // The current contents of the buffer are overwritten.
         if scratch.len() < filtered {
             scratch.resize(filtered, 0);
         }

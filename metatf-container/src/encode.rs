@@ -1,4 +1,4 @@
-//! Compresses and filters chunks being written (spec 5.2), the inverse of the decoder.
+//! Compresses and filters chunks being written (spec 5.2). This is the inverse of the decoder.
 
 use super::codec::{self, Codec, Compress};
 use super::options::{Filter, Trial};
@@ -8,16 +8,15 @@ use super::trial::{Filters, Found, How, Ranking};
 use super::{chunk, filter, record_dictionary};
 use crate::Result;
 
-/// In a sample, the split suffix filter must win by at least 1/18. With this handicap, the sample and the
-/// complete content led to the same filter for 14 heap trace contents, 5 of them close.
+/// In a sample, the split suffix filter must win by at least 1/18. With this handicap, samples led to the same filter
+/// as complete content for 14 heap trace contents, including 5 close decisions.
 const SPLIT_HANDICAP: usize = 18;
 
-/// Compresses chunks, reusing its engines and buffers. Callers keep the findings about sections.
+/// An encoder for chunks, which reuses its engines and buffers. Callers keep the findings about sections.
 pub(crate) struct Encoder {
     engines: [Option<Box<dyn Compress>>; codec::COUNT],
     filtered: Vec<u8>,
-    /// The content with the record dictionary applied, for complete records and without suffixes, if any codec
-    /// requested it.
+    /// The content after the record dictionary filter and after the split suffix filter, if any codec requested them.
     dictionary: [Vec<u8>; 2],
     memory: record_dictionary::Memory,
     has_dictionary: [bool; 2],
@@ -118,8 +117,8 @@ impl Encoder {
         std::mem::replace(&mut self.chosen, buffer)
     }
 
-    /// Tries all codecs of a trial: the first with all filters, the remaining ones with the two best filters of the
-    /// first.
+    /// Tries all codecs of a trial. The first codec is tried with all filters, the remaining codecs with the two best
+    /// filters of the first one.
     fn by_trial(
         &mut self,
         found: &mut Found,
@@ -260,7 +259,8 @@ impl Encoder {
         let packed = self.compress(codec, input, &mut tried)?;
         let mut length = if packed { tried.len() } else { input.len() };
         if self.sampling && filter == chunk::SPLIT_SUFFIX {
-            // Its dictionary is smaller, and a dictionary matters less in the complete content than in a sample.
+            // The dictionary of this filter is smaller, and a dictionary matters less in the complete content than in a
+            // sample.
             length += length / SPLIT_HANDICAP;
         }
         // A payload that is the unchanged content is not copied; see `payload`.

@@ -22,8 +22,8 @@ pub struct Error {
 }
 
 /// A location in a trace (spec 7). `offset` is exact for content of a version 0 file and of stored chunks. For
-/// compressed or filtered chunks, `offset` is that of the chunk header, and `content` is the offset in the chunk's
-/// content.
+/// compressed or filtered chunks, `offset` is the offset of the chunk header, and `content` is the offset in the
+/// chunk's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// File offset of the first byte at fault.
@@ -40,10 +40,11 @@ pub struct Place {
     pub leaf: Option<u8>,
 }
 
-/// The prefix of the message of [`ErrorKind::Truncated`], by which commands recognize it inside another message.
+/// The prefix of the message of [`ErrorKind::Truncated`]. Commands search for it to recognize this error inside another
+/// message.
 pub const TRUNCATED: &str = "the input ends inside";
 
-/// The problems that a trace, or a value being written to one, can have.
+/// The possible problems with a trace, or with a value being written to a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -85,12 +86,12 @@ pub enum ErrorKind {
         /// The value of the expression.
         expected: u64,
     },
-    /// A terminated byte array without a terminator of this value in its first 65,535 bytes, or one to be written whose
-    /// bytes contain the terminator.
+    /// A terminated byte array that does not contain this terminator in its first 65,535 bytes, or a byte array to be
+    /// written that does contain it.
     NoEnd(u8),
     /// A width or count expression whose result is negative, more than 2^64-1, or more than the available data.
     Length(u64),
-    /// An expression with a negative result or one of 2^64 or more.
+    /// An expression whose result is negative, or 2^64 or more.
     Expression,
     /// More repeated items than spec 3.3 allows.
     TooManyItems(u64),
@@ -116,7 +117,7 @@ pub enum ErrorKind {
     Checksum,
     /// An unknown codec.
     Codec(u8),
-    /// A codec that this program was built without. The name is that of the missing feature.
+    /// A codec that this program was built without. The string is the name of the missing feature.
     MissingCodec(&'static str),
     /// The codec rejected the payload.
     Decompress(&'static str),
@@ -124,10 +125,10 @@ pub enum ErrorKind {
     RecordCount {
         /// The number in the header.
         declared: u64,
-        /// The number in the chunk.
+        /// The actual number in the chunk.
         found: u64,
     },
-    /// A value that does not fit when the writer must not (strict) or cannot change the encoding.
+    /// A value that does not fit in its leaf, if the writer must not (strict) or cannot change the encoding.
     DoesNotFit {
         /// The value.
         value: u64,
@@ -199,9 +200,9 @@ impl fmt::Display for SystemError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataRule {
-    /// It names a tag that its section does not declare.
+    /// The record names a tag that its section does not declare.
     UnknownTag,
-    /// It names `section` or `metadata`.
+    /// The record names `section` or `metadata`.
     NotChangeable,
     /// The record has no field with this number.
     NoField,
@@ -223,9 +224,9 @@ pub enum MetadataRule {
     Predicted,
     /// An interpretation that stores bytes, for a field that never had a width.
     NoWidth,
-    /// A value of more than 8 bytes (writing).
+    /// A value of more than 8 bytes (only when writing).
     ValueWidth,
-    /// A value that does not fit in the width specified by the property (writing).
+    /// A value that does not fit in the width specified by the property (only when writing).
     ValueOverflow,
 }
 
@@ -258,8 +259,8 @@ impl Error {
         Self { kind, place: Place { offset, ..Place::default() } }
     }
 
-    /// Returns whether the error refers to bytes of a trace. It does not if the cause is the system, a limit or a value
-    /// being written, and no offset is given.
+    /// Returns whether the error refers to bytes of a trace. Returns false if the error has no offset and its cause is
+    /// the system, a limit or a value being written.
     #[must_use]
     pub fn has_offset(&self) -> bool {
         use ErrorKind as E;

@@ -1,4 +1,4 @@
-//! The names of features in the header (spec 5.2): a length byte and the name for each bit that is set.
+//! The names of features in the header (spec 5.2), which contains a length byte and the name for each bit that is set.
 
 use super::features::{Features, LONGEST};
 use crate::{Error, ErrorKind, Result};

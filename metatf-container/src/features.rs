@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Features that a trace requires and this version does not support: their numbers, and as many of their names as fit.
+/// Features that a trace requires but this version does not support, with their numbers and as many names as fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     numbers: u64,

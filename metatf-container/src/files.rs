@@ -13,7 +13,7 @@ mod place {
     /// A complete input.
     pub(crate) type Map = memmap2::Mmap;
 
-    /// Pending content: in memory up to 8 MiB, then in an unlinked temporary file.
+    /// Pending content, which is in memory up to 8 MiB and then in an unlinked temporary file.
     pub(crate) type Spool = tempfile::SpooledTempFile;
 
     /// Whether another process may change the bytes of a [`Map`].

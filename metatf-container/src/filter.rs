@@ -1,4 +1,4 @@
-//! Byte transpose: n elements of `width` bytes, stored as `width` runs of n bytes (spec 5.2, filter 1).
+//! Byte transpose, which stores n elements of `width` bytes as `width` runs of n bytes (spec 5.2, filter 1).
 //!
 //! Interleaving two runs produces elements of two bytes, and after three rounds of interleaving, eight runs have become
 //! elements of eight bytes. Compilers vectorize the loop of each round, but not a loop over elements and their bytes,

@@ -15,9 +15,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A version 1 trace file to which a writer is still appending, as an input for
 /// [`Reader::from_read`](crate::Reader::from_read).
 ///
-/// At the end of the file, it waits for more data, so its reader never sees an incomplete chunk. It ends after the
-/// footer, which a writer writes last, or when the file no longer has a name. If the writer died, the file has no
-/// footer, and the wait never ends.
+/// At the end of the file, reading waits for more data, so the reader never sees an incomplete chunk. The input ends
+/// after the footer, which the writer writes last, or when the file no longer has a name. If the writer dies, the
+/// footer is missing, and the wait never ends.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: File,

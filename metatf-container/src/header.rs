@@ -23,7 +23,7 @@ impl Class {
         }
     }
 
-    /// Returns its number in the header.
+    /// Returns the number of the class in the header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -68,7 +68,7 @@ impl Order {
         }
     }
 
-    /// Returns its number in the header.
+    /// Returns the number of the byte order in the header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -77,7 +77,7 @@ impl Order {
         }
     }
 
-    /// Returns the integer in `bytes`, zero-extended. If there are more than 8 bytes, returns its low 64 bits.
+    /// Returns the integer in `bytes`, zero-extended. If there are more than 8 bytes, returns the low 64 bits.
     #[inline]
     #[must_use]
     pub fn read(self, bytes: &[u8]) -> u64 {

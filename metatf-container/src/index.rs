@@ -15,7 +15,7 @@ const MAGIC: [u8; 4] = *b"MTFE";
 pub struct ChunkInfo {
     /// Offset of the chunk's header.
     pub offset: u64,
-    /// Offset of its content within the logical content of its section.
+    /// Offset of the chunk's content within the logical content of its section.
     pub base: u64,
     /// Section number; 0 for the global section and for chunks other than data.
     pub section: u8,
@@ -97,7 +97,7 @@ impl ChunkInfo {
         }
     }
 
-    /// Returns the first field that differs: its offset in the entry, its name, and its value in this entry.
+    /// Returns the first field that differs, as its offset in the entry, its name, and its value in this entry.
     fn difference(&self, other: &Self) -> Option<(u64, &'static str, u64)> {
         let fields = [
             (0, "the index entry's offset", self.offset, other.offset),

@@ -4,8 +4,8 @@
 //! It is the foundation of the crate `metatf`, which re-exports it as `metatf::container`; code that reads or writes
 //! records should depend on `metatf`. It also defines the [`Error`] type of both crates.
 //!
-//! A reader splits a source into [`Part`]s: runs of one section's content, in file order. A writer accepts finished
-//! runs and stores them.
+//! A reader splits a source into [`Part`]s, which are runs of one section's content in file order. A writer accepts
+//! finished runs and stores them.
 
 #![deny(unsafe_code)]
 

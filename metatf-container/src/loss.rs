@@ -11,7 +11,7 @@ pub struct LossReport {
     pub losses: Vec<Loss>,
     /// Number of chunks of any kind that are missing according to the sequence numbers, whether corrupt or cut out.
     pub missing_chunks: u64,
-    /// Whether bytes at the end of the file are lost that contained an unknown number of chunks.
+    /// Whether lost bytes at the end of the file contained an unknown number of chunks.
     pub open_end: bool,
 }
 

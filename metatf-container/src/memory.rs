@@ -1,4 +1,4 @@
-//! Buffers that are reused for contents of similar size: chunks, columns, steps of a plan.
+//! Buffers that are reused for contents of similar size (chunks, columns, steps of a plan).
 
 /// Empties a vector and reserves capacity for this many elements. If the vector must grow, an eighth more is reserved,
 /// because the next contents are often slightly larger. (A vector that grows by itself doubles its capacity and copies

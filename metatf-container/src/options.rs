@@ -14,11 +14,11 @@ pub enum Filter {
     None,
     /// Filter 1: transposes the elements of a chunk if all of them have the same size of 2 to 255 bytes.
     Transpose,
-    /// Filter 2: replaces records that occur more than once in a chunk by one or two bytes, in sections of tagged
+    /// Filter 2: replaces records that occur more than once in a chunk with one or two bytes, in sections of tagged
     /// records.
     RecordDictionary,
-    /// Filter 3: like filter 2, except for the last byte of each record. These bytes are sorted by the bytes that
-    /// precede them.
+    /// Filter 3: like filter 2, but splits off the last byte of each record. The split-off bytes are sorted by the
+    /// bytes that precede them.
     SplitSuffix,
     /// Tries all applicable filters on a section's first chunk, and occasionally on later chunks, and keeps the one
     /// with the shortest result. For a long chunk, a sample is tried unless the slack of a [`Trial`] is 0.
@@ -39,8 +39,8 @@ impl Filter {
 pub struct Trial {
     /// The codecs, fastest to decode first. Storing is always tried, too.
     pub codecs: Vec<Codec>,
-    /// The first codec whose result is at most this many percent longer than the shortest is chosen. With 0, long
-    /// chunks are tried completely instead of by sample.
+    /// Maximum percentage by which the result of the chosen codec may exceed the shortest result. The first such codec
+    /// is chosen. With 0, long chunks are tried completely instead of by sample.
     pub slack: u8,
 }
 
@@ -56,11 +56,11 @@ pub enum SizeRule {
     Classes,
 }
 
-/// The limits after which a record writer passes its buffered data to the sink and flushes the sink by itself. They
-/// bound the data lost if the program dies.
+/// The limits after which a record writer automatically passes its buffered data to the sink and flushes the sink. They
+/// limit the amount of data lost if the program dies.
 ///
-/// If there is a time limit, a single thread notifies all writers of the program when it has passed. Each flush ends a
-/// chunk and, in formats with stream sections, a group, so frequent flushing makes the trace larger.
+/// If there is a time limit, a single thread notifies all writers of the program when the time has passed. Each flush
+/// ends a chunk and, in formats with stream sections, a group, so frequent flushing makes the trace larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushEvery {
     /// Flush when this many bytes of content (before compression) are buffered, or `None` for no limit.
@@ -184,7 +184,7 @@ impl WriteOptions {
         }
     }
 
-    /// Rejects codecs that are not built in.
+    /// Returns an error if the options contain a codec that is not built in.
     pub(crate) fn check_codecs(&self) -> Result<()> {
         let of_sections = self.section_options.values().map(|&(codec, _)| codec);
         let tried = self.trial.iter().flat_map(|trial| trial.codecs.iter().copied());

@@ -1,5 +1,5 @@
-//! The rules for a chunk relative to the chunks before it (spec 5.2): sequence numbers, groups, resets, bases, shared
-//! tables.
+//! The rules for a chunk relative to the chunks before it (spec 5.2): sequence numbers, groups, resets, bases and
+//! shared tables.
 
 use super::chunk::{self, ChunkHeader, GROUP, RESET, SHARED, at};
 use crate::{Error, ErrorKind, Result};
@@ -7,11 +7,11 @@ use crate::{Error, ErrorKind, Result};
 /// The state of a section after its chunks so far.
 #[derive(Clone, Copy, Default)]
 struct Section {
-    /// The offset at which its next chunk's content must start; unknown after corruption or a jump.
+    /// The offset at which the content of the section's next chunk must start; unknown after corruption or a jump.
     next_base: Option<u64>,
-    /// Whether its chunks belong to a shared table.
+    /// Whether the section's chunks belong to a shared table.
     shared: Option<bool>,
-    /// The group of its last chunk, numbered like `Sequence::groups`; 0 before its first chunk.
+    /// The group of the section's last chunk, numbered like `Sequence::groups`; 0 before the first chunk.
     last_group: u64,
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Sequence {
     /// Number of groups so far, plus 1. This is a number rather than a flag per section, because every record may have
     /// its own group.
     groups: u64,
-    /// Whether chunks may be missing, so that the start of a group and the first chunk of a section in it may have been
-    /// missed.
+    /// Whether chunks may be missing, possibly including the start of a group and the first chunk of a section in the
+    /// group.
     loose: bool,
     sections: Box<[Section; 256]>,
 }
@@ -58,7 +58,7 @@ impl Sequence {
         }
     }
 
-    /// Continues after a jump (random access), where the group is unknown, too.
+    /// Continues after a jump (random access). The group is unknown, too.
     pub(crate) fn jump_to(&mut self, next: u64) {
         self.skip_to(next);
         self.group = None;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// The maximum `raw_len` of a chunk other than the index (spec 5.2).
 pub const MAX_RAW_LEN: usize = 64 << 20;
 
-/// A run of content of one section, in file order: an extent (version 0), a chunk (version 1) or a complete raw stream.
+/// A run of content of one section, in file order. It is an extent (version 0), a chunk (version 1) or a complete raw
+/// stream.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Number of the section; 0 for the global section.
@@ -17,8 +18,8 @@ pub struct Part {
     pub content: Content,
     /// The form in which errors report a position in the content.
     pub origin: Origin,
-    /// In version 1, `base`: the offset of this content in its section's logical content. In version 0, the file offset
-    /// (shown as `@offset`, spec 8).
+    /// In version 1, the chunk's `base`, which is the offset of this content in its section's logical content. In
+    /// version 0, the file offset (shown as `@offset`, spec 8).
     pub base: u64,
     /// Whether the section's state is reset before this part. Always true for a section's first part in version 0.
     pub reset: bool,
@@ -28,9 +29,9 @@ pub struct Part {
     pub shared: bool,
     /// Number of the group.
     pub group: u32,
-    /// The stored width, in this chunk, of the single leaf of a stream section, replacing the DTD's width, or 0 for the
-    /// DTD's. With a filter, it is the element size, and only a stream section of single numbers uses it as the leaf's
-    /// width. Callers that know the DTD must check that such a chunk has a width of 1 to 8.
+    /// The stored width of the single leaf of a stream section in this chunk, or 0 for the DTD's width. With a filter,
+    /// this is the element size, and only a stream section of single numbers uses it as the leaf's width. Callers that
+    /// know the DTD must check that such a chunk has a width of 1 to 8.
     pub width: u8,
     /// Whether the content was transposed, in which case `width` is its element size in any section.
     pub transposed: bool,

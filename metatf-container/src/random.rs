@@ -19,8 +19,8 @@ impl Reader<'_> {
     /// otherwise from the chunk headers. Index entries are verified when they are used.
     ///
     /// # Errors
-    /// Returns an error if this is not such a file, or if there is an invalid chunk header. In the latter case, the
-    /// file can only be read in order.
+    /// Returns an error if this is not such a file, or if a chunk header is invalid. In the latter case, the file can
+    /// only be read in order.
     pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
         let Body::Chunks(chunks) = &mut self.body else {
             return Err(usage("only version 1 has chunks"));
@@ -35,11 +35,12 @@ impl Reader<'_> {
         Ok(chunks.all.insert(all))
     }
 
-    /// Positions the reader so that `next_part` continues at chunk `n`, which must be the first of a group or the end
-    /// (`n` is the number of chunks), where index and footer are checked. Not available when salvaging.
+    /// Positions the reader so that `next_part` continues at chunk `n`, which must be the first chunk of a group. If
+    /// `n` is the number of chunks, `next_part` continues at the end and checks the index and the footer. Not available
+    /// when salvaging.
     ///
     /// # Errors
-    /// As for [`Reader::chunks`]. Also returns an error if chunk `n` is not the first of a group.
+    /// As for [`Reader::chunks`]. Also returns an error if chunk `n` is not the first chunk of a group.
     pub fn seek_chunk(&mut self, n: usize) -> Result<()> {
         let all = self.chunks()?;
         let pos = match all.get(n) {

@@ -5,9 +5,9 @@ use super::chunk;
 /// A chunk's content and its structure, as needed by filters.
 pub(crate) struct RawContent<'c> {
     pub(crate) raw: &'c [u8],
-    /// Size of its elements; 0 or 1 if there are none.
+    /// Size of the content's elements; 0 or 1 if there are no elements.
     pub(crate) element: u8,
-    /// Ends of its records; empty if there are none.
+    /// Ends of the content's records; empty if there are no records.
     pub(crate) ends: &'c [u32],
 }
 

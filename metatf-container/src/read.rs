@@ -1,7 +1,7 @@
 //! The container reader, which opens a source and returns its parts in file order.
 //!
-//! This file has over 400 lines so that all ways to open a container can be read side by side: files, slices and
-//! streams, complete or to be salvaged.
+//! This file has over 400 lines so that all ways to open a container are next to each other: from files, slices and
+//! streams, with and without salvaging.
 
 use std::fmt;
 use std::io::Read;
@@ -19,16 +19,16 @@ use super::source::Source;
 use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
-/// Reads a trace's container: header, DTD and parts. It checks every rule of spec 5.1 and 5.2 that does not depend on
-/// the contents of the DTD, and never panics. It keeps one chunk in memory, in addition to the data its methods
-/// mention.
+/// A reader for the container of a trace, which consists of a header, a DTD and parts. The reader checks every rule of
+/// spec 5.1 and 5.2 that does not depend on the contents of the DTD, and never panics. It keeps one chunk in memory, in
+/// addition to the data mentioned in the documentation of its methods.
 pub struct Reader<'a> {
     pub(super) source: Source<'a>,
     pub(super) header: Header,
     pub(super) body: Body,
     warnings: Warnings,
     pub(super) salvage: Option<Box<Salvage>>,
-    /// Whether an error was returned, after which nothing follows.
+    /// Whether an error was returned. Nothing follows an error.
     pub(super) failed: bool,
     opening_error: Option<Error>,
 }
@@ -37,7 +37,7 @@ pub struct Reader<'a> {
 pub(super) enum Body {
     Extents(Extents),
     Chunks(Box<Chunks>),
-    /// The parts of a raw stream: those still to be read, in reverse order, and all of them.
+    /// A raw stream. `left` contains the unread parts in reverse order, and `parts` contains all parts.
     Raw {
         section: u8,
         left: Vec<(u8, Range<usize>)>,
@@ -79,35 +79,36 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a stream. Version 1 is read chunk by chunk. Version 0 requires random access for its table, so it is first
-    /// copied to an unlinked temporary file, or to memory without the `files` feature. `io::stdin()` is `Send`, but its
-    /// lock is not.
+    /// copied to an unlinked temporary file, or to memory without the `files` feature. To read standard input, pass
+    /// `io::stdin()` instead of its lock, which is not `Send`.
+    ///
     /// # Errors
     /// Returns an error if the header is invalid (spec 5.1) or reading fails.
     pub fn from_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), false)
     }
 
-    /// Opens a file like [`Reader::open`], to be salvaged. Even a corrupt file header is tolerated if chunks reveal the
-    /// class and the byte order.
+    /// Opens a file for salvaging, otherwise like [`Reader::open`]. Even a corrupt file header is tolerated if chunks
+    /// reveal the class and the byte order.
     ///
     /// # Errors
-    /// Returns an error if reading fails or there is neither a header nor a chunk.
+    /// Returns an error if reading fails or the file contains neither a header nor a chunk.
     pub fn salvage(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         Reader::start(Source::read(path.as_ref())?, true)
     }
 
-    /// Reads a trace in memory like [`Reader::from_slice`], to be salvaged; see [`Reader::salvage`].
+    /// Opens a trace in memory for salvaging; see [`Reader::salvage`].
     ///
     /// # Errors
-    /// Returns an error if there is neither a header nor a chunk.
+    /// Returns an error if the trace contains neither a header nor a chunk.
     pub fn salvage_slice(bytes: &'a [u8]) -> Result<Self> {
         Self::start(Source::slice(bytes), true)
     }
 
-    /// Reads a stream like [`Reader::from_read`], to be salvaged; see [`Reader::salvage`].
+    /// Opens a stream for salvaging, otherwise like [`Reader::from_read`]; see [`Reader::salvage`].
     ///
     /// # Errors
-    /// Returns an error if reading fails or there is neither a header nor a chunk.
+    /// Returns an error if reading fails or the stream contains neither a header nor a chunk.
     pub fn salvage_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), true)
     }
@@ -128,8 +129,8 @@ impl<'a> Reader<'a> {
         Self::start_raw(Source::slice(bytes), class, order, section)
     }
 
-    /// Reads a raw file from a stream, as [`Reader::open_raw`] does, using an unlinked temporary file, or memory
-    /// without the `files` feature.
+    /// Reads a raw file from a stream, as [`Reader::open_raw`] does. The stream is copied to an unlinked temporary
+    /// file, or to memory without the `files` feature.
     ///
     /// # Errors
     /// Returns an error if reading fails.
@@ -163,8 +164,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Restricts a raw stream to these parts of its section. The section's state is reset for each part, and parts that
-    /// extend past the file are clipped. Parts of [other sections](Self::set_raw_file) are kept. Must be called before
-    /// the first `next_part`; has no effect on traces.
+    /// extend past the end of the file are truncated. Parts of [other sections](Self::set_raw_file) are kept. Must be
+    /// called before the first `next_part`; has no effect on traces.
     pub fn set_raw_parts(&mut self, wanted: impl IntoIterator<Item = Range<u64>>) {
         let Some(section) = self.raw_section() else { return };
         let others: Vec<_> = self.all_raw_parts().filter(|(other, _)| *other != section).collect();
@@ -193,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the parts of a raw stream that belong to its section: the whole file, unless other parts were
+    /// Returns the parts of a raw stream that belong to its section. This is the whole file, unless other parts were
     /// [set](Self::set_raw_parts). The result is empty for a trace.
     pub fn raw_parts(&self) -> impl Iterator<Item = Range<u64>> {
         let section = self.raw_section();
@@ -206,8 +207,8 @@ impl<'a> Reader<'a> {
         parts.iter().map(|(number, part)| (*number, part.start as u64..part.end as u64))
     }
 
-    /// Reports, when salvaging a raw stream, that these bytes contain no complete records, and why. Has no effect on
-    /// traces.
+    /// Reports, when salvaging a raw stream, that these bytes contain no complete records, and the reason. Has no
+    /// effect on traces.
     pub fn report_raw_loss(&mut self, place: Range<u64>, error: Error) {
         if let Body::Raw { section, .. } = self.body {
             let salvage = self.salvage.get_or_insert_with(|| Box::new(Salvage::new()));
@@ -240,7 +241,8 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// If the header is corrupt, or has version 0 but is followed by a chunk, the chunks determine its contents.
+    /// Starts salvaging. If the header is corrupt, or specifies version 0 but is followed by a chunk, its contents are
+    /// derived from the chunks.
     fn start_salvage(mut source: Source<'a>, parsed: Result<(Header, u64)>) -> Result<Self> {
         let damage = match parsed {
             Ok((header, _)) if header.version == 1 => {
@@ -296,9 +298,8 @@ impl<'a> Reader<'a> {
         self.opening_error
     }
 
-    /// Returns the user metadata found so far (spec 5.2), as stored in the file: JSON objects, of which later ones
-    /// override earlier ones. Neither UTF-8 nor JSON is validated. A total of more than 64 MiB is an error in the
-    /// trace.
+    /// Returns the user metadata found so far (spec 5.2), as JSON objects in file order. Later objects override earlier
+    /// ones. Neither UTF-8 nor JSON is validated. A trace with more than 64 MiB of user metadata is invalid.
     #[must_use]
     pub fn user_metadata(&self) -> &[Vec<u8>] {
         match &self.body {
@@ -307,8 +308,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the warnings: irregularities that are not errors. The list is complete once `next_part` has returned
-    /// `None`.
+    /// Returns the warnings, which report irregularities that are not errors. The list is complete once `next_part` has
+    /// returned `None`.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.warnings.all()
@@ -323,8 +324,8 @@ impl<'a> Reader<'a> {
         self.warnings.push(warning);
     }
 
-    /// Warns if the number of data records, all of which have been read, differs from the header's. When salvaging, the
-    /// loss report covers this case.
+    /// Warns if `found`, the number of data records in the trace, differs from the number in the header. Must be called
+    /// after all records have been read. When salvaging, the loss report covers this case.
     #[doc(hidden)]
     pub fn check_records(&mut self, found: u64) {
         let declared = self.header.nrecords;
@@ -342,7 +343,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sets the DTD's tag of `section` records if it is not 2. Must be called together with
+    /// Sets the tag of `section` records if the DTD specifies a tag other than 2. Must be called together with
     /// [`set_tag_width`](Self::set_tag_width).
     pub fn set_section_tag(&mut self, tag: u32) {
         if let Body::Extents(extents) = &mut self.body {
@@ -362,9 +363,9 @@ impl<'a> Reader<'a> {
     /// Returns the next part, or `None` at the end of the file, after checking the index, the footer and the end of the
     /// file.
     ///
-    /// Salvaging skips corrupt data, and parts whose section's state has not been reset since. Only a
-    /// failing source is an error. Callers that know the DTD must drop those returned parts that are
-    /// [`Part::group_damaged`] and whose section strides through a stream section.
+    /// When salvaging, corrupt data is skipped, and so are later parts whose section's state has not been reset since.
+    /// Only a failing source is an error. Callers that know the DTD must drop a returned part that is
+    /// [`Part::group_damaged`] if its section strides through a stream section.
     ///
     /// # Errors
     /// Returns the first problem in the file, or an error if reading fails. After an error, only `None` is returned.
@@ -425,7 +426,7 @@ impl<'a> Reader<'a> {
 
     /// Reports, when salvaging, that this part's records are invalid and that none of them were delivered (spec 5.2).
     /// If the part belongs to the group being read, later parts of its section are dropped until a reset, and all later
-    /// parts of the group are `group_damaged`. It must therefore be called before the next part is requested.
+    /// parts of the group are `group_damaged`. This method must therefore be called before the next part is requested.
     pub fn report_bad_content(&mut self, part: &Part, error: Error) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
             salvage.bad_content(part, error, chunks.sequence.group());

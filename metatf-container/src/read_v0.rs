@@ -1,4 +1,5 @@
-//! Reading version 0: extents listed in the section table, or all the remaining data if there is no table (spec 5.1).
+//! Reads version 0 traces: the extents listed in the section table, or all the remaining data if there is no table
+//! (spec 5.1).
 
 use super::header::{Header, SectionEntry};
 use super::part::{Content, Origin, Part};
@@ -27,7 +28,7 @@ impl Extents {
         self.tag_width = width;
     }
 
-    /// Sets the tag of these `section` records.
+    /// Sets the tag of the `section` records before extents.
     pub(crate) fn set_section_tag(&mut self, tag: u32) {
         self.section_tag = tag;
     }

@@ -1,4 +1,4 @@
-//! Reading version 1: chunks in file order, the index and the footer (spec 5.2).
+//! Reads version 1 traces: chunks in file order, the index and the footer (spec 5.2).
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Starts at the first chunk and reads it if it is the DTD. If it is invalid, the error is returned here, and again
-    /// by the first `next`.
+    /// Starts at the first chunk and reads it if it contains the DTD. If the chunk is invalid, the error is returned
+    /// here and again by the first `next`.
     pub(crate) fn open(source: &mut Source<'_>, file: &Header) -> Result<(Self, Option<Error>)> {
         let mut chunks = Self {
             pos: file.start,

@@ -1,7 +1,7 @@
-//! Filter 2, record dictionary, replaces records that occur more than once in a chunk by one or two bytes. Filter 3,
-//! split suffix, does the same for records without their last byte. These bytes are stored at the end, sorted by the
-//! bytes that precede them. (Section 5.2 of the specification calls a dictionary entry a phrase, and the byte split off
-//! a tail.)
+//! Filter 2, record dictionary, replaces records that occur more than once in a chunk with one or two bytes. Filter 3,
+//! split suffix, first splits off the last byte of each record. The split-off bytes are stored at the end, sorted by
+//! the bytes that precede them. (Section 5.2 of the specification calls a dictionary entry a phrase, and a split-off
+//! byte a tail.)
 //!
 //! The filtered bytes consist of:
 //!
@@ -11,7 +11,7 @@
 //! - the bytes of the entries in columns (the first byte of every entry that has one, then the second, ..), with the
 //!   repeated entries before the single ones;
 //! - t tokens of one byte each;
-//! - the second bytes of those tokens that have one.
+//! - the second bytes of the tokens that require one.
 //!
 //! Token 255 represents the next single entry. A token less than `ones(m)` represents the repeated entry of that rank.
 //! Any other token, along with its second byte, represents one of the remaining repeated entries. The most frequent
@@ -27,7 +27,7 @@ use std::hash::BuildHasher;
 
 /// The token of the next single entry.
 pub(super) const SINGLE: u8 = 255;
-/// Maximum number of repeated entries: 255 tokens with a second byte each.
+/// Maximum number of repeated entries, if each of the 255 other tokens has a second byte.
 pub(super) const MOST: usize = 255 * 256;
 /// Maximum length of an entry. Longer records are split.
 const LONGEST: usize = 255;
@@ -50,8 +50,8 @@ pub(crate) struct Memory {
     ranks: Vec<u32>,
 }
 
-/// Filters content whose records end at `ends`, the last of them at the end of the content. With `split`, suffixes are
-/// split off. Returns whether there are suffixes that differ.
+/// Filters content whose records end at `ends`; the last record must end at the end of the content. If `split` is set,
+/// splits off suffixes. Returns whether the suffixes differ.
 pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory, out: &mut Vec<u8>) -> bool {
     out.clear();
     let (mut order, mut token) = (std::mem::take(&mut memory.order), std::mem::take(&mut memory.ranks));
@@ -93,9 +93,9 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     differ
 }
 
-/// Writes the suffixes by entry, given the repeated entries in order and the rank of each entry.
+/// Writes the suffixes, grouped by entry, given the repeated entries in order and the rank of each entry.
 fn write_suffixes(entries: &Entries<'_>, repeated: &[u32], rank: &[u32], out: &mut Vec<u8>) {
-    // The position of the next suffix for each rank, followed by that for the next single entry.
+    // The position of the next suffix for each rank, followed by the position for the next single entry.
     let mut next = Vec::with_capacity(repeated.len());
     let mut single = 0;
     for &id in repeated {
@@ -142,7 +142,7 @@ fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>
     out.extend(seconds);
 }
 
-/// Masks for this many bytes.
+/// Masks for the low bytes of a number, indexed by the number of bytes.
 const MASKS: [u64; KEY] = {
     let mut masks = [0; KEY];
     let mut length = 1;
@@ -184,10 +184,10 @@ struct Entries<'r> {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Start of its first occurrence.
+    /// Start of the entry's first occurrence.
     start: u32,
     length: u32,
-    /// Number of occurrences.
+    /// Number of occurrences of the entry.
     count: u32,
 }
 
@@ -270,8 +270,8 @@ impl<'r> Entries<'r> {
         order.sort_by_key(|&id| std::cmp::Reverse(self.count(id)));
     }
 
-    /// Sorts the entries by length and then by their bytes, separately for those with a one-byte token and the rest.
-    /// Codecs compress columns and tokens better if similar entries have similar numbers. (Suffixes are stored by
+    /// Sorts the entries by length and then by their bytes, separately for entries with one-byte tokens and for the
+    /// rest. Codecs compress columns and tokens better if similar entries have similar numbers. (Suffixes are stored by
     /// entry, so the order does not matter for them.)
     fn group(&self, order: &mut [u32]) {
         let ones = ones(order.len()).min(order.len());
@@ -366,7 +366,7 @@ impl ShortEntries {
         }
     }
 
-    /// Counts like `count` for an entry that is not in the slot given by its hash.
+    /// Counts an occurrence like `count`, for an entry that is not in the slot given by its hash.
     #[inline(never)]
     fn count_elsewhere(&mut self, key: u64, hash: usize, start: usize, all: &mut Vec<Entry>) -> u32 {
         let at = self.find(key, hash);
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn zeros_at_the_end_count() {
-        // Lengths around that of a short entry's key. Each record occurs twice, so that its entry is looked up.
+        // Lengths around the length of a short entry's key. Each record occurs twice, so that its entry is looked up.
         let all: Vec<Vec<u8>> = (0..2).flat_map(|_| (0..40).map(|length| vec![0; length])).collect();
         there_and_back(&all);
     }

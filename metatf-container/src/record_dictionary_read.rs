@@ -5,8 +5,8 @@ use super::record_dictionary::{MOST, SINGLE, ones};
 /// Number of bytes copied at once. Entries are rarely longer.
 const COPIED: usize = 16;
 
-/// Reverses filter 2, or filter 3 with `split`. `out` has the declared length of the content. The error describes the
-/// problem.
+/// Reverses filter 2, or filter 3 if `split` is set. `out` has the declared length of the content. The error describes
+/// the problem.
 pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<(), &'static str> {
     let mut rest = filtered;
     let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
@@ -145,7 +145,7 @@ struct Dictionary {
     places: Vec<(u32, u8)>,
     /// The first entries, as long as they are short enough to be copied at once.
     short: Vec<ShortEntry>,
-    /// For the entries after those, the position of the next suffix.
+    /// For the remaining entries, the position of the next suffix.
     suffixes: Vec<u32>,
 }
 
@@ -181,7 +181,7 @@ impl Dictionary {
     }
 
     /// Counts the tokens of each entry, which is also its number of suffixes, and computes the position of its suffixes
-    /// after those of earlier entries. Returns the total number of suffixes.
+    /// after the suffixes of earlier entries. Returns the total number of suffixes.
     fn place_suffixes(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
         let mut counts = [0_u32; 256];
         for &token in tokens.first {

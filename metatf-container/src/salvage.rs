@@ -1,4 +1,4 @@
-//! Salvage: delivers the intact data of a corrupt version 1 file (spec 5.2).
+//! Salvage, which delivers the intact data of a corrupt version 1 file (spec 5.2).
 //!
 //! [`Chunks`] still walks the file chunk by chunk. This module determines where to resume after corruption, which
 //! chunks are missing according to the sequence numbers, and which sections have lost their state.
@@ -127,8 +127,8 @@ impl Salvage {
         (self.gap, self.gap_any) = (true, true);
     }
 
-    /// Marks a part with the losses before it, or drops it because its state is lost. `group` is the group of the
-    /// previous part.
+    /// Marks a part with the losses before it, or drops it if the state of its section is lost. `group` is the group of
+    /// the previous part.
     fn judge(&mut self, mut part: Part, group: Option<u32>) -> Option<Part> {
         if part.shared {
             part.damage_before = std::mem::take(&mut self.gap_any);
@@ -164,7 +164,7 @@ impl Salvage {
         self.group_damaged |= !part.shared && group == Some(part.group);
     }
 
-    /// Handles a part with an invalid end. The state of its section is lost, but no element before the end.
+    /// Handles a part with an invalid end. The state of its section is lost, but the elements before the end are not.
     pub(crate) fn bad_end(&mut self, part: &Part, error: Error, group: Option<u32>) {
         self.lost(part, LossCause::Content(error), group);
     }
@@ -250,7 +250,7 @@ impl Salvage {
         }
     }
 
-    /// Counts the records in the missing chunks with an index that has an entry for every chunk before it.
+    /// Counts the records in the missing chunks using an index that contains an entry for every chunk before it.
     fn count(&mut self, index: &[u8], number: u64) {
         if index.len() as u64 != number.saturating_mul(index::ENTRY as u64) {
             return;
@@ -264,7 +264,7 @@ impl Salvage {
         }
     }
 
-    /// Checks the data after the index at `place`, which must be the footer or nothing. Anything else is reported.
+    /// Checks the data at `place`, after the index, which must be empty or the footer. Anything else is reported.
     fn footer(&mut self, source: &mut Source<'_>, place: std::ops::Range<u64>) -> Result<()> {
         let footer_at = place.end;
         let rest = source.view(footer_at, index::FOOTER + 1)?;

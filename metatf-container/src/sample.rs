@@ -1,11 +1,11 @@
-//! Samples of a long content, on which codecs and filters are tried instead of the complete content.
+//! Samples of long content. Codecs and filters are tried on a sample instead of the complete content.
 
 use super::raw_content::RawContent;
 use crate::memory;
 
 /// Number of pieces.
 const PIECES: usize = 4;
-/// The pieces together cover 1/16 of the content.
+/// Ratio of the size of the content to the total size of the pieces.
 const PART: usize = 16;
 /// Minimum size of a piece in bytes.
 const PIECE: usize = 16 << 10;

@@ -37,18 +37,18 @@ pub trait Sink: Write {
         None
     }
 
-    /// Returns whether the written data disappears when the program ends. A writer does not flush such a sink by
-    /// itself.
+    /// Returns whether the written data disappears when the program ends. A writer does not flush such a sink
+    /// automatically.
     fn is_volatile(&self) -> bool {
         false
     }
 }
 
-/// Any seekable writer as a sink that can be overwritten.
+/// A sink that wraps any seekable writer and can be overwritten.
 #[derive(Clone, Copy, Debug)]
 pub struct Seekable<W>(pub W);
 
-/// Any writer as a sink that accepts bytes only in order.
+/// A sink that wraps any writer and accepts bytes only in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Forward<W>(pub W);
 

@@ -19,7 +19,7 @@ pub(crate) enum Source<'a> {
         /// Whether the bytes belong to a mapping that another source holds.
         mapped: bool,
     },
-    /// A file read in pieces from arbitrary offsets. If it is truncated in the meantime, it ends early.
+    /// A file read in pieces from arbitrary offsets. If the file is truncated in the meantime, the source ends early.
     File(FileWindow),
     Stream(Window<'a>),
 }
@@ -147,8 +147,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Number of bytes requested from a stream at a time. Arriving data is accepted immediately, so a live pipe is not held
-/// up.
+/// Number of bytes requested from a stream at a time. Arriving data is accepted immediately, so data from a live pipe
+/// is not delayed.
 const BLOCK: usize = 64 << 10;
 
 /// The part of a stream in memory. It grows as data arrives, regardless of the requested length (spec 7).

@@ -1,10 +1,10 @@
-//! Splits a version 1 file, on disk or in memory, into its groups, each with its own reader (spec 5.2), for reading
-//! them in parallel.
+//! Splits a version 1 file, on disk or in memory, into its groups, each with its own reader (spec 5.2), so that the
+//! groups can be read in parallel.
 //!
-//! Each piece of the file extends from the first chunk of a group to that of the next group, so every chunk belongs to
-//! exactly one piece. The chunks before the first group (DTD, user metadata, tables) belong to its piece. Tables and
-//! user metadata between two groups belong to the piece of the preceding group. The index and the footer belong to the
-//! last piece.
+//! Each piece of the file extends from the first chunk of a group to the first chunk of the next group, so every chunk
+//! belongs to exactly one piece. The chunks before the first group (DTD, user metadata, tables) belong to the piece of
+//! the first group. Tables and user metadata between two groups belong to the piece of the preceding group. The index
+//! and the footer belong to the last piece.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Split<'s> {
     starts: Vec<usize>,
 }
 
-/// Content length below which a group is small: creating a reader takes as long as reading the group.
+/// Content length below which a group is small, because creating a reader takes as long as reading the group.
 const SMALL_GROUP: usize = 1 << 10;
 
 impl Reader<'_> {
@@ -96,7 +96,7 @@ impl<'s> Split<'s> {
         place(bytes.start)..place(bytes.end).max(place(bytes.start))
     }
 
-    /// Returns the chunks before those of group `n`.
+    /// Returns the chunks before the chunks of group `n`.
     #[must_use]
     pub fn chunks_before(&self, n: usize) -> &[ChunkInfo] {
         self.chunks.get(..self.chunks_of(n).start).unwrap_or_default()
@@ -124,13 +124,14 @@ impl<'s> Split<'s> {
         chunks.iter().map(|chunk| u64::from(chunk.raw_len)).sum()
     }
 
-    /// Returns the numbers of the shared table chunks among the chunks of group `n`. They are used by the groups after
-    /// it. [`Reader::read_chunk`] reads such a chunk.
+    /// Returns the numbers of the shared table chunks among the chunks of group `n`. The groups after it use these
+    /// tables. [`Reader::read_chunk`] reads such a chunk.
     pub fn tables_of(&self, n: usize) -> impl Iterator<Item = usize> + '_ {
         self.chunks_of(n).filter(|&chunk| self.chunks.get(chunk).is_some_and(ChunkInfo::is_shared))
     }
 
-    /// Creates a reader for group `n`, which starts at the group's first chunk and ends before that of the next group.
+    /// Creates a reader for group `n`, which starts at the group's first chunk and ends before the first chunk of the
+    /// next group.
     #[must_use]
     pub fn reader(&self, n: usize) -> Reader<'s> {
         self.reader_with(n, Decoder::default())

@@ -2,8 +2,8 @@
 //!
 //! In a corrupt file, bytes that look like a chunk header may occur every few bytes and declare most of the remaining
 //! file as their payload. Checking each such chunk byte by byte would take quadratic time. Salvage therefore stores the
-//! CRC of all data up to certain offsets and derives the CRC of a range from the two at its ends. If A and B are the
-//! CRCs of two adjacent ranges, the CRC of both together is `A * x^(8 |B|) + B` over GF(2), modulo the polynomial.
+//! CRC of all data up to certain offsets and derives the CRC of a range from the CRCs at its two ends. If A and B are
+//! the CRCs of two adjacent ranges, the CRC of both together is `A * x^(8 |B|) + B` over GF(2), modulo the polynomial.
 
 use super::chunk::{self, ChunkHeader, Frame, Probe};
 use super::source::Source;
@@ -26,7 +26,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Checks a chunk like [`chunk::probe`]. No offset may be less than the first one checked.
+    /// Checks a chunk like [`chunk::probe`]. No offset may be less than the first offset checked.
     pub(crate) fn probe(&mut self, source: &mut Source<'_>, start: u64) -> Result<Probe> {
         if !std::mem::replace(&mut self.started, true) {
             self.origin = start;
@@ -86,7 +86,7 @@ impl Sums {
     }
 }
 
-/// Returns the product of two polynomials modulo that of CRC-32C.
+/// Returns the product of two polynomials modulo the polynomial of CRC-32C.
 const fn multiply(a: u32, mut b: u32) -> u32 {
     let mut product = 0;
     let mut bit = 1 << 31;

@@ -10,8 +10,8 @@ const RETRY: u8 = 16;
 /// Number of chunks after which filters are first tried again, because the beginning of a section is less
 /// representative.
 const FIRST_RETRY: u8 = 4;
-/// Filters are retried sooner, after one chunk, two, four, .., while another filter is at most this many percent
-/// longer.
+/// Filters are retried sooner (after one, two, four, .. chunks) while the result of another filter is at most this many
+/// percent longer.
 const CLOSE: usize = 10;
 
 /// The options for storing a chunk.
@@ -46,7 +46,7 @@ struct FilterFound {
     left: u8,
     /// The initial value of `left` after the last trial.
     wait: u8,
-    /// Whether the second-best filter is at most [`CLOSE`] percent longer.
+    /// Whether the result of the second-best filter is at most [`CLOSE`] percent longer.
     close: bool,
 }
 
@@ -117,7 +117,7 @@ impl Found {
         self.filter.left = 0;
     }
 
-    /// Returns whether another filter is nearly as good.
+    /// Returns whether another filter is nearly as good as the best one.
     pub(super) fn is_close(&self) -> bool {
         self.filter.close
     }

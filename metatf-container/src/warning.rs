@@ -20,7 +20,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns whether there are definitely missing or excess records.
+    /// Returns whether records are definitely missing or in excess.
     #[must_use]
     pub fn is_loss(self) -> bool {
         matches!(self, Self::Records { .. })

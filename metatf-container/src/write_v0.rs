@@ -1,4 +1,4 @@
-//! Writing version 0: extents, preceded by the section table (spec 5.1).
+//! The writer for version 0 traces, in which a section table precedes the extents (spec 5.1).
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -13,17 +13,17 @@ const CLASS_1: u64 = u32::MAX as u64;
 
 /// The destination of content.
 enum Placement {
-    /// Content is spooled until the table, which precedes it, is complete: the global part, and everything after it.
+    /// Content is spooled until the table, which precedes it, is complete. The global part is spooled separately.
     Spooled { global: Spool, rest: Spool },
     /// Content goes directly to the sink, without a table.
     Through,
-    /// Content goes directly to the sink, without a header and `section` records.
+    /// Content goes directly to the sink, without a header or `section` records.
     Raw,
-    /// Content of a raw stream is spooled, because its first part may be written last: the data before the records, the
-    /// records, and the data after them.
+    /// The data before the records of a raw stream, the records, and the data after them are spooled separately,
+    /// because the first of these parts may be written last.
     RawAround { before: Spool, records: Spool, behind: Spool },
-    /// Content goes directly into the sink's memory, as a single extent after the space for header and table, which
-    /// starts at this offset. If any other content follows, everything is spooled after all.
+    /// Content goes directly into the sink's memory, as a single extent after the space for the header and the table.
+    /// The value is the offset of this space. If any other content follows, everything is spooled after all.
     InPlace(usize),
 }
 
@@ -31,8 +31,8 @@ fn spooled() -> Placement {
     Placement::Spooled { global: files::spool(), rest: files::spool() }
 }
 
-/// Writes a version 0 trace: first the global part, then extents. The section table is part of the header, so the
-/// content is held back until the end unless the trace is written without a table.
+/// A writer for a version 0 trace, which consists of the global part and extents. The section table is part of the
+/// header, so the content is written at the end, unless the trace is written without a table.
 pub struct ExtentWriter<W: Sink> {
     sink: W,
     header: Header,
@@ -40,13 +40,13 @@ pub struct ExtentWriter<W: Sink> {
     section_tag: u32,
     content: Placement,
     global_len: u64,
-    /// Number, start in the sections' content, and size of each extent.
+    /// Section number, start offset in the sections' content, and size of each extent.
     extents: Vec<(u8, u64, u64)>,
     /// Size of the sections' content so far in bytes, including `section` records.
     len: u64,
     /// Upper limit for offsets and sizes.
     limit: u64,
-    /// In a raw stream, the sections other than that of the records, and whether they precede the records.
+    /// In a raw stream, each section other than the section of the records, and whether it precedes the records.
     around: Vec<(u8, bool)>,
 }
 
@@ -83,7 +83,7 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
-    /// Starts a trace without a table, which is written directly to the sink (such as a pipe). The trace cannot have
+    /// Starts a trace without a table. The trace is written directly to the sink (such as a pipe). It cannot have
     /// stream sections, and `nrecords` is 0.
     ///
     /// # Errors
@@ -95,7 +95,8 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(writer)
     }
 
-    /// Sets the tag of `section` records if it is not 2. Must be called before the first extent.
+    /// Sets the tag of `section` records if the DTD specifies a tag other than 2. Must be called before the first
+    /// extent.
     pub fn set_section_tag(&mut self, tag: u32) {
         self.section_tag = tag;
     }
@@ -135,7 +136,7 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(())
     }
 
-    /// Returns the `section` record to write before content of a section; empty if there is none.
+    /// Returns the `section` record to write before content of a section, or an empty vector if none is needed.
     fn open(&mut self, section: u8, content: usize) -> Result<Vec<u8>> {
         let mut record = Vec::new();
         if self.extents.last().map(|extent| extent.0) != Some(section) {
@@ -180,7 +181,8 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(self.sink.memory().filter(|_| goes_on).map(std::mem::take))
     }
 
-    /// Returns borrowed memory, with content from `start` to its end. On an error, this content is removed.
+    /// Hands borrowed memory back to the sink, with new content from `start` to the end of the memory. On an error, the
+    /// new content is removed.
     ///
     /// # Errors
     /// Returns an error if a class 1 trace would exceed 4 GiB.
@@ -339,8 +341,8 @@ mod tests {
         assert_eq!(writer.limit, u64::MAX);
     }
 
-    /// Writes a trace with these contents. Those of the first section are built in the sink's memory as long as it can
-    /// be borrowed.
+    /// Writes a trace with these contents. The contents of the first section are built in the sink's memory as long as
+    /// it can be borrowed.
     fn written(sink: impl Sink, contents: &[(u8, &[u8])], in_memory: bool) -> (Vec<u8>, usize) {
         let mut writer = ExtentWriter::new(sink, &WriteOptions::default(), 2).unwrap();
         let mut in_place = 0;

@@ -1,4 +1,4 @@
-//! Writing version 1: chunks, index, footer (spec 5.2).
+//! The writer for version 1 traces, which consist of chunks, an index and a footer (spec 5.2).
 
 use super::chunk::{self, ChunkHeader};
 #[cfg(feature = "parallel")]
@@ -33,14 +33,14 @@ pub struct ChunkSpec {
     pub width: u8,
     /// Number of data records or stream elements in the chunk.
     pub records: u32,
-    /// Number of its group.
+    /// Number of the chunk's group.
     pub group: u32,
     /// Element size for the filter if `width` is 0; 0 if the elements differ in size.
     pub element: u8,
 }
 
-/// Writes a version 1 trace. The output is consistent after each call: a trace that is never finished has no index and
-/// no footer, and reading it produces a warning.
+/// A writer for a version 1 trace. The output is consistent after each call. A trace that is never finished contains no
+/// index and no footer, and reading it produces a warning.
 pub struct ChunkWriter<S: Sink> {
     sink: S,
     /// Start of the trace in the sink, if the sink can be overwritten.
@@ -50,7 +50,7 @@ pub struct ChunkWriter<S: Sink> {
     encoder: Encoder,
     /// The findings about each section.
     found: Box<[Found; 256]>,
-    /// The compressing threads, if there are any.
+    /// The compression threads, if any.
     #[cfg(feature = "parallel")]
     pipeline: Option<ChunkPipeline>,
     /// Offset of the next chunk.
@@ -102,8 +102,8 @@ impl<S: Sink> ChunkWriter<S> {
         self.data_records(spec, raw, &[])
     }
 
-    /// Writes a data chunk whose records, including metadata records and comments, end at `ends`. These must be in
-    /// ascending order, and the last must be the end of `raw`. Filter 2 requires them.
+    /// Writes a data chunk whose records, including metadata records and comments, end at `ends`. The ends must be in
+    /// ascending order, and the last end must be the end of `raw`. Filter 2 requires the ends.
     ///
     /// # Errors
     /// As for [`data`](Self::data).
@@ -155,8 +155,8 @@ impl<S: Sink> ChunkWriter<S> {
         Some(memory)
     }
 
-    /// Returns borrowed memory with a data chunk whose content extends from `start` to its end. Without a chunk, or on
-    /// an error, the space for its header is removed.
+    /// Hands borrowed memory back to the sink, with a data chunk whose content extends from `start` to the end of the
+    /// memory. If `spec` is `None`, or on an error, the space for the chunk header is removed.
     ///
     /// # Errors
     /// As for [`data`](Self::data).
@@ -192,8 +192,8 @@ impl<S: Sink> ChunkWriter<S> {
         How { codec, filter, trial: self.options.trial.clone().filter(|_| !own) }
     }
 
-    /// Writes user metadata, a JSON object, which is not validated. It is flushed immediately like the header, so that
-    /// an unfinished trace still contains its origin if the writer is killed.
+    /// Writes a JSON object as user metadata, without validating it. Like the header, it is flushed immediately, so
+    /// that the trace identifies its origin even if the writer is killed.
     ///
     /// # Errors
     /// Returns an error if writing fails, if `json` exceeds 64 MiB, or if there are already 2^32 chunks.
@@ -272,15 +272,15 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// Writes a chunk or hands it to a thread. Only those fields of `header` that describe the content are used, not
-    /// those for its storage.
+    /// Writes a chunk or hands it to a thread. Only the fields of `header` that describe the content are used; the
+    /// fields that describe its storage are ignored.
     fn chunk(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         let header = ChunkHeader { raw_len: self.raw_len(content.raw)?, ..header };
         #[cfg(feature = "parallel")]
         if self.pipeline.is_some() {
             return self.give(header, how, content);
         }
-        // Text has no section whose earlier chunks provide findings.
+        // Text belongs to no section, so no earlier chunks provide findings.
         let mut text = Found::default();
         let found = if header.kind == chunk::DATA { &mut self.found[usize::from(header.section)] } else { &mut text };
         let encoded = self.encoder.encode(found, how, content)?;
@@ -308,8 +308,8 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// Writes the first pending chunk. Returns false if there are no chunks, or if the first is not done and `wait` is
-    /// not set.
+    /// Writes the first pending chunk. Returns false if no chunks are pending, or if the first one is not finished and
+    /// `wait` is not set.
     #[cfg(feature = "parallel")]
     fn lay_first(&mut self, wait: bool) -> Result<bool> {
         let Some(chunk) = self.pipeline.as_mut().and_then(|pipeline| pipeline.first(wait)) else { return Ok(false) };
@@ -337,7 +337,7 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// Returns a chunk's header, completed by the fields for its storage.
+    /// Returns a chunk's header with its storage fields filled in.
     fn complete(&self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<ChunkHeader> {
         let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
         let common = self.common()?;

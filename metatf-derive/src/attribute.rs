@@ -44,7 +44,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
         other => error(other.to_string()),
     })?;
-    // Tells the compiler that the macro reads this file.
+    // This tells the compiler that the macro reads this file.
     items.push(Item::Verbatim(quote!(
         const _: &[u8] = ::core::include_bytes!(#shown);
     )));

@@ -7,8 +7,8 @@ use crate::{lexer, syntax, text};
 
 /// Returns the text of a DTD with a field added to every tagged record, right after the tag, and with `properties`
 /// appended. All other text is unchanged. Returns `None` if the text does not follow the grammar, or if a record
-/// consists of a repetition without parentheses. This function does not check the new text: [`parse`](crate::parse)
-/// reports problems such as an existing field of the same name.
+/// consists of a repetition without parentheses. The new text is not checked; [`parse`](crate::parse) reports problems
+/// such as an existing field with the same name.
 #[must_use]
 pub fn add_field(text: &[u8], name: &str, properties: &str) -> Option<String> {
     let source = Source::new(text);
@@ -58,7 +58,7 @@ fn places(record: &Record<'_>, name: &str) -> Option<Vec<(usize, String)>> {
     }
 }
 
-/// Returns the location of a record's first field, and whether that field is the tag.
+/// Returns the location of a record's first field, and whether this field is the tag.
 fn first(item: &FieldItem<'_>) -> Option<(Span, bool)> {
     match item {
         FieldItem::Name(name) | FieldItem::Repeat { count: Count::Name(name), .. } => {

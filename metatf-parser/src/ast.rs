@@ -1,5 +1,5 @@
-//! The syntax tree, with source locations and names borrowed from the text. The lexer limits its depth to 32, so
-//! recursion over the tree is safe.
+//! The syntax tree, with source locations and names borrowed from the text. The lexer limits the depth of the tree to
+//! 32, so recursion is safe.
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -38,7 +38,7 @@ pub(crate) struct Scope<'t> {
 #[derive(Debug)]
 pub(crate) struct SectionHead<'t> {
     pub(crate) name: Name<'t>,
-    /// The section number; `None` if it does not fit in 64 bits, which has already been reported.
+    /// The section number; `None` if the number did not fit in 64 bits and was reported.
     pub(crate) number: Option<Int>,
 }
 
@@ -86,11 +86,11 @@ pub(crate) struct Computed<'t> {
 /// A property setting, `path.name = value;`.
 #[derive(Debug)]
 pub(crate) struct Setting<'t> {
-    /// The path of the field: one or more names.
+    /// The path of the field, which consists of one or more names.
     pub(crate) path: Vec<Name<'t>>,
-    /// The property name.
+    /// The name of the property.
     pub(crate) name: Name<'t>,
-    /// Whether the name is in quotes, which marks a deliberate annotation even if the name resembles a property.
+    /// Whether the name is quoted, which marks it as a deliberate annotation even if it resembles a property name.
     pub(crate) quoted: bool,
     /// The property; `None` for an annotation.
     pub(crate) property: Option<Property>,
@@ -117,7 +117,7 @@ impl Setting<'_> {
         if self.property.is_some() || self.quoted { None } else { near_property(self.name.text) }
     }
 
-    /// Reports a property that is missing because its name is misspelled.
+    /// Creates a diagnostic for a property that is missing because its name is misspelled.
     pub(crate) fn misspelt(&self, code: Code, message: String) -> Draft {
         let meant = self.misspells().map_or("", Property::name);
         Draft::new(code, self.name.span, message)
@@ -126,7 +126,7 @@ impl Setting<'_> {
             .replace(self.name.span, meant)
     }
 
-    /// Checks whether this setting is `property` of `field`, possibly misspelled.
+    /// Checks whether this setting, possibly misspelled, sets `property` of `field`.
     pub(crate) fn is(&self, field: &str, property: Property) -> bool {
         (self.property == Some(property) || self.misspells() == Some(property))
             && matches!(self.path.as_slice(), [only] if only.text == field)
@@ -152,7 +152,7 @@ pub(crate) enum Value<'t> {
 #[derive(Debug)]
 pub(crate) struct Interpretation<'t> {
     pub(crate) word: InterpretationWord,
-    /// The arguments, as listed by [`InterpretationWord::arguments`] and in the same order.
+    /// The arguments, in the order of [`InterpretationWord::arguments`].
     pub(crate) arguments: Vec<Argument<'t>>,
 }
 
@@ -170,7 +170,7 @@ pub(crate) enum Argument<'t> {
 pub(crate) struct Model<'t> {
     /// The revision of the prediction rules.
     pub(crate) revision: Option<Int>,
-    /// The predictors, at least one.
+    /// One or more predictors.
     pub(crate) predictors: Vec<Predictor<'t>>,
     pub(crate) span: Span,
 }
@@ -202,10 +202,10 @@ impl PredictorKind<'_> {
     }
 }
 
-/// A path to a leaf of the same record, or a record and its leaf.
+/// A path to a leaf of the same record, or to a leaf of another record.
 #[derive(Debug)]
 pub(crate) struct FieldPath<'t> {
-    /// The names of the path, at least one.
+    /// One or more names of the path.
     pub(crate) names: Vec<Name<'t>>,
     pub(crate) span: Span,
 }

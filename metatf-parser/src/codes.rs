@@ -295,7 +295,7 @@ codes! {
 }
 
 impl Code {
-    /// Returns the severity: an error rejects a DTD, a warning does not.
+    /// Returns the severity, which determines whether a DTD is rejected.
     #[must_use]
     pub fn severity(self) -> Severity {
         if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
@@ -306,8 +306,8 @@ impl Code {
         self.as_str().starts_with("E00")
     }
 
-    /// Checks whether an unparsed definition may cause this diagnostic. Such a diagnostic is kept only if the complete
-    /// text was parsed.
+    /// Checks whether an unparsed definition may cause this diagnostic. If so, the diagnostic is kept only if the
+    /// complete text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NestedSection, NoInterpretation, NoNumberStream, NoRecords,

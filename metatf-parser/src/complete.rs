@@ -1,5 +1,5 @@
 //! Completions for a DTD being edited. An unfinished statement does not parse, so the tokens before the cursor
-//! determine what can follow; names come from the index, which contains every declaration that parses.
+//! determine the candidates. Names are taken from the index, which contains every declaration that parses.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, ROLES, Takes};
 /// A completion for a location in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The label that an editor shows and filters by.
+    /// The label that an editor displays and uses to filter.
     pub label: String,
     /// The kind of item.
     pub kind: CompletionKind,
@@ -40,8 +40,8 @@ pub enum CompletionKind {
     Value,
 }
 
-/// Returns the completions at an offset. `index` is the [index](crate::index()) of the text; an index from before the
-/// latest edits also works, because only names are taken from it.
+/// Returns the completions at an offset. `index` is the [index](crate::index()) of the text; an index of the text
+/// before the latest edits also works, because only its names are used.
 #[must_use]
 pub fn complete(text: &[u8], index: &Index, offset: usize) -> Vec<Completion> {
     let Some((text, lexed)) = lex(text) else { return Vec::new() };
@@ -55,13 +55,13 @@ pub fn complete(text: &[u8], index: &Index, offset: usize) -> Vec<Completion> {
     list.out
 }
 
-/// The context of the text being typed.
+/// The context of the word being typed.
 struct Place<'t> {
     /// The words of the statement before the cursor.
     words: Vec<&'t str>,
     /// The byte range of the partially typed word.
     replace: Range<usize>,
-    /// Whether that word is a string.
+    /// Whether the partially typed word is a string.
     in_text: bool,
     /// The names of the enclosing section and record.
     section: Option<&'t str>,
@@ -72,7 +72,7 @@ impl<'t> Place<'t> {
     fn find(text: &'t str, lexed: &Lexed, offset: usize) -> Option<Place<'t>> {
         let word = |token: &Token| text.get(token.span.range()).unwrap_or_default();
         let end = lexed.tokens.partition_point(|token| token.span.end() < offset);
-        // The word to complete is the one that contains the cursor or ends there; punctuation is not completed.
+        // Complete the word that contains the cursor or ends there, but not punctuation.
         let begun = lexed
             .tokens
             .get(end)
@@ -134,7 +134,7 @@ impl<'i> Scope<'i> {
         self.records.iter().find(|record| record.name == name).copied()
     }
 
-    /// Returns the fields that a record lists, including those of predefined records.
+    /// Returns the fields that a record lists. The record may be predefined.
     fn fields_of(&self, record: &str) -> Vec<&'i str> {
         match self.record(record) {
             Some(record) => record.children.iter().map(|field| field.name.as_str()).collect(),
@@ -143,7 +143,7 @@ impl<'i> Scope<'i> {
         }
     }
 
-    /// Returns the fields of the enclosing record, or of all records outside of a record.
+    /// Returns the fields of the enclosing record, or of all records if the cursor is not in a record.
     fn fields(&self) -> BTreeSet<&'i str> {
         let (own, all) = match self.record {
             Some(record) => (Some(record), &[][..]),
@@ -171,7 +171,7 @@ struct List {
     out: Vec<Completion>,
 }
 
-/// Maximum number of completions; a longer list is of no use to anyone.
+/// Maximum number of completions; nobody would read a longer list.
 const MOST: usize = 1000;
 
 impl List {
@@ -361,7 +361,7 @@ fn argument(kind: &Argument) -> &'static str {
     match kind {
         Argument::Number => " 0",
         Argument::Steps => " 1",
-        // The user types these arguments.
+        // The user must type these arguments.
         Argument::Base | Argument::Stream | Argument::NumberStream | Argument::Model => " ",
     }
 }

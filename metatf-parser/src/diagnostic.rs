@@ -1,4 +1,4 @@
-//! Diagnostics: mistakes in a DTD and their locations (spec 3.5, 7).
+//! Diagnostics, which describe mistakes in a DTD and their locations (spec 3.5, 7).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,26 +20,26 @@ pub struct Diagnostic {
     pub primary: Label,
     /// Related locations, such as "first defined here".
     pub secondary: Vec<Label>,
-    /// A hint on how to correct the mistake.
+    /// A hint for correcting the mistake.
     pub help: Option<String>,
-    /// An edit that resolves the diagnostic, if there is one.
+    /// An edit that resolves the diagnostic, if any.
     pub suggestion: Option<Suggestion>,
 }
 
 /// An edit of the DTD's text that implements `help`, for tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The byte range to replace, counting a byte-order mark; empty for an insertion.
+    /// The byte range to replace, including any byte-order mark in the offsets; empty for an insertion.
     pub span: Range<usize>,
     /// The replacement text.
     pub text: String,
-    /// Whether the edit is certain to be what the author meant. If not, it contains a number or a property that a
-    /// person must confirm.
+    /// Whether the author certainly meant this edit. Otherwise, the edit contains a number or a property that a person
+    /// must confirm.
     pub certain: bool,
 }
 
 impl Suggestion {
-    /// Returns the text with this edit applied, or `None` if the range is not within the text.
+    /// Returns the text with this edit applied, or `None` if the range is outside the text.
     #[must_use]
     pub fn apply(&self, text: &[u8]) -> Option<Vec<u8>> {
         let (before, after) = (text.get(..self.span.start)?, text.get(self.span.end..)?);
@@ -51,13 +51,13 @@ impl Suggestion {
 /// A location in the DTD with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The byte range in the text, counting a byte-order mark.
+    /// The byte range in the text, including any byte-order mark.
     pub span: Range<usize>,
     /// The line, starting at 1.
     pub line: u32,
     /// The column in Unicode code points, starting at 1 and not counting a byte-order mark.
     pub column: u32,
-    /// The message; may be empty.
+    /// The message, which may be empty.
     pub text: String,
 }
 
@@ -92,13 +92,13 @@ impl Draft {
         self
     }
 
-    /// Adds a hint on how to correct the mistake.
+    /// Adds a hint for correcting the mistake.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Draft {
         self.help = Some(text.into());
         self
     }
 
-    /// Adds a suggestion if `name`, located at `span`, is close to one of the known names.
+    /// Adds a suggestion if `name`, located at `span`, is close to a known name.
     pub(crate) fn did_you_mean<'a>(self, span: Span, name: &str, known: impl IntoIterator<Item = &'a str>) -> Draft {
         match nearest(name, known) {
             Some(near) => self.help(format!("did you mean `{near}`?")).replace(span, near),
@@ -106,7 +106,8 @@ impl Draft {
         }
     }
 
-    /// Adds an edit that replaces `span` with `text`. Predefined records are not part of the text, so they get no edit.
+    /// Adds an edit that replaces `span` with `text`. Predefined records are not part of the text, so nothing is added
+    /// for them.
     pub(crate) fn replace(mut self, span: Span, text: impl Into<String>) -> Draft {
         if !span.is_predefined() {
             self.suggestion = Some(Suggestion { span: span.range(), text: text.into(), certain: true });
@@ -130,11 +131,11 @@ impl Draft {
     }
 }
 
-/// Maximum number of diagnostics; more would not help anyone and would cost time on hostile input. Errors take
+/// Maximum number of diagnostics. More of them would not help and would cost time on hostile input. Errors take
 /// precedence over warnings.
 pub(crate) const MOST_DIAGNOSTICS: usize = 100;
 
-/// A collector of diagnostics that keeps one for each rule and location.
+/// A collector that keeps one diagnostic for each rule and location.
 pub(crate) struct Reporter<'a> {
     pub(crate) source: &'a Source<'a>,
     list: Vec<Diagnostic>,
@@ -183,7 +184,7 @@ impl<'a> Reporter<'a> {
         codes.iter().any(|code| self.seen.contains(&(*code, span)))
     }
 
-    /// Checks whether any error was found.
+    /// Checks whether an error was found.
     pub(crate) fn failed(&self) -> bool {
         self.errors > 0
     }
@@ -193,8 +194,8 @@ impl<'a> Reporter<'a> {
         self.errors >= MOST_DIAGNOSTICS
     }
 
-    /// Returns the diagnostics in text order. After a syntax error, only diagnostics that cannot be a consequence of it
-    /// are kept.
+    /// Returns the diagnostics in text order. After a syntax error, diagnostics that may be its consequence are
+    /// removed.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());

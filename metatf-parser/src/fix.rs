@@ -1,11 +1,11 @@
-//! Applies the fixes that are certain, such as those for misspelled names, missing punctuation and missing quotes.
+//! Applies fixes that are certain, for example for misspelled names, missing punctuation and missing quotes.
 
 use crate::codes::Severity;
 use crate::diagnostic::{Diagnostic, MOST_DIAGNOSTICS};
 use crate::parse::{Parsed, parse};
 use crate::text::MOST_BYTES;
 
-/// Maximum number of bytes parsed over all attempts, which takes a few seconds at most. Real DTDs need far less.
+/// Maximum number of bytes to parse in all attempts, which takes a few seconds at most. Real DTDs need far fewer bytes.
 const MOST_WORK: usize = 8 * MOST_BYTES;
 
 /// The result of [`fix`].
@@ -13,14 +13,14 @@ const MOST_WORK: usize = 8 * MOST_BYTES;
 pub struct Fixed {
     /// The text with all edits applied.
     pub text: Vec<u8>,
-    /// The fixed diagnostics, in the order in which they were fixed. Each location refers to the text just before that
+    /// The fixed diagnostics, in the order in which they were fixed. Each location refers to the text just before the
     /// fix.
     pub fixed: Vec<Diagnostic>,
 }
 
-/// Applies the [suggestions](crate::Suggestion) that are certain, one at a time, as long as each improves the text. The
-/// text improves if it has fewer syntax errors, as many syntax errors but fewer errors, or as many errors but fewer
-/// warnings. Comments, layout and the order of definitions are preserved.
+/// Applies the certain [suggestions](crate::Suggestion) one by one, as long as they improve the text. A text is better
+/// if it contains fewer syntax errors, the same number of syntax errors but fewer errors, or the same number of errors
+/// but fewer warnings. Comments, layout and the order of definitions are preserved.
 #[must_use]
 pub fn fix(text: &[u8]) -> Fixed {
     let (mut text, mut fixed, mut work) = (text.to_vec(), Vec::new(), 0);
@@ -42,7 +42,7 @@ pub fn fix(text: &[u8]) -> Fixed {
     Fixed { text, fixed }
 }
 
-/// Returns the number of syntax errors (which hide other errors), errors and warnings, in this order of weight.
+/// Returns the numbers of syntax errors (which hide other errors), errors and warnings, in descending order of weight.
 fn score(parsed: &Parsed) -> (usize, usize, usize) {
     let of = |severity| parsed.diagnostics.iter().filter(|d| d.severity == severity).count();
     let syntax = parsed.diagnostics.iter().filter(|d| d.code.is_syntax()).count();

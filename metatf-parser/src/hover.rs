@@ -22,7 +22,7 @@ pub struct Hover {
 /// An inlay hint after a field in a record's field list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// The offset to insert the hint at.
+    /// The offset at which to insert the hint.
     pub offset: usize,
     /// The field's width, such as `:4`.
     pub label: String,
@@ -30,7 +30,7 @@ pub struct Hint {
     pub tip: String,
 }
 
-/// Maximum number of records to list; if there are more, only their number is shown.
+/// Maximum number of records to list. Further records are only counted.
 const MOST_LISTED: usize = 8;
 
 /// Returns a description of the item at an offset. `index` is the [index](crate::index()) of the text.
@@ -136,7 +136,7 @@ impl Describer<'_> {
         }
     }
 
-    /// Describes a field in each of its records, combining records in which the field is the same.
+    /// Describes a field in each of its records. Records in which the field is the same are combined.
     fn field(&self, id: SymbolId, symbol: &Symbol) -> String {
         let mut kinds: Vec<(String, Vec<&LaidOut>)> = Vec::new();
         for (record, field) in self.index.fields(id) {
@@ -184,7 +184,7 @@ impl Describer<'_> {
 }
 
 /// Returns a property value of a field as written, formatted for a table cell. Interpretations set by the language are
-/// shown as `none`.
+/// returned as `none`.
 fn value(text: &str, field: &ResolvedField, property: Property) -> Option<String> {
     let value = match &field.set(property)?.value_span {
         Some(span) => text.get(span.clone())?.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -194,7 +194,7 @@ fn value(text: &str, field: &ResolvedField, property: Property) -> Option<String
     Some(value.replace('|', "\\|").replace('`', "'")).filter(|value| !value.is_empty())
 }
 
-/// Describes the interpretation as written. A computed count is shown as `computed`, and a tag as its fixed value.
+/// Describes the interpretation as written. A computed count is described as `computed`, and a tag by its fixed value.
 fn interpretation(text: &str, field: &ResolvedField) -> String {
     match value(text, field, Property::Interpretation) {
         _ if field.leaf.computed.is_some() => "computed".to_owned(),
@@ -216,7 +216,7 @@ pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
     fields.sort_by_key(|field| field.site.start);
     for same in fields.chunk_by(|a, b| a.site == b.site) {
         let Some((first, others)) = same.split_first() else { continue };
-        // The fields of a predefined record are located at the places that nest it.
+        // The fields of a predefined record are located at the places that nest the record.
         let one = |other: &ResolvedField| other.leaf.width == first.leaf.width && other.leaf.name == first.leaf.name;
         if !others.iter().all(|other| one(other)) {
             continue;

@@ -1,5 +1,5 @@
-//! An index of the names in a DTD, for editors: definitions, uses, and the statements that set the properties of each
-//! field. Text with mistakes has an index as well, covering all declarations that parse.
+//! An index of a DTD for editors. It contains the definitions and uses of names, and the statements that set the
+//! properties of each field. If the text contains mistakes, the index covers all declarations that parse.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ pub struct Index {
     pub diagnostics: Vec<Diagnostic>,
     /// All named or numbered items.
     pub symbols: Vec<Symbol>,
-    /// The places that name a symbol, in source order. They do not overlap.
+    /// The places that name a symbol, in source order and without overlaps.
     pub uses: Vec<Use>,
-    /// The global records, followed by those of each section.
+    /// The global records, followed by the records of each section.
     pub outline: Vec<Declared>,
-    /// Records that appear on their own in a trace: tagged records, and elements of stream sections.
+    /// Records that are not nested in other records: tagged records, and elements of stream sections.
     pub records: Vec<LaidOut>,
 }
 
@@ -31,14 +31,15 @@ pub enum SymbolKind {
     SectionNumber,
     /// A record.
     Record,
-    /// A field of a record, or all fields with the same name if a section or the top level sets their properties.
+    /// A field of a record. Fields with the same name are a single symbol if a section or the top level sets their
+    /// properties.
     Field,
 }
 
 /// Index into [`Index::symbols`].
 pub type SymbolId = usize;
 
-/// An item that is declared in one place and named in others.
+/// An item that is declared in one place and named in other places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The kind of item.
@@ -50,8 +51,8 @@ pub struct Symbol {
     /// The byte ranges of the declarations, in source order. If a section or the top level sets properties of a field,
     /// the field has a range in every field list that contains it. Empty for a predefined or undeclared item.
     pub definitions: Vec<Range<usize>>,
-    /// Family number. Symbols of the same family must be renamed together: fields set by the same property, or records
-    /// that the same path may mean.
+    /// Family number. Symbols of the same family must be renamed together, because the same statement sets their
+    /// properties, or the same path may refer to them.
     pub family: usize,
     /// Whether the symbol is predefined and cannot be renamed.
     pub predefined: bool,
@@ -64,7 +65,7 @@ pub enum Role {
     Definition,
     /// A property of the symbol is set here.
     Setting,
-    /// The symbol is referred to in any other way.
+    /// The symbol is referred to in another way.
     Reference,
 }
 
@@ -96,29 +97,29 @@ pub struct Declared {
     pub children: Vec<Declared>,
 }
 
-/// The layout of a record: every field it has in a trace.
+/// The layout of a record, with every field that it contains in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaidOut {
     /// The name.
     pub name: String,
     /// The byte range of the name in its declaration.
     pub span: Range<usize>,
-    /// The offset after the `{` of the block, where properties of its fields belong; `None` if there is no block.
+    /// The offset after the `{` of the block that sets properties of the record's fields; `None` if there is no block.
     pub block: Option<usize>,
-    /// The tag; `None` if the record has no tag or an invalid one.
+    /// The tag; `None` if the tag is missing or invalid.
     pub tag: Option<u32>,
-    /// The fields in the order of their bytes, including those of nested records.
+    /// The fields in byte order, including the fields of nested records.
     pub fields: Vec<ResolvedField>,
 }
 
 /// A field with its resolved properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedField {
-    /// The byte range in the field list that declares the field. Records that nest the same record share it.
+    /// The byte range in the field list that declares the field. Records that nest the same record share this range.
     pub site: Range<usize>,
     /// The name, width, interpretation and other attributes.
     pub leaf: Leaf,
-    /// Whether a reported mistake prevents resolving the width or the interpretation.
+    /// Whether a reported mistake makes it impossible to resolve the width or the interpretation.
     pub broken: bool,
     /// The offset in the record; `None` if it is unknown or differs between records.
     pub offset: Option<u64>,
@@ -163,7 +164,7 @@ impl Index {
         }
     }
 
-    /// Returns the use at an offset, which may be inside the use or right after it.
+    /// Returns the use at an offset, which may be within the use or right after it.
     #[must_use]
     pub fn use_at(&self, offset: usize) -> Option<&Use> {
         let behind = self.uses.partition_point(|found| found.span.start <= offset);
@@ -177,13 +178,13 @@ impl Index {
         self.symbols.get(id)
     }
 
-    /// Returns the uses of a symbol and of all symbols that are renamed with it.
+    /// Returns the uses of a symbol and of all symbols that must be renamed with it.
     pub fn references(&self, id: SymbolId) -> impl Iterator<Item = &Use> {
         let family = self.symbol(id).map(|symbol| symbol.family);
         self.uses.iter().filter(move |u| family.is_some() && self.symbol(u.symbol).map(|s| s.family) == family)
     }
 
-    /// Returns the fields declared at one of a symbol's definitions, with each record that contains them.
+    /// Returns the fields declared at any definition of a symbol, with each record that contains them.
     pub fn fields(&self, id: SymbolId) -> impl Iterator<Item = (&LaidOut, &ResolvedField)> {
         let sites = self.symbol(id).map(|symbol| symbol.definitions.as_slice()).unwrap_or_default();
         let all = self.records.iter().flat_map(|record| record.fields.iter().map(move |field| (record, field)));

@@ -1,5 +1,5 @@
-//! First pass over the text, which finds tokens, comments and their locations. It also finds the mistakes that would
-//! make the parser nest too deeply or fail on the rest of the text (spec 2, 3.5). Runs in linear time without
+//! First pass over the text, which finds tokens, comments and their locations. It also finds mistakes that would make
+//! the parser nest too deeply or fail on the rest of the text (spec 2, 3.5). It runs in linear time and without
 //! recursion.
 
 use crate::codes::Code;
@@ -9,9 +9,9 @@ use crate::span::Span;
 /// Maximum nesting depth of parentheses and records (spec 3.5).
 pub(crate) const MOST_NESTING: usize = 32;
 
-/// Maximum number of tokens. Real DTDs have a few hundred, and each token takes many times its size in memory (spec 7:
-/// hostile input costs little). For each token pest creates about one pair of entries in a list that grows by doubling,
-/// so this many tokens in one item stay below 2^19 entries.
+/// Maximum number of tokens, so that hostile input costs little (spec 7). Each token takes many times its size in
+/// memory; real DTDs contain a few hundred tokens. For each token, pest creates about one pair of entries in a list
+/// that grows by doubling, so this many tokens in one item require fewer than 2^19 entries.
 const MOST_TOKENS: usize = 262_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) struct Comment {
 /// A mistake inside a statement, as token indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bad {
-    /// The token at fault.
+    /// The offending token.
     pub(crate) token: usize,
     /// The first token of the statement, right after the last `;`, `{` or `}`.
     pub(crate) statement: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Bad {
 pub(crate) struct Lexed {
     pub(crate) tokens: Vec<Token>,
     pub(crate) comments: Vec<Comment>,
-    /// Reported mistakes, in ascending order. The statements that contain them are not parsed.
+    /// Reported mistakes, in ascending order. Statements with mistakes are not parsed.
     pub(crate) bad: Vec<Bad>,
     /// Whether an unterminated comment extends to the end of the text.
     pub(crate) open_comment: bool,
@@ -104,13 +104,13 @@ impl Lexed {
         self.comments.get(start..end).unwrap_or_default()
     }
 
-    /// Checks whether there is a comment after token `first` and before token `last`.
+    /// Checks whether there is a comment between the tokens `first` and `last`.
     pub(crate) fn has_comments(&self, first: usize, last: usize) -> bool {
         let start = self.comments.partition_point(|c| c.before as usize <= first);
         self.comments.get(start).is_some_and(|c| c.before as usize <= last)
     }
 
-    /// Checks whether the statement that contains token `index` has a mistake there or later.
+    /// Checks whether the statement that contains token `index` has a mistake at this token or later.
     pub(crate) fn statement_is_bad(&self, index: usize) -> bool {
         let next = self.bad.partition_point(|bad| bad.token < index);
         self.bad.get(next).is_some_and(|bad| bad.statement <= index)
@@ -217,7 +217,8 @@ impl Lexer<'_, '_, '_> {
         Kind::Mark(byte)
     }
 
-    /// Opens a parenthesis. Only the first one in a statement that nests too deep is reported (spec 3.5).
+    /// Opens a parenthesis. Only the first parenthesis of a statement that exceeds the nesting limit is reported (spec
+    /// 3.5).
     fn open(&mut self) {
         self.depth += 1;
         if self.depth == MOST_NESTING + 1 {
@@ -234,8 +235,8 @@ impl Lexer<'_, '_, '_> {
         }
     }
 
-    /// Reads a number written as characters, up to the second quote on the line. The grammar decides which characters
-    /// are allowed.
+    /// Reads a number written as quoted characters, up to the second quote on the line. The grammar decides which
+    /// characters are allowed.
     fn characters(&mut self) -> Kind {
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
         let Some(length) = rest.iter().take_while(|b| !matches!(b, b'\n' | b'\r')).position(|b| *b == b'\'') else {

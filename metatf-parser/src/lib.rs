@@ -10,8 +10,8 @@
 //! # Ok::<(), &str>(())
 //! ```
 //!
-//! A diagnostic has a stable code and a location, often a second location, and a suggestion. A single run reports every
-//! mistake:
+//! A diagnostic contains a stable code and a location, and often a related location and a suggestion. A single run
+//! reports every mistake:
 //!
 //! ```
 //! let text = b"section heap 1 { free: (tag, address) { tag.value = 4; adress.width = 8; } }";

@@ -1,4 +1,4 @@
-//! Lints of a valid DTD: the rules of `metatfc lint` that do not need a trace.
+//! Lints a valid DTD with the rules of `metatfc lint` that do not need a trace.
 
 mod docs;
 mod names;
@@ -28,17 +28,17 @@ pub struct Finding {
     pub primary: Label,
     /// Related locations, such as "the other one".
     pub secondary: Vec<Label>,
-    /// A hint on how to improve the DTD.
+    /// A hint for improving the DTD.
     pub help: String,
-    /// An edit that implements the hint, if there is one.
+    /// An edit that implements the hint, if any.
     pub suggestion: Option<Suggestion>,
 }
 
-/// Checks the wanted rules that do not need a trace. `index` is the [index](crate::index()) of the text. Text with
-/// errors has no findings, because the errors must be fixed first. Findings are in text order.
+/// Checks the wanted rules that do not need a trace. `index` is the [index](crate::index()) of the text. If the text
+/// contains errors, no findings are returned, because the errors must be fixed first. Findings are in text order.
 ///
-/// A comment `lint: allow RULE, RULE` suppresses the rules on its line. Such a comment before the first word of the DTD
-/// suppresses them in the entire text.
+/// A comment `lint: allow RULE, RULE` suppresses the rules on its line. If the comment precedes the first word of the
+/// DTD, it suppresses the rules in the entire text.
 #[must_use]
 pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Finding> {
     if index.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
@@ -108,7 +108,7 @@ impl Linter<'_> {
         let (secondary, suggestion) = (Vec::new(), None);
         let at = self.findings.len();
         self.findings.push(Finding { rule, message, primary, secondary, help: help.into(), suggestion });
-        // The finding was pushed just above.
+        // The finding has just been pushed.
         #[expect(clippy::indexing_slicing, reason = "the index of what was pushed")]
         &mut self.findings[at]
     }

@@ -1,4 +1,4 @@
-//! Finds the known name closest to a misspelled one.
+//! Finds the known name closest to a misspelled name.
 
 use crate::vocabulary::Property;
 
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, c)| c)
 }
 
-/// Returns the property whose name differs in at most two letters, or in at most half of the letters of a short name.
+/// Returns the property whose name differs in at most two letters, or at most half of the letters if the name is short.
 pub(crate) fn near_property(name: &str) -> Option<Property> {
     let off = |property: Property| {
         let known = property.name();
@@ -26,7 +26,8 @@ pub(crate) fn near_property(name: &str) -> Option<Property> {
     Property::ALL.iter().filter_map(|property| off(*property)).min().map(|(_, property)| property)
 }
 
-/// Rejects a pair cheaply: returns true if more than `limit` letters of either ASCII name do not appear in the other.
+/// Rejects a pair cheaply. Returns true if more than `limit` letters of either ASCII name do not occur in the other
+/// name.
 fn share_few_letters(a: &str, b: &str, limit: usize) -> bool {
     let letters = |name: &str| name.bytes().fold(0_u32, |set, byte| set | 1 << (byte & 31));
     let (of_a, of_b) = (letters(a), letters(b));

@@ -1,4 +1,4 @@
-//! Runs the stages in order, from a text to its schema or its index.
+//! Runs the stages that convert a text to a schema or an index.
 
 use crate::ast::Ast;
 use crate::codes::Severity;
@@ -18,7 +18,7 @@ pub struct Parsed {
     pub dtd: Option<Dtd>,
     /// Errors and warnings, in text order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The name that the caller gave for the text, such as a file name.
+    /// The caller's name for the text, such as a file name.
     pub name: String,
 }
 
@@ -55,7 +55,7 @@ fn syntax_tree<'t>(text: &'t [u8], source: &Source, report: &mut Reporter) -> Op
     Some((text, ast))
 }
 
-/// Lexes without reporting, for text that already has an index.
+/// Lexes text without reporting mistakes, because the index already contains them.
 #[cfg(feature = "index")]
 pub(crate) fn lex(text: &[u8]) -> Option<(&str, Lexed)> {
     let source = Source::new(text);
@@ -64,8 +64,8 @@ pub(crate) fn lex(text: &[u8]) -> Option<(&str, Lexed)> {
     Some((text, lexer::lex(text, source.start, &mut report)?))
 }
 
-/// Resolves the names in a text, even if it contains mistakes: see [`Index`]. Never panics, and takes time and memory
-/// proportional to the length of the text.
+/// Resolves the names in a text, even if the text contains mistakes; see [`Index`]. Never panics, and takes time and
+/// memory proportional to the length of the text.
 #[cfg(feature = "index")]
 #[must_use]
 pub fn index(text: &[u8]) -> Index {

@@ -5,7 +5,7 @@
 pub enum Columns {
     /// UTF-8 bytes.
     Utf8,
-    /// UTF-16 code units: a character above U+FFFF counts as two.
+    /// UTF-16 code units; a character above U+FFFF counts as two.
     Utf16,
 }
 
@@ -19,7 +19,7 @@ impl Columns {
     }
 }
 
-/// The lines of a text, counted from 0 like their columns. As in editors, a line ends with `\n`, `\r\n` or `\r`;
+/// The lines of a text. Lines and columns are counted from 0. As in editors, a line ends with `\n`, `\r\n` or `\r`;
 /// diagnostics count only `\n`.
 #[derive(Clone, Debug)]
 pub struct Lines<'t> {
@@ -43,8 +43,8 @@ impl<'t> Lines<'t> {
         Lines { text, starts, columns }
     }
 
-    /// Returns the line and column of an offset. An offset past the end is clamped to the end; an offset inside a
-    /// character is moved to its start.
+    /// Returns the line and column of an offset. An offset past the end is clamped to the end, and an offset within a
+    /// character is moved to the character's start.
     #[must_use]
     pub fn position(&self, offset: usize) -> (u32, u32) {
         let offset = self.boundary(offset);
@@ -58,8 +58,9 @@ impl<'t> Lines<'t> {
         (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }
 
-    /// Returns the offset of a position. A line past the end of the text gives the end of the text, and a column past
-    /// the end of the line gives the end of the line. A position inside a character gives the start of the character.
+    /// Returns the offset of a position. A line past the end of the text is clamped to the end of the text, and a
+    /// column past the end of a line to the end of the line. A position within a character is moved to the character's
+    /// start.
     #[must_use]
     pub fn offset(&self, line: u32, column: u32) -> usize {
         let (line, column) = (line as usize, column as usize);

@@ -7,7 +7,7 @@ use crate::parse::index;
 use crate::schema::{Interpretation, InterpretationWord, Width};
 
 /// Returns the edits that rename the item at an offset everywhere in the text. `index` is the [index](crate::index())
-/// of the text. A section has both a name and a number, and each is renamed separately.
+/// of the text. The name and the number of a section are renamed separately.
 ///
 /// # Errors
 /// Returns a message if there is nothing to rename at the offset, the name is invalid, or the new name would change the
@@ -59,7 +59,7 @@ fn is_name(name: &str) -> bool {
 /// because the section's number may change.
 type Shape<'i> = (&'i Width, Option<Interpretation>, Option<u64>);
 
-/// Returns the properties that do not depend on names: the number of errors, and the fields of each record.
+/// Returns the properties that do not depend on names, which are the number of errors and the fields of each record.
 fn shape(of: &Index) -> (usize, Vec<Vec<Shape<'_>>>) {
     let errors = of.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     let interpretation = |interpretation: Interpretation| match interpretation {

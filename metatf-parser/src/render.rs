@@ -1,4 +1,5 @@
-//! Renders a diagnostic as text: file, line and column, the source line with the location marked, and a hint (spec 7).
+//! Renders a diagnostic as text, with the file, line and column, the source line with the location marked, and a hint
+//! (spec 7).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,13 +9,13 @@ use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Rende
 use crate::codes::Severity;
 use crate::diagnostic::{Diagnostic, Label};
 
-/// Maximum number of columns to show; of a longer line, only the part around the location is shown.
+/// Maximum number of columns to show. Longer lines are truncated around the location.
 const MOST_COLUMNS: usize = 120;
 /// Maximum number of lines between two locations that share an excerpt.
 const MOST_LINES: u32 = 400;
 
 /// Returns the diagnostic as text for people, without a trailing line break. `source` is the parsed text, and `color`
-/// adds terminal escapes. The first location is shown as `name:line:column`.
+/// enables terminal escapes. The first location is shown as `name:line:column`.
 #[must_use]
 pub fn render(diagnostic: &Diagnostic, name: &str, source: &[u8], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
@@ -53,11 +54,11 @@ impl<'a> Text<'a> {
             return None;
         }
         if excerpt.contains('\r') {
-            // Show `\r` as a space to keep the columns; a control picture would not be part of the line.
+            // Show `\r` as a space to keep the columns. A control picture would not be part of the line.
             excerpt = excerpt.replace('\r', " ").into();
         }
         if excerpt.is_empty() || excerpt.ends_with('\n') {
-            // An empty last line would not be shown, so mark the end of the text with a space.
+            // An empty last line would not be displayed, so mark the end of the text with a space.
             excerpt.to_mut().push(' ');
         }
         let mark = |label: &'a Label, kind: AnnotationKind| {
@@ -72,7 +73,7 @@ impl<'a> Text<'a> {
         Some(snippet.into())
     }
 
-    /// Shows each location in a separate excerpt; of a long line, only a part is shown.
+    /// Shows each location in a separate excerpt. Long lines are truncated around the location.
     fn excerpts(&self, diagnostic: &'a Diagnostic) -> Vec<Element<'a>> {
         let primary = std::iter::once((&diagnostic.primary, AnnotationKind::Primary));
         let secondary = diagnostic.secondary.iter().map(|l| (l, AnnotationKind::Context));
@@ -84,7 +85,7 @@ impl<'a> Text<'a> {
         primary.chain(secondary).map(element).collect()
     }
 
-    /// Corrects the columns of excerpts that show only a part of a line.
+    /// Corrects the columns of excerpts that show only part of a line.
     fn with_true_columns(&self, rendered: String, diagnostic: &Diagnostic) -> String {
         if self.one_excerpt(diagnostic).is_some() {
             return rendered;
@@ -104,9 +105,9 @@ impl<'a> Text<'a> {
         out + rest
     }
 
-    /// Returns the line of a location without its line ending. Of a long line, this is only as much on each side of the
-    /// location as it takes to see that the line is long. This limit matters if the entire text is one line with a
-    /// hundred diagnostics.
+    /// Returns the line of a location without its line ending. If the line is long, returns only enough of it on each
+    /// side of the location to detect this. The limit saves time if the entire text is one line with a hundred
+    /// diagnostics.
     fn line(&self, label: &Label) -> Range<usize> {
         let at = label.span.start.min(self.source.len());
         let least = at.saturating_sub(MOST_COLUMNS + 4);
@@ -119,8 +120,8 @@ impl<'a> Text<'a> {
         start..end
     }
 
-    /// Returns the part of the line around a location, and the range of the location in it. Invalid UTF-8 is shown as
-    /// U+FFFD.
+    /// Returns the part of the line around a location, and the range of the location in this part. Invalid UTF-8 is
+    /// replaced by U+FFFD.
     fn cut(&self, label: &Label) -> (Cow<'a, str>, Range<usize>) {
         let line = self.line(label);
         let at = label.span.start.clamp(line.start, line.end);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A byte range in the text. Every token has one, so it is small; a text is at most 4 MiB long.
+/// A byte range in the text, which is at most 4 MiB long. This type is small because every token contains a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Span {
     start: u32,
@@ -10,7 +10,8 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The span of predefined records (spec 3.6), which no text defines. It is never shown; see [`Span::or`].
+    /// The span of predefined records (spec 3.6), which are not defined in the text. This span is never shown; see
+    /// [`Span::or`].
     pub(crate) const PREDEFINED: Span = Span { start: u32::MAX, end: u32::MAX };
 
     pub(crate) fn new(start: usize, end: usize) -> Span {
@@ -56,7 +57,7 @@ impl Span {
 pub(crate) struct Source<'a> {
     bytes: &'a [u8],
     line_starts: Vec<u32>,
-    /// The start of the text, after the byte-order mark if there is one (spec 2).
+    /// The start of the text, after any byte-order mark (spec 2).
     pub(crate) start: usize,
 }
 
@@ -65,7 +66,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Source<'a> {
         let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        // Search for line breaks; a loop over all bytes would be slower.
+        // Search for line breaks, because a loop over all bytes would be slower.
         let mut line_starts = vec![u32::try_from(start).unwrap_or(0)];
         let mut at = 0;
         while let Some(line) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\n')) {
@@ -86,7 +87,7 @@ impl<'a> Source<'a> {
         let line = self.line_of(offset);
         let start = self.line_starts.get(line).map_or(0, |start| *start as usize).min(offset);
         let before = self.bytes.get(start..offset).unwrap_or_default();
-        // Skipping continuation bytes is correct for UTF-8 and harmless for anything else.
+        // Skipping continuation bytes is correct for UTF-8, and harmless for invalid text.
         let column = before.iter().filter(|b| **b & 0xC0 != 0x80).count() + 1;
         (u32::try_from(line + 1).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }

@@ -1,4 +1,4 @@
-//! Reports unknown words and suggests known ones.
+//! Reports unknown words and suggests known words.
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -6,7 +6,7 @@ use crate::schema::InterpretationWord;
 use crate::span::Span;
 use crate::vocabulary::{PREDICTORS, ROLES};
 
-/// Reports a word that is not an interpretation. The syntax stage uses this, too.
+/// Reports a word that is not an interpretation. The syntax stage also uses this function.
 pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
     let words = InterpretationWord::ALL.iter().map(|word| word.name());
     let listed: Vec<String> = words.clone().map(|name| format!("`{name}`")).collect();

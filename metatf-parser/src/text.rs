@@ -5,15 +5,15 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::changes_direction;
 use crate::span::Span;
 
-/// Maximum length of a text (spec 7: hostile input costs little). Real DTDs have a few KiB.
+/// Maximum length of a text, so that hostile input costs little (spec 7). Real DTDs are a few KiB long.
 pub const MOST_BYTES: usize = 4 << 20;
 
 /// Maximum length of an embedded DTD that readers accept by default. A trace of a few hundred bytes can contain
 /// megabytes of compressed text.
 pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
 
-/// Warns once per kind of character that makes a text look like a different one. Comments and strings may contain any
-/// character.
+/// Warns once for each kind of character that makes a text look like a different text. Comments and strings may contain
+/// any character.
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     let misleading = |text: &str| text.char_indices().find(|(_, c)| changes_direction(*c));
     if let Some((at, c)) = Some(text).filter(|text| !text.is_ascii()).and_then(misleading) {
@@ -34,7 +34,7 @@ pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     }
 }
 
-/// Returns the text if the bytes are valid UTF-8 and not too long; otherwise reports an error.
+/// Returns the text if the bytes are valid UTF-8 and not too long. Otherwise, reports an error.
 pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
     if text.len() > MOST_BYTES {
         report.add(

@@ -1,5 +1,5 @@
 //! Words of the language that are not syntax: properties and predictors. (Interpretations and formats are in
-//! [`schema`](crate::schema).) A new property needs a row in the table and code that uses its value.
+//! [`schema`](crate::schema).) A new property requires a row in the table, and code that uses its value.
 
 /// Defines [`Property`] from the table below.
 macro_rules! properties {
@@ -39,21 +39,21 @@ macro_rules! properties {
                 }
             }
 
-            /// Returns the kind of value that the property takes.
+            /// Returns the kind of value that the property accepts.
             pub(crate) const fn takes(self) -> Takes {
                 match self {
                     $(Property::$variant => Takes::$takes,)*
                 }
             }
 
-            /// Returns where the property may be set for `tag`.
+            /// Returns the places where the property may be set for `tag`.
             pub(crate) const fn on_tag(self) -> OnTag {
                 match self {
                     $(Property::$variant => OnTag::$tag,)*
                 }
             }
 
-            /// Checks whether a nested record, and not only its fields, can have the property.
+            /// Checks whether the property can be set for a nested record itself, not only for its fields.
             pub(crate) const fn on_nested(self) -> bool {
                 match self {
                     $(Property::$variant => $nested,)*
@@ -98,7 +98,7 @@ impl Property {
     }
 }
 
-/// The kind of value that a property takes.
+/// The kind of value that a property accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Number,
@@ -112,7 +112,7 @@ pub(crate) enum Takes {
 }
 
 impl Takes {
-    /// Returns the description of the kind in a message such as "the value of `width` is ...".
+    /// Returns the description of the kind for messages such as "the value of `width` is ...".
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Takes::Number => "an integer, an expression, `bytes N` or `until N`",
@@ -137,7 +137,7 @@ pub(crate) enum OnTag {
     Anywhere,
 }
 
-/// The tag value that makes a record match all tags without their own record.
+/// The tag value of a record that matches all tags not used by another record.
 pub(crate) const OTHER: &str = "other";
 
 /// The words that start a predictor.

@@ -1,17 +1,17 @@
-//! Joins tokens to words that are never split over lines, and decides where spaces belong.
+//! Joins tokens to words that are never split across lines, and decides where to put spaces.
 
 use crate::lexer::{Kind, Lexed};
 use crate::schema::InterpretationWord;
 
-/// A piece of a statement. Spaces or line breaks separate the pieces.
+/// A piece of a statement. Pieces are separated by spaces or line breaks.
 pub(crate) struct Word {
     pub(crate) text: String,
     /// Whether the word is a `//` comment, which ends its line.
     pub(crate) ends_line: bool,
 }
 
-/// Returns the words of the tokens from `first` to `last`, including comments between them but not those before
-/// `first`.
+/// Returns the words of the tokens from `first` to `last`. Comments between tokens are included; comments before
+/// `first` are not.
 pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec<Word> {
     let mut out: Vec<Word> = Vec::new();
     let mut before = None;
@@ -48,13 +48,13 @@ pub(crate) fn value_text(text: &str, lexed: &Lexed, first: usize, last: usize) -
     value.filter(|word| !word.starts_with("//") && !word.starts_with("/*")).collect::<Vec<_>>().join(" ")
 }
 
-/// Checks whether the token is an optional comma before `)`, which is removed.
+/// Checks whether the token is an optional comma before `)`, which the formatter removes.
 fn drops(lexed: &Lexed, index: usize) -> bool {
     let mark = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
     mark(index) == Some(Kind::Mark(b',')) && mark(index + 1) == Some(Kind::Mark(b')'))
 }
 
-/// Returns the comments between a token and the previous one.
+/// Returns the comments between a token and the previous token.
 fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<Item = Word> + 'a {
     lexed.comments_before(index).iter().map(|c| {
         let comment = comment_text(text.get(c.span.range()).unwrap_or_default());
@@ -100,14 +100,14 @@ impl Style {
         }
     }
 
-    /// Checks whether a `-` is a sign, which it is unless an operand of an expression precedes it (spec 2).
+    /// Checks whether a `-` is a sign. It is a sign unless it follows an operand of an expression (spec 2).
     fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
         let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
         kind(index) == Some(Kind::Mark(b'-')) && (self == Style::Interpretation || index == first || !operand)
     }
 
-    /// Checks whether a token follows the previous one without a space.
+    /// Checks whether a token follows the previous token without a space.
     fn joins(self, before: &Before, kind: Kind) -> bool {
         let tight_star = self == Style::Definition;
         match (before.kind, kind) {

@@ -1,12 +1,12 @@
-//! Names of fields and records as users write them: `size`, `alloc.size`, `vfield`, `comment`.
+//! Names of fields and records as written by users, such as `size`, `alloc.size`, `vfield` and `comment`.
 
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf::format::COMMENT;
 use metatf::reader;
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
-/// Names given by a user. Any contiguous part of the path from the record down to a field denotes the field: `size`,
-/// `alloc.size`, `box.point`. A record is denoted by its name alone.
+/// Names specified by a user. Any contiguous part of the path from the record down to a field, such as `size`,
+/// `alloc.size` or `box.point`, denotes the field. A record is denoted by its name alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldNames {
     names: Vec<(String, Vec<String>)>,
@@ -18,17 +18,17 @@ impl FieldNames {
         Self { names: names.iter().map(split).collect() }
     }
 
-    /// Returns whether any of the names denotes a leaf.
+    /// Returns whether any name denotes this leaf.
     pub(crate) fn mean(&self, record: &Record, index: u16, path: &[String]) -> bool {
         self.names.iter().any(|(_, parts)| means(parts, record, index, path))
     }
 
-    /// Returns whether any of the names denotes a record.
+    /// Returns whether any name denotes this record.
     pub(crate) fn mean_record(&self, record: &Record) -> bool {
         self.names.iter().any(|(name, _)| *name == record.name)
     }
 
-    /// Returns the names that denote nothing in any of the schemas.
+    /// Returns the names that match nothing in any of the schemas.
     pub(crate) fn unknown(&self, schemas: &[&Schema]) -> Vec<String> {
         let records = |schema: &&Schema| {
             let records: Vec<(u16, Record)> = (0..).zip(schema.dtd.records.iter().cloned()).collect();
@@ -45,7 +45,7 @@ impl FieldNames {
     }
 }
 
-/// Returns whether a name denotes a leaf. The only field of a comment has the record's name.
+/// Returns whether a name denotes a leaf. The only field of a comment is denoted by the record's name.
 fn means(parts: &[String], record: &Record, index: u16, path: &[String]) -> bool {
     let full: Vec<&str> = std::iter::once(record.name.as_str()).chain(path.iter().map(String::as_str)).collect();
     match index {
@@ -54,7 +54,8 @@ fn means(parts: &[String], record: &Record, index: u16, path: &[String]) -> bool
     }
 }
 
-/// Returns the name of the value at an index of an owned record, with the indices of repeated items: `n_items[2].x`.
+/// Returns the name of the value at an index of an owned record. The name includes the indices of repeated items, as in
+/// `n_items[2].x`.
 pub(crate) fn name_at(record: &Record, owned: &OwnedRecord, index: usize) -> String {
     let mut finder = Finder { record, owned, next: 0, wanted: index, last: [0; 256] };
     finder.items(&record.items, "").unwrap_or_default()
@@ -69,7 +70,7 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// Visits items, which nest at most 32 deep (spec 3.5), so the recursion is bounded.
+    /// Visits items. They nest at most 32 levels deep (spec 3.5), which bounds the recursion.
     fn items(&mut self, items: &[Item], prefix: &str) -> Option<String> {
         for item in items {
             let found = match item {

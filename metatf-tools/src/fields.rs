@@ -1,4 +1,4 @@
-//! The fields of a record by name, and its values in order.
+//! The names of a record's fields, and the values in their order.
 
 use metatf::dynamic::{Item as Value, OwnedRecord};
 use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
@@ -12,7 +12,7 @@ pub fn vfield(record: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     }
 }
 
-/// Returns the name of each leaf of a record, including the tag: its JSON keys, joined by dots.
+/// Returns the name of each leaf of a record, including the tag. The name consists of JSON keys joined by dots.
 #[must_use]
 pub fn names(record: &Record) -> Vec<(LeafId, String)> {
     let mut names = Vec::new();
@@ -20,7 +20,7 @@ pub fn names(record: &Record) -> Vec<(LeafId, String)> {
     names
 }
 
-/// Collects the names of items, which nest at most 32 deep (spec 3.5), so the recursion is bounded.
+/// Collects the names of items. Items nest at most 32 levels deep (spec 3.5), which bounds the recursion.
 fn collect(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<(LeafId, String)>) {
     for item in items {
         match item {
@@ -62,7 +62,8 @@ pub fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// Returns whether a leaf is shown. Tags and constants are shown only with `all`, and computed counts never (spec 8).
+/// Returns whether a leaf is shown (spec 8). Tags and constants are shown only if `all` is set; computed counts are
+/// never shown.
 #[must_use]
 pub fn is_shown(leaf: &Leaf, all: bool) -> bool {
     !leaf.is_implied() || all && leaf.computed.is_none()
@@ -76,12 +77,12 @@ pub struct Cursor<'t> {
     /// The values.
     pub owned: &'t OwnedRecord,
     next: usize,
-    /// The last number of each leaf, for counts.
+    /// The last number of each leaf, used as counts.
     last: Vec<u64>,
 }
 
 impl<'t> Cursor<'t> {
-    /// Creates a cursor before the first value.
+    /// Creates a cursor at the first value.
     #[must_use]
     pub fn new(record: &'t Record, owned: &'t OwnedRecord) -> Self {
         // Only repetitions need counts.

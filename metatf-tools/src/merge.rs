@@ -1,4 +1,4 @@
-//! Merges ordered sources of records, such as traces whose records are converted to the same DTD.
+//! Merges ordered sources of records, such as traces converted to the same DTD.
 
 use crate::convert::{ConvertError, Converted, ConvertedSink, Converter, at_record};
 use metatf::Change;
@@ -25,8 +25,7 @@ pub struct Keyed {
 
 /// A source of records in ascending order of their keys.
 pub trait Source<W, E> {
-    /// Reads the next record. Passes elements of tables, which are not part of the order, to `to`. Returns false at the
-    /// end.
+    /// Reads the next record, and passes unordered table elements to `to`. Returns false at the end.
     ///
     /// # Errors
     /// Returns an error of the source or of `to`.
@@ -34,8 +33,8 @@ pub trait Source<W, E> {
 }
 
 /// Passes the records of all sources to `put` in the order of their keys. For equal keys, records of earlier sources
-/// come first, and records of the same source keep their order. Memory use is one record per source, plus that of the
-/// sources themselves.
+/// come first, and records of the same source keep their order. Besides the memory of the sources themselves, this
+/// needs memory for one record per source.
 ///
 /// # Errors
 /// Returns the first error of a source or of `put`.
@@ -55,7 +54,7 @@ pub fn merge<W, E, S: Source<W, E>>(
     }
     while let Some(Reverse((_, index))) = waiting.pop() {
         let Some((source, head)) = heads.get_mut(index) else { continue };
-        // No other source has an earlier record, so this one need not wait.
+        // No other source has an earlier record, so this source need not wait.
         let limit = waiting.peek().map(|Reverse(first)| *first);
         loop {
             put(to, head)?;
@@ -71,19 +70,19 @@ pub fn merge<W, E, S: Source<W, E>>(
     Ok(())
 }
 
-/// A function that returns the key of a target record with a given index. It may change numbers in the record. It
-/// returns `None` for a record without its own position in the order.
+/// A function that returns the key of a target record with a given index, or `None` if the record has no position of
+/// its own in the order. The function may change numbers in the record.
 pub type KeyOf<'k> = Box<dyn FnMut(u16, &mut OwnedRecord) -> Option<u64> + 'k>;
 
-/// A trace as a source: its records are converted to the target's DTD, and its tables are merged with those of the
-/// target.
+/// A trace as a source. Its records are converted to the target's DTD, and its tables are merged into the target's
+/// tables.
 pub struct TraceSource<'a> {
     trace: Trace<'a>,
     converter: Converter,
     key: KeyOf<'a>,
-    /// The key of the previous record, by section of the target. Records without their own key inherit it.
+    /// The key of the previous record in each section of the target, which records without a key inherit.
     last: Vec<u64>,
-    /// Whether records take the elements of each section of the trace, in which case the target creates the elements
+    /// For each section of the trace, whether records consume its elements. If so, the target creates the elements
     /// again.
     taken: Vec<bool>,
 }

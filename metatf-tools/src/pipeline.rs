@@ -1,8 +1,8 @@
-//! A pair of threads: one fills items and the other processes them in order.
+//! A pair of threads, one of which fills items while the other processes them in order.
 //!
-//! Items travel through a bounded channel and return empty to be refilled, so only a few items exist at a time and
-//! their memory is reused. If either side ends, even with an error or a panic, it drops its end of the pipe. The other
-//! side notices this the next time it sends, receives or waits, so neither side waits forever.
+//! A bounded channel passes items on, and another channel returns them to be refilled, so only a few items exist at a
+//! time and their memory is reused. If either side ends, even with an error or a panic, it drops its end of the pipe.
+//! The other side notices this the next time it sends, receives or waits, so neither side waits forever.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -35,7 +35,7 @@ impl<T> Feed<T> {
         self.full.send(item).is_ok()
     }
 
-    /// Returns an empty item, if there is one.
+    /// Returns an empty item if one is available.
     #[must_use]
     pub fn spent(&self) -> Option<T> {
         self.spent.try_recv().ok()
@@ -63,8 +63,9 @@ impl<T> Drain<T> {
     }
 }
 
-/// Runs `there` in a new thread and `here` in the current one, and returns both results. Each closure owns its end of
-/// the pipe and so drops it when it returns. A panic in either closure resumes here after both have ended.
+/// Runs `there` in a new thread and `here` in the current thread, and returns both results. Each closure owns its end
+/// of the pipe, and therefore drops it when it returns. A panic in either closure resumes here after both closures have
+/// ended.
 ///
 /// # Errors
 /// Returns an error if the system cannot create a thread.
@@ -86,8 +87,8 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Sends numbers up to `give` and receives them up to `take`, where an error ends the receiver. Returns the results
-    /// of both sides and the number of items created.
+    /// Sends numbers up to `give`. The receiver ends with an error at `take`. Returns the results of both sides and the
+    /// number of items created.
     fn run(give: usize, take: usize, waiting: usize) -> (usize, Result<(), usize>, usize) {
         let (feed, drain) = pipe::<Vec<usize>>(waiting);
         let mut made = 0;

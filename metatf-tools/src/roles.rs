@@ -1,6 +1,6 @@
-//! The meaning of fields to the tools, given by the annotation `role` (spec 2): the time of a record, its thread,
-//! address labels and span numbers. A field that an emitter fills in because of `source` has the same role, unless
-//! `role` is set.
+//! The meaning of fields to the tools, as set by the annotation `role` (spec 2), such as the time or the thread of a
+//! record, address labels and span numbers. Unless `role` is set, the annotation `source` of an emitter determines the
+//! role.
 
 use metatf::dynamic::{Item, OwnedRecord};
 use metatf_parser::schema::{Leaf, LeafId, Record};
@@ -14,19 +14,19 @@ pub enum Role {
     StringId,
     /// The string whose ID is in the same record.
     String,
-    /// An address that is labeled with the string whose ID is in the same record.
+    /// An address labeled with the string whose ID is in the same record.
     Labelled,
     /// An address to show with its label.
     Address,
     /// The thread that wrote the record.
     Thread,
-    /// The process that wrote the record, or the trace that it comes from.
+    /// The process that wrote the record, or the input trace that contained the record.
     Process,
     /// The number of a span.
     Span,
     /// The number of the parent span.
     Parent,
-    /// The severity as a number; smaller is more severe.
+    /// The severity as a number; smaller numbers are more severe.
     Level,
     /// The part of the program that the record belongs to.
     Target,
@@ -36,7 +36,7 @@ pub enum Role {
     Line,
     /// Comma-separated field names.
     Fields,
-    /// The index of a field in these names.
+    /// The index of a field in the list of field names.
     Field,
     /// The value of a field.
     Value,
@@ -92,15 +92,15 @@ pub fn first(record: &Record, role: Role) -> Option<LeafId> {
 /// The position of a leaf's value in the owned records of its record type.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    /// The number of values before it.
+    /// The number of values before the leaf.
     Behind(usize),
-    /// The number of values after it, if a repetition precedes it.
+    /// The number of values after the leaf, if a repetition precedes the leaf.
     Before(usize),
 }
 
 impl Place {
-    /// Returns the position of a leaf. Returns `None` for a repeated leaf, for a tag, and if there are repetitions both
-    /// before and after the leaf.
+    /// Returns the position of a leaf. Returns `None` for a repeated leaf or a tag, or if repetitions both precede and
+    /// follow the leaf.
     #[must_use]
     pub fn of(record: &Record, id: LeafId) -> Option<Self> {
         record.leaf(id).filter(|leaf| !leaf.is_tag() && !leaf.repeated)?;

@@ -3,7 +3,7 @@
 use metatf::dynamic::Schema;
 use metatf_parser::schema::Interpretation;
 
-/// Returns, by section number, whether leaves of the DTD take values from a stream section or point into it.
+/// Returns, by section number, whether leaves of the DTD obtain values from a stream section or point into it.
 pub(crate) fn reached(schema: &Schema) -> [bool; 256] {
     let mut reached = [false; 256];
     for leaf in schema.dtd.records.iter().flat_map(|r| &r.leaves) {
@@ -18,7 +18,7 @@ pub(crate) fn reached(schema: &Schema) -> [bool; 256] {
     reached
 }
 
-/// Returns, by section number, whether the records that take values from a stream section also fill it.
+/// Returns, by section number, whether the records that obtain values from a stream section also fill it.
 pub(crate) fn filled(schema: &Schema) -> [bool; 256] {
     let mut filled = [false; 256];
     for leaf in schema.dtd.records.iter().flat_map(|r| &r.leaves) {
@@ -29,7 +29,7 @@ pub(crate) fn filled(schema: &Schema) -> [bool; 256] {
     filled
 }
 
-/// Returns the stream section that a leaf takes values from.
+/// Returns the stream section that provides a leaf's values.
 fn taken_from(schema: &Schema, interpretation: Interpretation) -> Option<u8> {
     match interpretation {
         Interpretation::SectionStride { section, .. } => Some(section),

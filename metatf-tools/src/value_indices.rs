@@ -5,8 +5,8 @@ use metatf::format::{Record, Step, Steps};
 use metatf::reader::Item;
 use std::convert::Infallible;
 
-/// For each leaf of a record, the indices of its values in an owned record: a single index, or one per repeated item.
-/// The memory is reused for the next record.
+/// The indices of each leaf's values in an owned record. A leaf has a single index, or one index per repeated item. The
+/// memory is reused for the next record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ValueIndices {
     by_leaf: Vec<Vec<usize>>,
@@ -70,7 +70,7 @@ impl Steps for IndexFinder<'_> {
 
     fn items(&mut self, count: u8) -> Result<u64, Infallible> {
         let (owned, last) = (self.owned, self.indices.of(count).last());
-        // An owned record that ends early does not match the record: every item has at least one value.
+        // Every item has at least one value, so an owned record that ends early does not match the record.
         let left = owned.len().saturating_sub(self.next) as u64;
         Ok(match last.and_then(|&place| owned.get(place)) {
             Some(Item::Number(items)) => left.min(items),

@@ -18,7 +18,8 @@
 //! The default features `zstd`, `lz4` and `zlib` enable the chunk codecs. Without `zstd`, no C compiler is needed.
 //! Opening a trace whose codec is not built in returns an error that names the codec. `zstd-decode` decodes zstd in
 //! pure Rust but cannot encode it. The default feature `files` maps input files and buffers pending data in temporary
-//! files. Without it, both are kept in memory, and the crate also builds for `wasm32-unknown-unknown`.
+//! files. Without it, files and pending data are kept in memory, and the crate also builds for
+//! `wasm32-unknown-unknown`.
 //!
 //! With the `dynamic` feature, reading or writing a trace needs no generated code:
 //!

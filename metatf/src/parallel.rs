@@ -3,10 +3,10 @@
 //!
 //! A group can be read independently of all other groups except for shared tables (spec 5.2), which every group reader
 //! receives. Threads read groups in order. The caller's thread receives the results either in group order or as they
-//! arrive; in group order, later groups wait, and with N threads at most N + 1 groups are open. If a trace cannot be
-//! split, the caller's thread reads all of it as one group, with the same values in the same order and the same error.
-//! This applies to version 0, pipes, traces with a single group, salvaging, readers that have already started, and
-//! files with invalid chunks.
+//! arrive. In group order, later groups wait for earlier ones, and with N threads, at most N + 1 groups are open. If a
+//! trace cannot be split, the caller's thread reads all of it as one group, with the same values in the same order and
+//! the same error. This applies to version 0, pipes, traces with a single group, salvaging, readers that have already
+//! started, and files with invalid chunks.
 
 mod worker_pool;
 
@@ -21,7 +21,7 @@ pub trait Grouped<'t> {
     /// The reader type for a single group.
     type Group<'g>;
 
-    /// The data a group reader needs besides its records.
+    /// The data that a group reader needs in addition to its records.
     #[doc(hidden)]
     type Shared: Sync;
 
@@ -48,7 +48,7 @@ pub struct ParGroups<'p, 't, T> {
     of: PhantomData<&'t ()>,
 }
 
-/// The destination for values that are produced from a group.
+/// The destination for values produced from a group.
 pub struct Out<'o, V>(&'o mut dyn FnMut(V) -> bool);
 
 impl<V> Out<'_, V> {
@@ -102,8 +102,8 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     /// Runs `work` for every group and passes its results to `take` in group order.
     ///
     /// # Errors
-    /// Returns the first error in group order: an error in the trace, or one returned by `work` or `take`. The results
-    /// of the preceding groups have been taken.
+    /// Returns the first error in group order, which is an error in the trace or an error returned by `work` or `take`.
+    /// The results of the preceding groups have been taken.
     pub fn ordered<V: Send, E: From<Error> + Send>(
         self,
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
@@ -124,9 +124,9 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         self.run(handing_on::<T, _, _>(work), take, |workers, take| workers.unordered(take))
     }
 
-    /// Runs `work` for every group; it can send any number of values. They are passed to `take` in group order and,
-    /// within a group, in the order in which they were sent. Use this if the values are too large to be kept until a
-    /// group is done.
+    /// Runs `work` for every group. `work` can send any number of values, which are passed to `take` in group order
+    /// and, within a group, in the order in which they were sent. Use this if the values are too large to be kept until
+    /// a group is done.
     ///
     /// # Errors
     /// As for [`ordered`](Self::ordered).

@@ -1,4 +1,4 @@
-//! Stream sections as seen by other sections: pieces of content, and the cursors that stride through them (spec 4).
+//! Stream sections as seen by other sections, with pieces of content and the cursors that stride through them (spec 4).
 
 use crate::format::{Format, streams};
 use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Place, Result};
@@ -13,7 +13,7 @@ pub(crate) struct Piece {
     pub(crate) origin: Origin,
     /// Offset of the content: logical (version 1) or in the file (version 0).
     pub(crate) base: u64,
-    /// Offset in the section's content, in any version, as used by sectionOffset.
+    /// Offset in the section's content, in any version, as used by `sectionOffset`.
     pub(crate) logical: u64,
     pub(crate) reset: bool,
     /// Whether this is the first piece of its group, in which elements start from the DTD's state.
@@ -22,7 +22,7 @@ pub(crate) struct Piece {
     pub(crate) width: u8,
     /// Number of elements declared by the chunk.
     pub(crate) records: Option<u32>,
-    /// Whether, when salvaging, elements after this piece are lost. No cursor advances to the next piece.
+    /// Whether, when salvaging, elements after this piece are lost. No cursor advances past such a piece.
     pub(crate) cut: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Streams {
     /// Cursors by [`slot`], up to the last one used in this group.
     cursors: Vec<Cursor>,
     /// For each section number up to the last stream section, its cursor's position in the slots of reader 0, counting
-    /// from 1, or 0 if it is not a stream section.
+    /// from 1, or 0 if the section is not a stream section.
     ordinals: Vec<u8>,
     /// Number of slots per reader.
     count: usize,
@@ -73,12 +73,12 @@ struct Cursor {
     ready: Vec<u64>,
     /// The index of the next element in `ready`.
     at: usize,
-    /// Number of elements to skip after the decoded ones before the next one is consumed.
+    /// Number of elements to skip after the decoded elements before the next element is consumed.
     skip: u64,
     walk: Option<Box<StreamWalk>>,
 }
 
-/// Decodes the numbers of a stream in sequence.
+/// A decoder for the numbers of a stream, in sequence.
 #[derive(Clone, Debug)]
 struct StreamWalk {
     /// Index of the stream section.
@@ -207,7 +207,8 @@ impl Cursor {
         decoded.wrapping_sub((self.ready.len() - self.at) as u64).saturating_add(self.skip)
     }
 
-    /// Decodes elements when no decoded ones are left, including at least the next one. Returns false if there is none.
+    /// Decodes elements, including at least the next one, when no decoded elements are left. Returns false if there is
+    /// no next element.
     fn fill(
         &mut self,
         format: &Format,
@@ -334,7 +335,7 @@ impl Bytes for NoBytes {
     }
 }
 
-/// Returns the location of a position in a content for errors (spec 7).
+/// Converts a position in content to a location for errors (spec 7).
 pub(crate) fn place(origin: Origin, position: usize) -> Place {
     match origin {
         Origin::Stored(offset) => Place { offset: offset + position as u64, ..Place::default() },

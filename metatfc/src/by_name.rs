@@ -1,4 +1,4 @@
-//! `--by-name`: a trace converted to another version of its DTD (spec 5.3).
+//! `--by-name`, which converts a trace to another version of its DTD (spec 5.3).
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed};
@@ -9,8 +9,8 @@ use metatf_tools::convert::{ConvertError, ConvertOptions, Converter, Unconvertib
 use metatf_tools::recode::Preset;
 use std::io::{BufReader, Seek as _};
 
-/// Returns an opened trace unchanged or, with `--by-name`, a copy of it converted to the given DTD. The copy is an
-/// unnamed temporary file, so nothing remains after exit.
+/// Returns an opened trace. With `--by-name`, this is a copy that is converted to the DTD on the command line. The copy
+/// is an unnamed temporary file, so nothing remains after exit.
 pub(crate) fn open(
     name: &str,
     (schema, reader): (Schema, Reader<'static>),
@@ -54,7 +54,7 @@ pub(crate) fn open(
     Ok((target, reader))
 }
 
-/// Matches records and fields by name. Those missing from the target are dropped.
+/// Matches records and fields by name. Records and fields that are missing from the target are dropped.
 fn converter(source: &Schema, target: &Schema) -> std::result::Result<Converter, Unconvertible> {
     let mut options = ConvertOptions::default();
     match Converter::new(source, target, &options) {

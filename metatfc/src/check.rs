@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Fixes the file where the correction is certain, and prints what was fixed. Returns the new text.
+/// Applies the certain corrections to the file, and prints what was fixed. Returns the new text.
 fn fix(path: &Path, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
     let found = metatf_parser::fix(&text);
     if found.fixed.is_empty() {

@@ -1,4 +1,4 @@
-//! Finds the DTD to read a trace by (spec 5.3).
+//! Finds the DTD for reading a trace (spec 5.3).
 
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::{input, output};
@@ -34,7 +34,7 @@ pub(crate) struct DtdArgs {
     pub(crate) any_version: bool,
 }
 
-/// Reads and parses a DTD named on the command line: a file or a built-in DTD.
+/// Reads and parses a DTD named on the command line, which is a file or a built-in DTD.
 pub(crate) fn load(path: &Path) -> Result<Dtd> {
     match named_built_in(path) {
         Some((name, text)) => parse(name, text.as_bytes()),
@@ -42,7 +42,7 @@ pub(crate) fn load(path: &Path) -> Result<Dtd> {
     }
 }
 
-/// Returns the name and text of a DTD named on the command line, which is found as by [`load`].
+/// Returns the name and text of a DTD named on the command line, as found by [`load`].
 #[cfg(any(feature = "export", feature = "lint"))]
 pub(crate) fn text(path: &Path) -> Result<(String, Vec<u8>)> {
     match named_built_in(path) {
@@ -60,13 +60,13 @@ pub(crate) fn source_name(path: &Path) -> Cow<'_, str> {
     }
 }
 
-/// Finds a built-in DTD; a file of the same name takes precedence.
+/// Finds a built-in DTD. A file with the same name takes precedence.
 fn named_built_in(path: &Path) -> Option<(&'static str, &'static str)> {
     if input::is_standard(path) || path.exists() { None } else { built_in::find(path.to_str()?) }
 }
 
-/// Returns the DTDs that describe how files without a header begin, with their names: the built-in ones and those on
-/// `METATF_PATH`, which take precedence. DTDs with errors are skipped.
+/// Returns the names and schemas of the DTDs that describe how files without a header begin. DTDs on `METATF_PATH` take
+/// precedence over built-in DTDs. DTDs with errors are skipped.
 pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
     let mut texts: BTreeMap<String, Vec<u8>> =
         built_in::DTDS.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
@@ -84,8 +84,8 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
     parsed.filter(|(_, schema)| schema.format.raw.is_some()).collect()
 }
 
-/// Returns the DTDs listed in `METATF_PATH` or found in its directories, in reverse order, so that the first of a name
-/// comes last.
+/// Returns the DTDs listed in `METATF_PATH` or found in its directories. The order is reversed, so that the first of
+/// several DTDs with the same name comes last.
 fn all_on_path() -> Vec<PathBuf> {
     let of_dtd = |extension: &std::ffi::OsStr| extension == "dtd" || extension == "metatf";
     let is_dtd = |path: &PathBuf| path.extension().is_some_and(of_dtd) && path.is_file();
@@ -108,7 +108,7 @@ pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
     heaps.filter_map(|(_, text)| parsed(text)).any(|heap| heap.fingerprint() == fingerprint)
 }
 
-/// Parses a DTD and prints its errors. Warnings are left to `check`.
+/// Parses a DTD and prints its errors. Only `check` prints warnings.
 pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Dtd> {
     let parsed = metatf_parser::parse(name, text);
     match parsed.dtd {
@@ -140,7 +140,7 @@ pub(crate) fn of(path: &Path, args: &DtdArgs) -> Result<Arc<Dtd>> {
     Ok(find(&reader, &input::name(path), args, false)?.dtd)
 }
 
-/// Returns the index of a section, given by name or number.
+/// Returns the index of the section with this name or number.
 pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
     let number = name.parse::<u8>().ok().and_then(|n| schema.format.section_index(n));
     if let Some(index) = schema.format.section_named(name).or(number) {
@@ -163,7 +163,7 @@ pub(crate) fn is_trace(path: &Path) -> bool {
         && magic == *b"\x7fMTF"
 }
 
-/// Finds the DTD to read an opened trace by, in the order of spec 5.3.
+/// Finds the DTD for reading an opened trace, in the order of spec 5.3.
 pub(crate) fn find(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Result<Schema> {
     search(reader, trace, args, salvage).map(Schema::new)
 }
@@ -188,7 +188,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         }
         return Ok(embedded);
     }
-    // The reason for a missing embedded DTD is the first error of the trace, unless the trace is to be salvaged.
+    // If the embedded DTD is missing, report the first error of the trace instead, unless the trace is being salvaged.
     if let Some(error) = reader.opening_error().filter(|_| !salvage) {
         return failed(format!("{trace}: {error}"));
     }
@@ -209,7 +209,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     ))
 }
 
-/// Fails if the major or median version of a trace's DTD differs from that of the given DTD.
+/// Fails if the major or median version of a trace's DTD differs from the version of the DTD on the command line.
 fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
     // A missing or invalid version is not checked.
     let Some(theirs) = embedded.version().ok().flatten() else { return Ok(()) };
@@ -224,7 +224,7 @@ fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
     }
 }
 
-/// Finds a file on `METATF_PATH`, a list of directories and DTDs. Only `file:` URLs and plain paths are searched.
+/// Finds a file on `METATF_PATH`, a list of directories and DTDs. Only `file:` URLs and plain paths are looked up.
 fn on_path(url: &str) -> Option<PathBuf> {
     let path = match url.split_once(':') {
         Some(("file", rest)) => rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest),

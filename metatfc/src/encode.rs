@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::io::{BufRead as _, Read as _};
 use std::path::PathBuf;
 
-/// Maximum length of a line. A line is read into memory as a whole, and its values take several times as much.
+/// Maximum length of a line. The entire line is read into memory, and its values take several times as much memory.
 const MOST_LINE: u64 = 64 << 20;
 
 const MORE: &str = "\
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut writer = Writer::new(sink, &schema, &options).map_err(problem)?;
     writer.inner().set_strict(args.strict);
     if let Err(failure) = copy(args, input, &schema, &mut writer) {
-        // The trace is abandoned, and dropping `target` removes its temporary file, so there is nothing to finish.
+        // Abandon the trace without finishing it; dropping `target` removes its temporary file.
         std::mem::forget(writer);
         return Err(target.cause(failure));
     }

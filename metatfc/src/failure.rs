@@ -1,4 +1,4 @@
-//! Failures of a command and their exit codes.
+//! The failures of a command and their exit codes.
 
 use std::io;
 use std::process::ExitCode;
@@ -9,17 +9,18 @@ pub(crate) const COMMAND: &str = "metatfc";
 /// The reason why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A DTD, a trace or a file is invalid: prints the message, exit status 1.
+    /// A DTD, a trace or a file is invalid. Prints the message; exit status 1.
     Failed(String),
-    /// A usage error: prints the message, exit status 2.
+    /// A usage error. Prints the message; exit status 2.
     Usage(String),
     /// Like `Failed`, but the messages have already been printed.
     Printed,
-    /// A trace is unfinished, but otherwise valid: exit status 3. The messages have already been printed.
+    /// A trace is unfinished but otherwise valid. The messages have already been printed; exit status 3.
     Unfinished,
-    /// A salvaged trace of this name was not written, for a reason already printed: prints this fact, exit status 4.
+    /// A salvaged trace with this name was not written, for a reason already printed. Prints a message that the trace
+    /// was not written; exit status 4.
     NotWritten(String),
-    /// The reader of the output has closed it (`| head`): prints nothing, exit status 0.
+    /// The reader of the output has closed it (`| head`). Prints nothing; exit status 0.
     Closed,
 }
 
@@ -30,18 +31,19 @@ pub(crate) fn failed<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure::Failed(message.into()))
 }
 
-/// Returns a usage error, exit status 2.
+/// Returns a usage error with exit status 2.
 pub(crate) fn usage<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure::Usage(message.into()))
 }
 
 impl Failure {
-    /// Describes an error of a temporary file and names its directory, which may be full even if the output's is not.
+    /// Describes an error of a temporary file. Names the file's directory, which may be full even if the output
+    /// directory is not.
     pub(crate) fn temporary_file<E: std::fmt::Display>(error: E) -> Self {
         Self::Failed(format!("temporary file in {}: {error}", std::env::temp_dir().display()))
     }
 
-    /// Converts an error of the operating system about a file.
+    /// Converts an operating system error about a file.
     pub(crate) fn io(name: &str, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -51,7 +53,7 @@ impl Failure {
     }
 }
 
-/// Converts an error without a file name, which concerns standard output.
+/// Converts an error without a file name, which is an error of standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::io("standard output", &error)

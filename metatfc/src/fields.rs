@@ -14,7 +14,7 @@ pub(crate) fn text(out: &mut String, leaf: &Leaf, value: Value<'_>) {
     }
 }
 
-/// Formats a number by its name, or by its `format` with its `unit`.
+/// Formats a number as its name, or according to the leaf's `format` and `unit`.
 pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     if let Some(name) = leaf.names.text(n) {
         // A single word is printed without quotes.
@@ -28,8 +28,8 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     }
 }
 
-/// Formats bytes: quoted text if that is the `format` and the bytes are valid, otherwise hex; `-` if there are no
-/// bytes.
+/// Formats bytes as quoted text if the `format` is text and the bytes are valid, or as hex otherwise. No bytes are
+/// formatted as `-`.
 fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     match format.text_of_bytes(bytes) {
         Some(text) => quoted(out, text),
@@ -45,7 +45,7 @@ pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
-            // `escape_debug` would escape single quotes, too.
+            // `escape_debug` would also escape single quotes.
             '"' | '\\' => out.extend(['\\', c]),
             _ if is_control(c) => out.extend(c.escape_debug()),
             _ => out.push(c),

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if wrong { Err(Failure::Printed) } else { Ok(()) }
 }
 
-/// Formats one DTD. Returns false if it was only checked and would change.
+/// Formats one DTD. Returns false if the DTD was only checked and formatting would change it.
 fn format(path: &Path, check: bool) -> Result<bool> {
     let text = input::read(path)?;
     let name = input::name(path);

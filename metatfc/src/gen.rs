@@ -85,7 +85,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Rejects options that have no effect in the language.
+/// Rejects options that have no effect for the language.
 fn check(args: &Args) -> Result<()> {
     let Args { lang, module, runtime, attribute, field_attribute, expect_width, emitters, without_kind, .. } = args;
     if *lang == Language::Rust {
@@ -140,9 +140,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Writes the file unless it already has this content, so that its modification time is kept.
+/// Writes the file unless it already contains this text, so that an unchanged file keeps its modification time.
 fn write(path: &Path, source: &str) -> Result<()> {
-    // Pipes and devices are never read.
+    // Do not read pipes or devices.
     let may_be_same = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == source.len() as u64);
     if may_be_same && std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
         return Ok(());

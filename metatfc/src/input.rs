@@ -1,4 +1,4 @@
-//! Opens inputs: files or standard input.
+//! Opens inputs, which are files or standard input.
 
 use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
@@ -17,12 +17,12 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
     if is_standard(path) { Cow::Borrowed("standard input") } else { path.to_string_lossy() }
 }
 
-/// Returns whether a path means standard input or output.
+/// Returns whether a path denotes standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == "-"
 }
 
-/// Reads a DTD, but only slightly more bytes than the parser accepts, so that an endless input does not fill memory.
+/// Reads a DTD. Reads only slightly more bytes than the parser accepts, so that an endless input does not fill memory.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = metatf_parser::MOST_BYTES as u64 + 1;
@@ -48,8 +48,8 @@ pub(crate) fn trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
     named_trace(path, &name(path), salvage)
 }
 
-/// Opens a trace like [`trace`], with its name in messages. Anything unusual about the trace is reported when it is
-/// detected, for every command.
+/// Opens a trace like [`trace`], with this name in messages. For every command, warnings about the trace are printed as
+/// soon as they occur.
 fn named_trace(path: &Path, name: &str, salvage: bool) -> Result<Reader<'static>> {
     check(path)?;
     watched(path, name, salvage).map_err(|e| Failure::Failed(format!("{name}: {e}")))
@@ -61,8 +61,8 @@ fn watched(path: &Path, name: &str, salvage: bool) -> metatf::Result<Reader<'sta
     Ok(reader)
 }
 
-/// Opens a trace that is still being written. The flag is set when reading has reached the current end of the file, so
-/// that output should be flushed.
+/// Opens a trace that is still being written. The flag is set when the reader reaches the current end of the file,
+/// which means that output should be flushed.
 pub(crate) fn follow(path: &Path) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     if trace(path, false)?.header().version == 0 {
         return usage(format!("{}: a trace of version 0 can be read only after it is finished", name(path)));
@@ -74,7 +74,7 @@ pub(crate) fn follow(path: &Path) -> Result<(Reader<'static>, Arc<AtomicBool>)> 
     Ok((reader, at_end))
 }
 
-/// Opens a trace, or another file whose first bytes `is_raw` recognizes.
+/// Opens a trace, or a file without a header whose first bytes `is_raw` recognizes.
 pub(crate) fn any(
     (path, name): (&Path, &str),
     salvage: bool,
@@ -106,7 +106,7 @@ fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the first bytes of the named input are not those of a trace.
+/// Fails unless the named input begins like a trace.
 pub(crate) fn check_head(head: &[u8], name: &str) -> Result<()> {
     match Reader::from_slice(head) {
         Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => failed(format!("{name}: {error}")),
@@ -122,15 +122,15 @@ pub(crate) struct Reopenable {
 }
 
 impl Reopenable {
-    /// Checks the first bytes of an input before copying it: `is_raw` returns whether they belong to a file without a
-    /// header (`None` if there are too few bytes), and `other` checks them if they do not.
+    /// Checks the first bytes of an input before copying it. `is_raw` returns whether they belong to a file without a
+    /// header, or `None` if there are too few bytes. If they do not, `other` checks them.
     pub(crate) fn new(
         path: &Path,
         is_raw: &dyn Fn(&[u8]) -> Option<bool>,
         other: impl Fn(&[u8]) -> Result<()>,
     ) -> Result<Self> {
         check(path)?;
-        // A named pipe can be read only once, too.
+        // Like standard input, a named pipe can be read only once.
         if !is_standard(path) && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
             return Ok(Self { path: path.to_owned(), name: name(path).into_owned(), _spooled: None });
         }

@@ -1,4 +1,4 @@
-//! Strings of numbers and labels of addresses, defined by field roles, for `dump --resolve` and `postmortem`.
+//! Labels of addresses and strings with numbers, as defined by field roles, for `dump --resolve` and `postmortem`.
 
 use metatf::dynamic::{Entry, Item, JsonOptions, Nested, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 /// The strings and labels defined by earlier records.
 pub(crate) struct Labels {
-    /// The roles in each record type.
+    /// The positions of strings and labels in each record type.
     kinds: Vec<Kind>,
-    /// Strings, by process and number.
+    /// The strings, by process and number.
     strings: HashMap<(u64, u64), String>,
     /// The string numbers of labels, by process and address.
     labels: HashMap<(u64, u64), u64>,
@@ -33,7 +33,7 @@ struct Kind {
 }
 
 impl Labels {
-    /// Returns empty labels for a schema, or `None` if its fields have no such roles.
+    /// Returns an empty label table for a schema, or `None` if none of its records define strings or labels.
     pub(crate) fn new(schema: &Schema) -> Option<Self> {
         let kinds: Vec<Kind> = schema.dtd.records.iter().map(Kind::new).collect();
         let labels = Self { kinds, strings: HashMap::new(), labels: HashMap::new() };
@@ -68,7 +68,7 @@ impl Labels {
         OfRecord { labels: self, process: place.and_then(|place| place.number(owned)).unwrap_or(0) }
     }
 
-    /// Prints a record with strings, labels, and the elements at offsets.
+    /// Prints a record as JSON, including its strings and labels, and the elements that it refers to by offset.
     pub(crate) fn print_json(
         &self,
         trace: &mut Trace<'_>,
@@ -97,8 +97,8 @@ impl Labels {
 }
 
 impl<'l> OfRecord<'l> {
-    /// Returns the label of an address or the string of a number, if there is one, with the key that JSON lines use. A
-    /// record that contains the string itself needs neither.
+    /// Returns the label of an address or the string of a number, with its key in JSON lines. Returns `None` if there
+    /// is no label or string, or if the record itself contains the string.
     pub(crate) fn of(self, record: u16, leaf: &Leaf, number: u64) -> Option<(&'static str, &'l str)> {
         let Self { labels: Labels { labels, strings, kinds }, process } = self;
         let (key, id) = match roles::of(leaf)? {

@@ -1,8 +1,8 @@
 //! `metatfc`, the Meta-TF command line: creates, checks and formats DTDs, and reads, writes and verifies traces of any
 //! DTD.
 //!
-//! Each command has its own file. Shared modules: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard
-//! input, [`output`] writes, [`failure`] defines failures and exit codes.
+//! Each command has its own file. Of the shared modules, [`dtd`] finds the DTD of a trace, [`input`] opens files and
+//! standard input, [`output`] writes output, and [`failure`] defines failures and exit codes.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod by_name;
@@ -132,7 +132,7 @@ enum Command {
 #[global_allocator]
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
-/// Returns the command to suggest for a file given without a command.
+/// Returns the command to suggest if the user specifies a file without a command.
 fn for_file(path: &Path) -> String {
     let is_dtd = path.extension().is_some_and(|extension| extension == "dtd" || extension == "metatf");
     format!("metatfc {} {}", if is_dtd { "check" } else { "dump" }, path.display())

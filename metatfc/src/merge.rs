@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         kept: RefCell::default(),
     };
     if let Err(failure) = work.all(&mut out) {
-        // The trace is abandoned, and dropping `target` removes its temporary file.
+        // Abandon the trace; dropping `target` removes its temporary file.
         out.abandon();
         return Err(target.cause(failure));
     }

@@ -1,4 +1,4 @@
-//! `new`: creates a DTD to start from.
+//! `new`: creates a DTD as a starting point.
 
 use crate::failure::{Failure, Result, failed, usage};
 use crate::output;

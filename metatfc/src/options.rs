@@ -1,4 +1,4 @@
-//! Options shared by several commands: `--threads`, `--memory`, `--class`, `--order`.
+//! Options shared by several commands (`--threads`, `--memory`, `--class`, `--order`).
 
 use metatf::container::{Class, Order};
 
@@ -10,7 +10,7 @@ pub(crate) struct ThreadArgs {
 }
 
 impl ThreadArgs {
-    /// Returns the number of threads, at least 1.
+    /// Returns the number of threads, which is at least 1.
     pub(crate) fn number(self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }

@@ -1,4 +1,4 @@
-//! Buffered standard output, and the detection of terminals and colors.
+//! Buffered standard output, and detection of terminals and colors.
 
 use crate::failure::{Failure, Result};
 use crate::target::Target;
@@ -8,11 +8,11 @@ use metatf_page::Report;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Number of bytes after which the buffer is written.
+/// Number of bytes at which the buffer is written.
 const FULL: usize = 1 << 16;
 
-/// Standard output or a file. The buffer is written when it is full and when the output is dropped, so output that
-/// precedes an error is delivered, too.
+/// Standard output or a file. The buffer is written when it is full and when the output is dropped, so output before an
+/// error is also delivered.
 pub(crate) struct Output {
     out: Stdout,
     /// The file to write to instead of standard output.
@@ -25,7 +25,7 @@ impl Output {
         Self { out: stdout(style), file: None, buffer: Vec::with_capacity(FULL + FULL / 4) }
     }
 
-    /// Opens a file, which [`finish`](Self::finish) makes visible under its name; `None` means standard output.
+    /// Opens a file, which [`finish`](Self::finish) makes visible under its name. `None` denotes standard output.
     pub(crate) fn create(style: Style, file: Option<&Path>) -> Result<Self> {
         let mut output = Self::new(style);
         output.file = file.map(Target::create).transpose()?;
@@ -98,7 +98,7 @@ pub(crate) fn style_out() -> Style {
     if stdout_is_terminal() && colours_allowed() { Style::Coloured } else { Style::Text }
 }
 
-/// Returns the style of text on standard error, by the same rule.
+/// Returns the style of text on standard error, according to the same rule.
 pub(crate) fn style_err() -> Style {
     if stderr_is_terminal() && colours_allowed() { Style::Coloured } else { Style::Text }
 }

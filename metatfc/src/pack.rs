@@ -1,4 +1,4 @@
-//! Options for compressing a trace: `--preset`, and options that override it.
+//! Options for compressing a trace, which are `--preset` and options that override it.
 
 use clap::ValueEnum;
 use metatf::container::{Codec, Filter, WriteOptions};
@@ -82,8 +82,8 @@ impl From<FilterArg> for Filter {
     }
 }
 
-/// Parses a chunk size. The maximum is 32 MiB, so that a record that extends beyond the limit still fits (spec 5.2: 64
-/// MiB).
+/// Parses a chunk size. The maximum is 32 MiB, so that a record that extends beyond this size still fits in a chunk (64
+/// MiB, spec 5.2).
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Finds the buffers.
+/// Finds the buffers of a program.
 pub(crate) fn open(place: &str) -> Result<Buffers> {
     locate(place).map_err(|error| failure(&error))
 }
@@ -83,18 +83,18 @@ fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     report(&found)
 }
 
-/// Prints warnings and losses. If there are losses, returns a failure, although everything else has been done.
+/// Prints warnings and losses. Returns a failure if there are losses, even though the output is complete otherwise.
 fn report(found: &Found) -> Result<()> {
     found.warnings.iter().for_each(|warning| print_message(&format!("warning: {warning}")));
     found.lost.iter().for_each(|lost| print_message(lost));
     if found.lost.is_empty() { Ok(()) } else { Err(Failure::Printed) }
 }
 
-/// The number of events and the last lines, by kind and thread.
+/// The number of events and the last lines for each kind and thread.
 type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
 
 fn print(buffers: &Buffers, most: usize) -> Result<()> {
-    // Recover a trace first, as its records are sorted by time.
+    // Recover a trace first, because its records are sorted by time.
     let file = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(Failure::temporary_file)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;

@@ -1,4 +1,5 @@
-//! Files without a header (spec 5.4): those recognized by their first bytes, and `--raw` with its options.
+//! Opens files without a header (spec 5.4), which are recognized by their first bytes or specified by `--raw` and its
+//! options.
 
 use crate::by_name;
 use crate::dtd::{self, DtdArgs};
@@ -46,18 +47,18 @@ pub(crate) struct RawArgs {
 }
 
 impl RawArgs {
-    /// Returns whether `--raw` is given.
+    /// Returns whether `--raw` is set.
     pub(crate) fn is_given(&self) -> bool {
         self.file.raw
     }
 
-    /// Opens a trace or a file without a header, and finds the DTD to read it by.
+    /// Opens a trace or a file without a header, and finds its DTD.
     pub(crate) fn open(&self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         self.file.open(path, self.section.as_deref(), args, false)
     }
 
-    /// Copies input that can be read only once. Fails if the first bytes are neither those of a trace nor of a known
-    /// format; with `salvage`, any first bytes are accepted.
+    /// Copies input that can be read only once. Fails if the first bytes match neither a trace nor a known format,
+    /// unless `salvage` is set.
     pub(crate) fn reopenable(&self, path: &Path, args: &DtdArgs, salvage: bool) -> Result<Reopenable> {
         let known = Known::new(args);
         let is_raw = |head: &[u8]| if self.file.raw { Some(true) } else { known.begins(head) };
@@ -77,12 +78,12 @@ impl RawArgs {
 }
 
 impl FileArgs {
-    /// Returns whether the caller specifies how to read the file.
+    /// Returns whether the options specify how to read the file.
     pub(crate) fn is_read_as_said(&self) -> bool {
         self.raw && self.order.is_some()
     }
 
-    /// Opens a trace or a file without a header, whose section may be given, and finds the DTD to read it by.
+    /// Opens a trace or a file without a header, and finds its DTD. The caller may specify the section of the file.
     pub(crate) fn open(
         &self,
         path: &Path,
@@ -126,10 +127,11 @@ impl FileArgs {
     }
 }
 
-/// DTDs that may describe a file: the given one, or else all available ones that describe how files begin.
+/// The DTDs that may describe a file: the DTD on the command line, or else all available DTDs that describe how files
+/// begin.
 struct Known<'a> {
     args: &'a DtdArgs,
-    /// The DTDs with their names, loaded once because a DTD may be read from standard input.
+    /// The DTDs with their names. They are loaded only once, because a DTD may be read from standard input.
     schemas: OnceCell<Vec<(String, Schema)>>,
 }
 
@@ -153,7 +155,7 @@ impl<'a> Known<'a> {
         Ok(self.schemas.get_or_init(|| schemas))
     }
 
-    /// Returns whether these are the first bytes of a file that one of the DTDs describes; `None` if there are too few
+    /// Returns whether `head` is the beginning of a file that one of the DTDs describes, or `None` if there are too few
     /// bytes to decide.
     fn begins(&self, head: &[u8]) -> Option<bool> {
         // An unreadable DTD is reported later, when the entire file is checked.
@@ -163,7 +165,7 @@ impl<'a> Known<'a> {
             .unwrap_or(Some(false))
     }
 
-    /// Returns how to read a file, and by which DTD.
+    /// Returns the DTD of a file, and how to read the file.
     fn recognized(&self, reader: &Reader<'_>, name: &str) -> Result<(Schema, RecognizedFile)> {
         let bytes = reader.input().unwrap_or_default();
         let mut found = Vec::new();
@@ -189,7 +191,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Returns why a file is neither a trace nor of a known format, and what to do.
+    /// Returns a message that explains why a file is neither a trace nor in a known format, and what to do.
     fn unknown(&self, no_trace: &metatf::Error) -> Result<String> {
         let raw = "to read any file of records, use --raw --order little|big --dtd FILE [--skip-bytes N]";
         let schemas = self.schemas()?;
@@ -209,8 +211,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Returns the built-in DTD of a file without a header; `None` for any other file, and for input that can be read only
-/// once.
+/// Returns the built-in DTD of a file without a header, or `None` for any other file and for input that can be read
+/// only once.
 pub(crate) fn dtd_of(path: &Path) -> Option<Arc<Dtd>> {
     let mut file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
     let args = DtdArgs::default();
@@ -237,7 +239,7 @@ struct Raw<'a> {
 }
 
 impl Raw<'_> {
-    /// Opens a file by a DTD, which must be given.
+    /// Opens a file with a DTD, which must be specified on the command line.
     fn open(self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
             return usage("--raw with --order needs a DTD: add --dtd FILE");
@@ -260,7 +262,8 @@ impl Raw<'_> {
         Ok((schema, reader))
     }
 
-    /// Returns the index of the section that the file contains: the given one, or the only one possible.
+    /// Returns the index of the section that the file contains, which is the specified section or the only possible
+    /// section.
     fn section(self, schema: &Schema) -> Result<usize> {
         match (self.section, schema.dtd.sections.as_slice()) {
             (Some(name), _) => dtd::section(schema, name),

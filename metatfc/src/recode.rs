@@ -129,8 +129,7 @@ fn parse_group(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
     let name = &*name;
-    // A file without a header has no DTD other than the given one, so here `--dtd` has the same meaning as for other
-    // commands.
+    // A file without a header has no embedded DTD, so here `--dtd` has the same meaning as for other commands.
     let is_source = args.raw.is_given() && args.source_dtd.is_none() && args.force_dtd.is_none();
     let source = DtdArgs {
         dtd: args.source_dtd.clone().or_else(|| args.dtd.clone().filter(|_| is_source)),
@@ -170,7 +169,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Returns the converter of the fields, with `--dtd`.
+/// Returns the converter of the fields, if `--dtd` is set.
 fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converter>> {
     let Some(path) = &args.dtd else { return Ok(None) };
     if input::is_standard(path) && input::is_standard(&args.input) {
@@ -196,8 +195,8 @@ fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converte
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 
-/// Returns the preset's plan, with overriding options applied. Models start each block without any state, so with
-/// models, blocks are as large as those of the largest preset.
+/// Returns the preset's plan, with overriding options applied. Models start each block without state, so traces with
+/// models use the block size of the largest preset.
 fn plan_options(args: &Args, schema: &Schema) -> Options {
     let preset = args.pack.preset.options();
     let large = if schema.format.models.is_empty() { 0 } else { Preset::Archive.options().block };

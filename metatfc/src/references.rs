@@ -1,19 +1,19 @@
-//! References: offsets in `sectionOffset` leaves, and the elements that they refer to (spec 3.4).
+//! References, which are offsets in `sectionOffset` leaves, and the elements that they refer to (spec 3.4).
 
 use crate::fields::Cursor;
 use metatf::dynamic::{Item as Value, OwnedRecord, Schema};
 use metatf::format::Interpretation;
 use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
 
-/// An element that a reference names, by the index of its section and its offset there.
+/// A referenced element, as the index of its section and its offset in the section.
 pub(crate) type Target = (usize, u64);
 
-/// The leaves that contain references, by record. Metadata can change them.
+/// The leaves of each record that contain references. Metadata can change them.
 pub(crate) struct Referring {
     schema: Schema,
     /// The leaves, by section and record.
     known: Vec<Vec<Leaves>>,
-    /// The current generation; leaves found in an earlier generation are invalid.
+    /// The current generation. Leaves found in an earlier generation are invalid.
     generation: u64,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Referring {
 #[derive(Clone, Default)]
 struct Leaves {
     generation: u64,
-    /// Each leaf, with the index of the section that it refers to.
+    /// The leaves, each with the index of the section that it refers to.
     leaves: Vec<(LeafId, usize)>,
     /// Whether the position of a leaf varies between records.
     repeats: bool,
@@ -41,7 +41,7 @@ impl Referring {
         Self { schema: schema.clone(), known: vec![Vec::new(); sections], generation: 1 }
     }
 
-    /// Discards all leaves, after interpretations may have changed.
+    /// Discards all leaves, because interpretations may have changed.
     pub(crate) fn changed(&mut self) {
         self.generation += 1;
     }
@@ -121,7 +121,7 @@ impl Starts {
     }
 }
 
-/// Visits the values of a record in order. Items nest at most 32 deep (spec 3.5), which bounds the recursion.
+/// Visits the values of a record in order. Items nest at most 32 levels deep (spec 3.5), which bounds the recursion.
 ///
 /// # Errors
 /// Returns the error of `visit`.

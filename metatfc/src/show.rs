@@ -95,7 +95,7 @@ struct RecordReport<'d> {
 #[serde(untagged)]
 enum Tag {
     Number(u32),
-    /// All tags that no other record has.
+    /// All tags not used by another record.
     Other(&'static str),
     /// No tag, for an element of a stream.
     None,
@@ -183,7 +183,8 @@ fn doc(page: &mut Page, doc: Option<&str>) {
     }
 }
 
-/// Returns the records listed for a section: its own records or, for the global section, the global ones.
+/// Returns the records listed for a section, which are the section's own records or, for the global section, the global
+/// records.
 pub(crate) fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
     let records = section.records.iter().enumerate();
     let records = records.filter_map(|(position, &id)| Some((position, id, dtd.record(id)?)));
@@ -192,7 +193,7 @@ pub(crate) fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Ve
     records.filter(|(_, id, r)| id.0 > 2 && own(r)).map(|(position, _, r)| (position, r)).collect()
 }
 
-/// Maximum number of fields listed that share a previous value.
+/// Maximum number of fields to list that share a previous value.
 const MOST_SHARING: usize = 64;
 
 impl RecordReport<'_> {
@@ -318,7 +319,7 @@ fn names(leaf: &Leaf) -> Option<String> {
     Some(format!("{}: {}", property.name(), list.join(", ")))
 }
 
-/// The leaves that share each cell for a previous value: position of the record, index of the leaf.
+/// The leaves that share each cell of a previous value, as record position and leaf index.
 type Sharing = BTreeMap<u32, Vec<(usize, usize)>>;
 
 fn sharing(section: &Section) -> Sharing {
@@ -331,7 +332,7 @@ fn sharing(section: &Section) -> Sharing {
     sharing
 }
 
-/// Returns the other leaves that share the cell of their previous value.
+/// Returns the other leaves that share the previous value of the leaf `own`.
 fn shares(dtd: &Dtd, section: &Section, sharing: &Sharing, own: (usize, usize)) -> Vec<String> {
     let cell = section.cells.get(own.0).and_then(|cells| cells.get(own.1));
     let all = cell.and_then(|cell| sharing.get(cell)).map_or(&[][..], Vec::as_slice);

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     });
     drop(progress);
     if let Err(failure) = done {
-        // The trace is abandoned, and dropping `target` removes its temporary file.
+        // Abandon the trace; dropping `target` removes its temporary file.
         writer.abandon();
         return Err(target.cause(failure));
     }
@@ -109,11 +109,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     target.keep(sink)
 }
 
-/// Stream sections whose elements are values of records; the writer creates these elements again.
+/// The stream sections whose elements are values of records. The writer creates these elements again.
 struct Streams {
-    /// Whether records stride through each section.
+    /// For each section, whether records stride through it.
     strided: Vec<bool>,
-    /// Whether records contain offsets into each section.
+    /// For each section, whether offsets in records refer to it.
     pointed_at: Vec<bool>,
 }
 
@@ -157,7 +157,7 @@ struct Sorting<'a> {
 }
 
 impl Sorting<'_> {
-    /// Reads all records, and passes the elements of tables to the writer.
+    /// Reads all records, and passes table elements to the writer.
     fn read<S: Sink>(&mut self, trace: &mut Trace<'_>, writer: &mut Writer<S>, progress: &mut Progress) -> Result<()> {
         let schema = trace.schema().clone();
         loop {

@@ -1,4 +1,4 @@
-//! `spans`: prints how long spans took, by kind.
+//! `spans`: prints the durations of spans by kind.
 
 mod chrome;
 mod filter;
@@ -159,13 +159,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     match error {
-        // The output before the error has been printed.
+        // The output that precedes the error has been printed.
         Some(error) => Err(Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, &error)))),
         None => Ok(()),
     }
 }
 
-/// The output: a table that is printed at the end, or a stream of spans and events.
+/// The output, which is a table printed at the end, or a stream of spans and events.
 enum Printer {
     Report(Table),
     Lines(Lines, Output),
@@ -207,7 +207,8 @@ impl Printer {
     }
 }
 
-/// Returns the process ID of a telemetry trace, and its program or else the file name of the trace up to the first dot.
+/// Returns the process ID and program name of a telemetry trace, or `None` for other traces. If the program is unknown,
+/// its name is the file name of the trace up to the first dot.
 fn process(user_metadata: &[Vec<u8>], trace: &str) -> Option<(u64, String)> {
     let parsed = user_metadata.iter().filter_map(|json| serde_json::from_slice::<serde_json::Value>(json).ok());
     let telemetry = parsed.map(|json| json["telemetry"].clone()).find(serde_json::Value::is_object)?;

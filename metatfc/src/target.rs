@@ -1,4 +1,4 @@
-//! The output of a command: standard output, or a file that appears only when it is complete.
+//! The output of a command, which is standard output or a file that appears only when it is complete.
 
 use crate::failure::{Failure, Result};
 use metatf::container::{FlushEvery, Sink};
@@ -15,7 +15,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Opens the target; `-` is standard output.
+    /// Opens the target. `-` denotes standard output.
     pub(crate) fn create<P: AsRef<Path> + ?Sized>(path: &P) -> Result<(Self, Box<dyn Sink + Send>)> {
         let path = path.as_ref();
         let name = if path == "-" { "standard output".to_owned() } else { path.display().to_string() };
@@ -36,7 +36,8 @@ impl Target {
         self.file.keep(sink).map_err(|e| Failure::io(&self.name, &e))
     }
 
-    /// Returns when a writer should flush by itself: never, if the file appears only when it is complete.
+    /// Returns when a writer should flush by itself. It should never do so if the file appears only when it is
+    /// complete.
     pub(crate) fn flush(&self) -> FlushEvery {
         if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::default() }
     }
@@ -57,7 +58,7 @@ impl Target {
         self.cause(Failure::Failed(format!("{}: {}", self.name, metatf::explain(format, error))))
     }
 
-    /// Returns the failure to report: that of the output, with its name, if the output could not be written.
+    /// Returns the failure to report. If the output could not be written, this is the output's failure with its name.
     pub(crate) fn cause(&self, failure: Failure) -> Failure {
         self.file.error().map_or(failure, |error| Failure::io(&self.name, &error))
     }

@@ -126,15 +126,15 @@ fn verify(args: &Args, path: &Path) -> Result<()> {
     }
 }
 
-/// The result of reading an intact trace, which may be unfinished.
+/// The result of reading an intact but possibly unfinished trace.
 struct Read {
     /// The number of records, elements and groups.
     counts: String,
-    /// A note about the location of the rest, if the trace was not closed.
+    /// A note about where to find the rest of the trace, if the trace was not closed.
     unfinished: Option<String>,
 }
 
-/// Reads the trace like any reader, including stream elements. Stores the schema in `found` as soon as it is known.
+/// Reads the entire trace, including stream elements. Stores the schema in `found` as soon as it is known.
 fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<Read> {
     let (schema, reader) = args.raw.reopen(file, &args.dtd, false)?;
     let schema = found.insert(schema).clone();
@@ -158,7 +158,7 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
         return fail(&error);
     }
     let container = trace.reader().container();
-    // The warnings were printed when they occurred.
+    // Warnings have already been printed when they occurred.
     if container.warnings().iter().any(|warning| warning.is_loss()) {
         return Err(Failure::Printed);
     }
@@ -179,7 +179,7 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     Ok(Read { counts, unfinished })
 }
 
-/// Returns the directory of the recorder's spool named by the user metadata, if it exists.
+/// Returns the recorder's spool directory named by the user metadata, if the directory exists.
 fn spool(user_metadata: &[Vec<u8>]) -> Option<PathBuf> {
     let named = |json: &Vec<u8>| {
         serde_json::from_slice::<serde_json::Value>(json).ok()?.get("spool")?.as_str().map(PathBuf::from)
@@ -187,7 +187,7 @@ fn spool(user_metadata: &[Vec<u8>]) -> Option<PathBuf> {
     user_metadata.iter().filter_map(named).find(|folder| folder.is_dir())
 }
 
-/// The counts of a part of a group, and its references.
+/// The counts and references of part of a group.
 #[derive(Default)]
 struct Counts {
     events: u64,
@@ -273,7 +273,7 @@ fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, r
                 let event = entry.event;
                 let written = copy.as_mut().map_or(Ok(()), |copy| copy.write(&trace, event, &schema));
                 if let Err(failure) = written {
-                    // The copy is abandoned: its temporary file is removed, and there is nothing to finish.
+                    // Abandon the copy, which removes its temporary file.
                     if let Some(copy) = copy {
                         std::mem::forget(copy.writer);
                     }
@@ -319,7 +319,7 @@ struct Copy {
     target: Target,
     writer: Writer<Box<dyn Sink + Send>>,
     user: usize,
-    /// The numbers of the stream sections that records contain offsets into.
+    /// The numbers of the stream sections that offsets in records refer to.
     pointed_at: BTreeSet<u8>,
     /// The numbers of the stream sections whose elements were moved to different offsets.
     moved: BTreeSet<u8>,
@@ -392,7 +392,7 @@ impl Copy {
     }
 }
 
-/// Returns the numbers of the stream sections that leaves may contain offsets into.
+/// Returns the numbers of the stream sections that offsets in leaves may refer to.
 fn pointed_at(schema: &Schema) -> BTreeSet<u8> {
     use metatf_parser::schema::Interpretation;
     let leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);

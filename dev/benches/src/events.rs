@@ -5,7 +5,7 @@ use crate::ours::heap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A heap operation of a program. It takes 24 bytes, like the input of the other formats.
+/// A heap operation of a program. It occupies 24 bytes, like the input of the other formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The allocation of a block.
@@ -19,7 +19,7 @@ pub enum Event {
     Realloc {
         /// The old address, or 0 if there was no block.
         old: u64,
-        /// The size of the new block. HATF 1.0 has no field for it; only the traces of `heap.dtd` contain it.
+        /// The size of the new block. HATF 1.0 has no field for this size; only traces of `heap.dtd` contain it.
         size: u32,
         /// The new address.
         address: u64,
@@ -31,10 +31,10 @@ pub enum Event {
     },
 }
 
-/// The number of events of each kind: allocations, reallocations, frees.
+/// The numbers of allocations, reallocations and frees.
 pub type Counts = [u64; 3];
 
-/// Returns the events of the files named by `METATF_BENCH_EVENTS` (separated as in `PATH`), or of the shipped ones,
+/// Returns the events of the files named by `METATF_BENCH_EVENTS` (separated as in `PATH`), or of the shipped files,
 /// along with a sentence that describes the source.
 ///
 /// # Errors

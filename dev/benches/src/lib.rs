@@ -1,5 +1,5 @@
-//! The speed of reading and writing traces, compared with hand-written loops and other formats, for the heap events of
-//! real programs.
+//! Measures the speed of reading and writing traces of real programs' heap events, compared with hand-written loops and
+//! other formats.
 //!
 //! `cargo bench -p metatf-bench` runs the measurements. `docs/performance.md` describes them and contains the resulting
 //! table. Every loop processes the same [`Event`]s, or the bytes created from them, and returns a sum or a count, which

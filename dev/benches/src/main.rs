@@ -1,13 +1,13 @@
-//! A quick measurement of the records read and written per second on one core, file by file.
+//! Quickly measures the records read and written per second on one core, file by file.
 //!
 //! ```text
 //! cargo run --release -p metatf-bench [--no-default-features] -- [--heap] [--first N] [FILE..]
 //! ```
 //!
-//! `--heap` measures only `dtds/heap.dtd`. Files are those that [`events::read_file`] accepts; without any, the shipped
-//! ones are used. The result is the best of several passes, because noise can only slow them down. On a busy machine,
-//! `--first 100000` makes passes short enough to run undisturbed. `cargo bench -p metatf-bench` measures more
-//! carefully, and more.
+//! `--heap` measures only `dtds/heap.dtd`. FILE is a file that [`events::read_file`] accepts. Without files, the
+//! shipped files are used. The result is the best of several passes, because noise can only slow them down. On a busy
+//! machine, `--first 100000` makes passes short enough to run undisturbed. `cargo bench -p metatf-bench` takes more
+//! measurements, and takes them more carefully.
 
 use metatf_bench::events::{self, Event, read_file, shipped};
 use metatf_bench::ours::hatf10::{self, Fit, plain, stored};
@@ -103,7 +103,7 @@ fn rate<T>(records: usize, mut pass: impl FnMut() -> Result<T>) -> Result<f64> {
     let begin = Instant::now();
     let mut best = Duration::MAX;
     while begin.elapsed() < LONG_ENOUGH {
-        // CPU time, which is hardly affected by other load on the machine.
+        // Measure CPU time, which is hardly affected by other load on the machine.
         let start = cpu_time::ThreadTime::now();
         black_box(pass()?);
         best = best.min(start.elapsed());

@@ -2,11 +2,11 @@
 //!
 //! - A fenced block after `<!-- file: PATH -->` or `<!-- file: PATH#REGION -->` must match that file, or the part of it
 //!   between lines that end in `region: REGION` and `endregion`.
-//! - In a `console` block, lines that begin with `$ ` are run in page order, and the lines below each must match its
-//!   output. A line `...` matches any number of lines.
+//! - In a `console` block, lines that begin with `$ ` are run in page order, and the lines below each command must
+//!   match its output. A line `...` matches any number of lines.
 //!
-//! `METATF_BLESS=1` rewrites differing blocks in place. They are surrounded by prose on the page, so they cannot be
-//! `insta` snapshots, which are separate files.
+//! `METATF_BLESS=1` rewrites differing blocks in place. The blocks are surrounded by prose, so they cannot be `insta`
+//! snapshots, which are separate files.
 
 pub mod prose;
 mod shell;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The directories whose Markdown is checked.
 const FOLDERS: [&str; 5] = ["", "docs", "docs/cookbook", "docs/course", "docs/internals"];
 
-/// Returns the pages to check: all Markdown files in `FOLDERS`, by path from the root.
+/// Returns the pages to check, which are all Markdown files in `FOLDERS`. Paths are relative to the root.
 ///
 /// # Errors
 /// Fails if a directory cannot be read.
@@ -41,7 +41,7 @@ pub fn pages() -> std::io::Result<Vec<PathBuf>> {
 /// Returns the lines of a file, or of a region in it, without their common indentation.
 ///
 /// # Errors
-/// Describes the missing file or region.
+/// Returns a description of the missing file or region.
 pub fn quoted(reference: &str) -> Result<Vec<String>, String> {
     let (path, region) = reference.split_once('#').map_or((reference, None), |(path, region)| (path, Some(region)));
     let text = std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))?;
@@ -57,7 +57,7 @@ pub fn quoted(reference: &str) -> Result<Vec<String>, String> {
     Ok(lines.iter().map(|line| line.get(shared..).unwrap_or_default().to_owned()).collect())
 }
 
-/// Returns whether output matches a page, on which a line `...` stands for any number of lines.
+/// Returns whether output matches a page, on which a line `...` matches any number of lines.
 #[must_use]
 pub fn matches(shown: &[String], output: &[String]) -> bool {
     match shown.split_first() {

@@ -1,7 +1,7 @@
 //! Lines of prose: Markdown outside code blocks, and comments in Rust sources.
 //!
 //! Inline code, link targets, HTML comments and generated text between `<!-- begin: .. -->` and `<!-- end .. -->` are
-//! left out.
+//! omitted.
 
 use crate::root;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Line {
 /// Returns the files that match a pattern, relative to the root, except build output and the copied vectors.
 ///
 /// # Errors
-/// A directory cannot be read.
+/// Returns an error if a directory cannot be read.
 pub fn files(patterns: &[&str]) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -76,7 +76,7 @@ fn name_matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the prose of a file: the comments of a Rust source, or the text of a Markdown file.
+/// Returns the prose of a file, which is the comments of a Rust source or the text of a Markdown file.
 #[must_use]
 pub fn prose(path: &Path, text: &str) -> Vec<Line> {
     if path.extension().is_some_and(|extension| extension == "rs") {

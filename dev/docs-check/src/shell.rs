@@ -5,7 +5,7 @@ use metatf_test::{Folder, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The parts of the repository visible to a page's commands, by their names there.
+/// The parts of the repository that are visible to a page's commands, by the names that the commands use.
 const LINKS: [(&str, &str); 4] =
     [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples"), ("logs", "metatfc/tests/logs")];
 

@@ -11,13 +11,13 @@ mod any_table;
 /// The maximum number of bytes that a decoder may request in one allocation.
 const MOST: usize = 64 << 20;
 
-/// An allocator with a limit, like that of the child process of `metatfc import`.
+/// An allocator with a limit, like the allocator in the child process of `metatfc import`.
 struct Limited;
 
-// SAFETY: every call is forwarded to the system's allocator unchanged, or fails as an allocator may.
+// SAFETY: every call is forwarded to the system allocator unchanged, or fails as an allocator may.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are the system's conditions.
+        // SAFETY: the caller's guarantees are the requirements of the system allocator.
         if layout.size() > MOST { std::ptr::null_mut() } else { unsafe { System.alloc(layout) } }
     }
 

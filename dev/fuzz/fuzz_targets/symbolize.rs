@@ -2,8 +2,8 @@
 
 use std::panic;
 
-/// Permits panics in libraries that read programs, which are converted to errors (`catch_unwind`) and are not findings.
-/// Panics in this project are.
+/// Permits panics in libraries that read programs. They are converted to errors (`catch_unwind`) and are not findings,
+/// unlike panics in this project.
 fn set_up() {
     let abort = panic::take_hook();
     panic::set_hook(Box::new(move |about| {

@@ -25,13 +25,13 @@ pub struct Checked {
 pub struct Found {
     /// The diagnostic code.
     pub code: String,
-    /// Whether it is an error.
+    /// Whether the diagnostic is an error.
     pub error: bool,
     /// The message.
     pub message: String,
-    /// Start of its range in UTF-16 code units, as in JavaScript.
+    /// Start of the source range in UTF-16 code units, as in JavaScript.
     pub from: usize,
-    /// End of its range.
+    /// End of the source range.
     pub to: usize,
     /// Line number, from 1.
     pub line: u32,
@@ -78,7 +78,7 @@ fn found(diagnostic: &Diagnostic, text: &str) -> Found {
 /// Formats a DTD like `metatfc fmt`.
 ///
 /// # Errors
-/// The DTD has syntax errors.
+/// Returns an error if the DTD has syntax errors.
 pub fn format(text: &str) -> Result<Formatted> {
     match metatf_parser::format(NAME, text.as_bytes()) {
         Ok(text) => Ok(Formatted { text }),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_javascript() {
-        // The first letter of the comment takes four bytes and two code units.
+        // The first letter of the comment occupies four bytes and two code units.
         let text = "// \u{1d538}\nsection s 1 { r: (tag, a) { tag.value = 4; b.width = 1; } }";
         let checked = check(text);
         assert!(checked.errors > 0 && checked.records == 0);

@@ -22,7 +22,7 @@ pub struct Converted {
 /// Unpacks a file that is compressed with gzip or zstd. Other files are returned unchanged.
 ///
 /// # Errors
-/// The file is damaged or too large.
+/// Returns an error if the file is damaged or too large.
 pub fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>> {
     let is_packed = [&[0x1f, 0x8b][..], &[0x28, 0xb5, 0x2f, 0xfd]].iter().any(|magic| bytes.starts_with(magic));
     if !is_packed {
@@ -39,10 +39,11 @@ pub fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>> {
 }
 
 /// Converts a heap trace like `hatf convert`. The format is recognized by the first bytes or the file name. Everything
-/// after damage is left out.
+/// after damage is omitted.
 ///
 /// # Errors
-/// The format is not recognized, in which case the message lists these formats and `tried`, or nothing can be read.
+/// Returns an error if nothing can be read, or if the format is not recognized. In the latter case, the message lists
+/// the heap trace formats and `tried`.
 pub fn heap(bytes: &Arc<[u8]>, name: &str, tried: &[String]) -> Result<Converted> {
     let input = Input::of(name.to_owned(), Box::new(Cursor::new(Arc::clone(bytes))));
     let mut input = input.map_err(|error| error.to_string())?;

@@ -12,10 +12,10 @@ pub struct Options {
     /// Whether the trace is big endian.
     #[serde(default)]
     pub big: bool,
-    /// Whether it is a 32-bit trace.
+    /// Whether the trace is a 32-bit trace.
     #[serde(default)]
     pub narrow: bool,
-    /// Whether it is a version 0 trace, which has the layout of the paper.
+    /// Whether the trace has version 0, which is the layout of the paper.
     #[serde(default)]
     pub version_0: bool,
     /// Whether chunks are compressed with LZ4. Otherwise they are stored, so that each byte has a position in the file.
@@ -26,7 +26,7 @@ pub struct Options {
 /// Encodes JSON lines as a trace, like `metatfc encode`.
 ///
 /// # Errors
-/// The DTD has errors, a line does not match any of its records, or a value cannot be stored.
+/// Returns an error if the DTD has errors, a line does not match any of its records, or a value cannot be stored.
 pub fn encode(dtd: &str, lines: &[u8], how: Options) -> Result<Vec<u8>> {
     let schema = Schema::parse(check::NAME, dtd.as_bytes()).map_err(|error| error.to_string())?;
     let order = if how.big { Order::Big } else { Order::Little };

@@ -21,7 +21,7 @@ const FRAMES: usize = 4;
 /// Rows in a table of sites, and functions in its stacks, as in the command.
 const TABLES: SiteTables = SiteTables { rows: 10, depth: 8, by_blocks: false };
 
-/// Returns whether the bytes are a heap trace.
+/// Returns whether the bytes contain a heap trace.
 #[must_use]
 pub fn is_heap(bytes: &Arc<[u8]>) -> bool {
     reader(bytes).is_ok()
@@ -47,7 +47,7 @@ pub struct Made {
     /// The page.
     #[serde(skip)]
     pub html: Vec<u8>,
-    /// Description of the damage. Nothing after it is on the page.
+    /// Description of the damage. The page omits everything after the damage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
 }
@@ -55,7 +55,7 @@ pub struct Made {
 /// Builds the page from the part of the trace before the first damage.
 ///
 /// # Errors
-/// The trace is not a heap trace, or is damaged at the beginning.
+/// Returns an error if the trace is not a heap trace, or is damaged at the beginning.
 pub fn page(file: &File) -> Result<Made> {
     let mut made = made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))?;
     let damage =
@@ -102,8 +102,8 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
     Ok(Made { html, damage })
 }
 
-/// Returns the pages at these times: most pages held, most bytes wasted, and end. All but the end require reading the
-/// trace again.
+/// Returns the pages at three points in time: when the most pages are held, when the most bytes are wasted, and at the
+/// end. All but the end require reading the trace again.
 fn moments(
     bytes: &Arc<[u8]>,
     end: &Heap,

@@ -21,7 +21,7 @@ pub struct File {
     how: How,
 }
 
-/// How a file is read.
+/// The way in which a file is read.
 #[derive(Default)]
 struct How {
     /// The recognized layout of a file without a header.
@@ -53,32 +53,32 @@ pub struct Opened {
     bytes: usize,
     /// Whether the file has a trace header.
     trace: bool,
-    /// Version of the trace file: 0, or 1 with chunks.
+    /// Version of the trace file: 0, or 1 for a file with chunks.
     version: u8,
-    /// 32 or 64.
+    /// Word size of the trace in bits: 32 or 64.
     bits: u8,
-    /// `little` or `big`.
+    /// Byte order: `little` or `big`.
     order: &'static str,
-    /// Number of data records in the header, or 0 if it does not contain the number.
+    /// Number of data records according to the header, or 0 if the header does not contain it.
     records: u64,
     /// Origin of the DTD.
     dtd_from: DtdFrom,
     /// The DTD text.
     dtd: String,
-    /// Whether it is a heap trace.
+    /// Whether the file is a heap trace.
     heap: bool,
-    /// Format of the heap trace that the trace was converted from.
+    /// Original format of a heap trace that was converted.
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<&'static str>,
     /// The kinds of records. Rows refer to them by index.
     kinds: Vec<RecordKind>,
 }
 
-/// Opens a file, which may be compressed: a trace, a file that a built-in DTD or the page's DTD recognizes by its first
-/// bytes, or a heap trace in another format, which is converted to a trace.
+/// Opens a file, which may be compressed. It may be a trace, a file that a built-in DTD or the page's DTD recognizes by
+/// its first bytes, or a heap trace in another format, which is converted to a trace.
 ///
 /// # Errors
-/// The format is not recognized, its DTD has errors, or there is no DTD for it.
+/// Returns an error if the format is not recognized, or if its DTD has errors or is missing.
 pub fn open(bytes: Vec<u8>, name: &str, page: &str) -> Result<File> {
     let bytes: Arc<[u8]> = converted::unpacked(bytes, name)?.into();
     let (schema, dtd, how) = recognized(&bytes, name, page)?;
@@ -119,7 +119,7 @@ fn recognized(bytes: &Arc<[u8]>, name: &str, page: &str) -> Result<(Schema, DtdF
     of(&reader, How { converted: Some(made), ..How::default() })
 }
 
-/// Finds the DTD of a trace: the embedded one, the built-in one that the header names, or the one on the page.
+/// Finds the DTD of a trace. This is the embedded DTD, the built-in DTD that the header names, or the DTD on the page.
 fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFrom)> {
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES {
@@ -147,8 +147,8 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     Ok((schema, DtdFrom::Page))
 }
 
-/// Finds the DTD that recognizes a file without a header. If there is none, returns the names of the DTDs that were
-/// tried.
+/// Finds the DTD that recognizes a file without a header. If no DTD recognizes the file, returns the names of the DTDs
+/// that were tried.
 fn known(
     bytes: &[u8],
     name: &str,
@@ -184,7 +184,7 @@ impl File {
     /// Returns a reader at the beginning of the file.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn trace(&self) -> Result<Trace<'_>> {
         let opened = match &self.how.raw {
             None if self.how.salvage => Reader::salvage_slice(&self.bytes),
@@ -200,8 +200,8 @@ impl File {
         Ok(trace)
     }
 
-    /// Also reads the undamaged parts after damage. Returns false if this is already enabled or not possible, as in
-    /// version 0 (spec 5.2).
+    /// Enables reading of the undamaged parts after damage. Returns false if this is already enabled, or impossible as
+    /// in version 0 (spec 5.2).
     pub(crate) fn read_on(&mut self) -> bool {
         let is_version_0 = |trace: Trace<'_>| trace.reader().container().header().version == 0;
         let How { raw, salvage, converted } = &self.how;
@@ -219,7 +219,7 @@ impl File {
         self.converted_damage().or_else(|| self.how.salvage.then(damaged))
     }
 
-    /// Returns the reason that the converted trace is incomplete.
+    /// Returns the reason why the converted trace is incomplete, if it is.
     pub(crate) fn converted_damage(&self) -> Option<String> {
         let damage = self.how.converted.as_ref()?.damage.as_ref()?;
         Some(format!("{}: {damage}; the trace contains the part before the damage", self.name))
@@ -235,7 +235,7 @@ impl File {
         format!("{} is damaged: {lost}", self.name)
     }
 
-    /// Returns an error of the file as a message.
+    /// Formats an error in the file as a message.
     pub(crate) fn explain(&self, error: &metatf::Error) -> String {
         format!("{}: {}", self.name, metatf::explain(&self.schema.format, error))
     }
@@ -252,7 +252,7 @@ impl File {
         &self.name
     }
 
-    /// Returns the conversion, if the trace is not the file itself.
+    /// Returns the result of the conversion, if the file was converted to a trace.
     #[must_use]
     pub fn converted(&self) -> Option<&Converted> {
         self.how.converted.as_ref()
@@ -261,7 +261,7 @@ impl File {
     /// Returns the properties of the file.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn summary(&self) -> Result<Opened> {
         let trace = self.trace()?;
         let header = trace.reader().container().header();

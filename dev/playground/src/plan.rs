@@ -13,7 +13,7 @@ pub struct RecordKind {
     /// Comment in the DTD.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
-    /// The leaves, including those of groups and nested records.
+    /// The leaves, including leaves of groups and nested records.
     leaves: Vec<LeafKind>,
 }
 
@@ -92,7 +92,7 @@ pub fn in_words(schema: &Schema, record: u16, leaf: u8, interpretation: Interpre
         Interpretation::SectionStride(number, stride) => {
             format!("sectionStride {} {}", section(number), stride.cast_signed())
         }
-        // Metadata records never set these; they come from the DTD.
+        // Metadata records never set these interpretations, which come from the DTD.
         Interpretation::BaseOffsetOf(..) | Interpretation::Predicted(_) => {
             let of = schema.record(record).and_then(|record| Some((record, record.leaf(LeafId(leaf))?)));
             of.map_or_else(String::new, |(record, leaf)| schema.dtd.interpretation_text(record, leaf))

@@ -1,11 +1,11 @@
-//! The requests of the page and their answers: JSON with attached bytes.
+//! The requests of the page and their answers, which consist of JSON with attached bytes.
 
 use crate::open::{File, Opened};
 use crate::{Result, check, encode, heap, open, rows, samples};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The state between requests: the open file.
+/// The state kept between requests, which is the open file.
 #[derive(Default)]
 pub struct State {
     file: Option<File>,
@@ -31,11 +31,11 @@ pub enum Request<'r> {
     Samples,
     /// Returns a sample.
     Sample {
-        /// Its name.
+        /// The name of the sample.
         #[serde(borrow)]
         name: Cow<'r, str>,
     },
-    /// Encodes JSON lines, which are the attached bytes, as a trace, returns it as bytes, and opens it.
+    /// Encodes the attached JSON lines as a trace, returns the trace as bytes, and opens it.
     Encode {
         /// The DTD.
         #[serde(borrow)]
@@ -43,9 +43,9 @@ pub enum Request<'r> {
         /// Options for writing.
         options: encode::Options,
     },
-    /// Opens the file that is attached as bytes. If it is converted to a trace, the trace is returned as bytes.
+    /// Opens the file that is attached as bytes. If the file is converted to a trace, the trace is returned as bytes.
     Open {
-        /// Its name, for messages.
+        /// The name of the file, for messages.
         #[serde(borrow)]
         name: Cow<'r, str>,
         /// The DTD on the page, for files that no other DTD matches.

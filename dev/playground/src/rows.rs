@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 /// Maximum number of rows in an answer.
 pub const MOST_ROWS: usize = 500;
-/// Maximum numbers of bytes, fields and characters per record. Omitted parts are counted.
+/// Maximum number of bytes per record. The number of omitted bytes is part of the answer.
 const MOST_BYTES: usize = 2048;
 const MOST_FIELDS: usize = 400;
 const MOST_JSON: usize = 8192;
@@ -30,7 +30,7 @@ pub struct Rows {
     /// Description of damage in the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
-    /// Number of the first lost row, when damage is found for the first time. It may be before these rows.
+    /// Number of the first lost row, set when damage is first found. The lost row may precede these rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_lost: Option<u64>,
 }
@@ -43,28 +43,28 @@ pub struct Row {
     /// `record`, `comment`, `element`, `metadata`, `section`, `group`, `reset`, or `lost` for bytes that could not be
     /// read.
     pub kind: &'static str,
-    /// Index of its kind of record.
+    /// Index of the record's kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<u16>,
-    /// Names of its section and record.
+    /// Names of the section and the record.
     pub title: String,
-    /// Offset of the chunk that contains it, or `None` if its bytes are stored in the file itself.
+    /// Offset of the chunk that contains the entry, or `None` if its bytes are stored in the file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<u64>,
-    /// Offset of its first byte in the content of the chunk or in the file.
+    /// Offset of the entry's first byte in the content of the chunk or in the file.
     pub offset: u64,
-    /// Its bytes in hexadecimal.
+    /// Bytes of the entry in hexadecimal.
     pub bytes: String,
     /// Number of omitted bytes.
     pub more_bytes: usize,
-    /// The line that `metatfc dump --format jsonl --all` prints for it.
+    /// The line that `metatfc dump --format jsonl --all` prints for the entry.
     pub json: String,
-    /// Number of omitted bytes of that line.
+    /// Number of omitted bytes of the JSON line.
     pub more_json: usize,
-    /// For a metadata record, the property that it sets, in words; for a loss, its description.
+    /// Description of a loss, or of the property that a metadata record sets.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sets: String,
-    /// Its fields, in byte order.
+    /// Fields of the record, in byte order.
     pub fields: Vec<Field>,
     /// Number of omitted fields.
     pub more_fields: usize,
@@ -73,28 +73,28 @@ pub struct Row {
 /// A field of a record, as stored.
 #[derive(Serialize, Default)]
 pub struct Field {
-    /// Index of its leaf, or `None` for a part of a metadata record.
+    /// Index of the leaf, or `None` for a part of a metadata record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<u8>,
-    /// Its name, if it is not a leaf.
+    /// Name of the field, if it is not a leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'static str>,
-    /// Start of its byte range.
+    /// Start of the field's byte range.
     pub from: usize,
-    /// End of its byte range (exclusive).
+    /// End of the field's byte range (exclusive).
     pub to: usize,
-    /// Its value.
+    /// Value of the field.
     pub value: String,
-    /// Its interpretation, if it is a number.
+    /// Interpretation of the field, if it is a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpretation: Option<String>,
-    /// Meaning of its code, if it is predicted.
+    /// Meaning of the code, if the field is predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Number of the metadata row that set its width.
+    /// Number of the metadata row that set the field's width.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width_set: Option<u64>,
-    /// Number of the metadata row that set its interpretation.
+    /// Number of the metadata row that set the field's interpretation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpretation_set: Option<u64>,
 }
@@ -103,7 +103,7 @@ pub struct Field {
 /// adds a row for each loss.
 ///
 /// # Errors
-/// The file cannot be opened. Later errors are in the rows.
+/// Returns an error if the file cannot be opened. The rows contain later errors.
 pub fn rows(file: &mut File, from: u64, count: usize) -> Result<Rows> {
     let (found, _) = read(file, from, count)?;
     if !(found.end && found.damage.is_some() && file.read_on()) {
@@ -126,7 +126,7 @@ fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
             Ok(event) => event,
             Err(error) => return Ok((found.failed(file.explain(&error)), first_lost)),
         };
-        // Losses before this event.
+        // Add rows for the losses before this event.
         let lost = trace.reader().container().loss_report().map_or(&[][..], |report| &report.losses);
         for loss in lost.iter().skip(losses) {
             first_lost.get_or_insert(number);
@@ -183,12 +183,12 @@ enum Set {
 
 struct Printer<'s> {
     schema: &'s Schema,
-    /// The row that last set a property of a leaf, by section, record and leaf.
+    /// Number of the row that last set a property of a leaf, by section, record and leaf.
     set: HashMap<(usize, u16, u8, Set), u64>,
 }
 
 impl Printer<'_> {
-    /// Notes changes to how later records are read.
+    /// Tracks events that change how later records are read.
     fn note(&mut self, number: u64, event: Event) {
         match event {
             Event::Metadata(at, metadata) => self.note_metadata(number, at, &metadata),
@@ -212,7 +212,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Notes the leaves that a metadata record changes. The reader has already checked the record.
+    /// Remembers the leaves that a metadata record changes. The reader has already checked the record.
     fn note_metadata(&mut self, number: u64, at: At, metadata: &Metadata) {
         let what = match metadata.change() {
             Ok(Change::Width(_)) => Set::Width,
@@ -282,7 +282,7 @@ impl Printer<'_> {
         Ok(row)
     }
 
-    /// Sets the position of a record and its bytes, as far as they were read.
+    /// Stores the position and bytes of a record in its row, as far as they were read.
     fn place(&self, trace: &Trace<'_>, at: At, row: &mut Row) {
         let section = self.schema.section(at.section).and_then(|section| section.name.as_deref());
         let record = self.schema.record(at.record).map_or("?", |record| &record.name);
@@ -333,7 +333,7 @@ impl Printer<'_> {
         }
         for (leaf, length, number, bytes) in fields {
             let declared = record.leaves.get(usize::from(leaf));
-            // The byte that terminates a text is stored, but does not belong to its value.
+            // The byte that terminates a text is stored, but is not part of the value.
             let ends = usize::from(declared.is_some_and(|leaf| matches!(leaf.width, Width::Until(_))));
             let to = from + length + ends;
             let interpretation = number.and_then(|_| trace.reader().interpretation(at, leaf));
@@ -422,7 +422,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Formats a value. `length` is its total number of bytes.
+/// Formats a value. `length` is the total number of bytes of the value.
 fn value(leaf: &Leaf, number: Option<u64>, bytes: &[u8], length: usize) -> String {
     let mut out = String::new();
     match number {

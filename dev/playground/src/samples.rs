@@ -114,7 +114,7 @@ pub fn names() -> Names {
 /// Returns the sample with this name.
 ///
 /// # Errors
-/// There is no such sample.
+/// Returns an error if there is no such sample.
 pub fn named(name: &str) -> Result<Sample> {
     if let Some(of) = LINES.iter().find(|lines| lines.name == name) {
         return Ok(Sample { dtd: Some(of.dtd), lines: Some(of.lines), file: &[] });

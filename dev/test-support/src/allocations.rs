@@ -37,7 +37,7 @@ impl Counting {
         (result, self.allocations.load(Relaxed) - before)
     }
 
-    /// Returns the maximum number of bytes that `run` had allocated, in addition to those allocated before.
+    /// Returns the maximum number of bytes allocated at any time during `run`, not counting earlier allocations.
     pub fn peak(&self, run: impl FnOnce()) -> usize {
         let before = self.now.load(Relaxed);
         self.most.store(before, Relaxed);
@@ -51,7 +51,7 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is forwarded to the system allocator unchanged; the counters have no influence on it.
+// SAFETY: every call is forwarded to the system allocator unchanged; the counters do not affect it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.add(layout.size());

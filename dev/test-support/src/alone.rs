@@ -5,8 +5,9 @@ use std::process::Command;
 
 const ALONE: &str = "METATF_TEST_ALONE";
 
-/// Runs the calling test in its own process, without the other tests of its binary. Returns `true` in that process, and
-/// `false` in the original one after the test has passed there. `test` is the test's path as printed by libtest.
+/// Runs the calling test in its own process, without the other tests of its binary. Returns `true` in that process. In
+/// the original process, returns `false` after the test has passed in its own process. `test` is the test's path as
+/// printed by libtest.
 ///
 /// ```no_run
 /// #[test]
@@ -20,7 +21,7 @@ const ALONE: &str = "METATF_TEST_ALONE";
 ///
 /// # Panics
 ///
-/// Panics if the test fails there, or if there is no test with this path.
+/// Panics if the test fails in its own process, or if there is no test with this path.
 #[track_caller]
 #[must_use]
 pub fn alone(test: &str) -> bool {

@@ -11,7 +11,7 @@ use crate::Folder;
 pub struct Disk(Folder);
 
 impl Disk {
-    /// Creates a disk of a size such as `64k`. Returns `None` if this user cannot mount one.
+    /// Creates a disk of a size such as `64k`. Returns `None` if this user cannot mount a disk.
     #[must_use]
     pub fn new(size: &str) -> Option<Self> {
         let folder = Folder::new();
@@ -37,7 +37,7 @@ impl AsRef<Path> for Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // A process being started by another test may have a file on the disk open until then.
+        // Unmount lazily, because a process being started by another test may still have a file on the disk open.
         let _ = Command::new("umount").arg("-l").arg(self.0.join(".")).status();
     }
 }

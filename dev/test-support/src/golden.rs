@@ -1,8 +1,8 @@
-//! Compares generated parts of the project's files with their sources: pages of the book, and the picture of the
-//! layers.
+//! Compares generated parts of the project's files, such as pages of the book and the picture of the layers, with their
+//! sources.
 //!
-//! Such a file is also written and read by people, so it cannot be an `insta` snapshot, which is a separate file with a
-//! header. `METATF_BLESS=1` rewrites differing parts in place; a missing file is a failure.
+//! People also read and edit such a file, so it cannot be an `insta` snapshot, which is a separate file with a header.
+//! `METATF_BLESS=1` rewrites differing parts in place; a missing file is a failure.
 
 use std::path::Path;
 

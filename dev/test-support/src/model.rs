@@ -1,14 +1,15 @@
-//! Models of lock-free code: loom runs it under every relevant interleaving, and with every value that a load may
+//! Models of lock-free code. Loom runs the code under every relevant interleaving, and with every value that a load may
 //! return.
 //!
-//! Production code imports its atomics from `crate::sync`, which re-exports those of `core`. In a test under `--cfg
-//! loom`, they are the ones below, with the same layout: they may be in statics and in mapped memory, and zeros are a
-//! valid value. Outside of a model, they behave like those of `core`. In a model, loom keeps their values by address,
-//! so each execution begins with the memory contents from before the model and leaves the memory unchanged.
+//! Production code imports its atomics from `crate::sync`, which re-exports the atomics of `core`. In tests with `--cfg
+//! loom`, it re-exports the types below instead. They have the same layout, so they may be in statics and in mapped
+//! memory, and zeros are a valid value. Outside of a model, they behave like the types of `core`. In a model, loom
+//! keeps their values by address, so each execution starts with the memory contents from before the model and leaves
+//! the memory unchanged.
 //!
 //! Loom explores each access to a word that the model [shares](Share::share). Any other word belongs to the first
-//! thread that writes it, and an access by a second thread fails the model. The thread that runs the model may access
-//! all words: it does so before it spawns other threads, and after it has joined them.
+//! thread that writes it, and an access by a second thread fails the model. Only the thread that runs the model may
+//! access all words, which it does before it spawns other threads and after it has joined them.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,7 +19,7 @@ use std::sync::atomic as plain;
 
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The maximum number of branches in an execution. An execution with more branches is an endless loop.
+/// The maximum number of branches in an execution. An execution with more branches is considered an endless loop.
 const BRANCHES_MOST: usize = 20_000;
 
 /// Words by address.
@@ -56,7 +57,7 @@ pub fn model(preemptions: usize, run: impl Fn() + 'static) {
 /// A function that loom calls in the thread that runs the model.
 struct InOneThread<F>(F);
 
-// SAFETY: only one system thread has it.
+// SAFETY: only one system thread uses the function.
 unsafe impl<F> Send for InOneThread<F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for InOneThread<F> {}
@@ -104,7 +105,7 @@ pub fn fence(order: Ordering) {
 
 /// One or more words that a model can share.
 pub trait Share {
-    /// Makes loom explore accesses to it by several threads.
+    /// Makes loom explore concurrent accesses to these words.
     fn share(&self);
 }
 
@@ -176,9 +177,9 @@ macro_rules! atomic {
             /// Returns a view of memory as an atomic.
             ///
             /// # Safety
-            /// As for the function in `core`.
+            /// The same conditions apply as for the function in `core`.
             pub const unsafe fn from_ptr<'a>(at: *mut $value) -> &'a Self {
-                // SAFETY: by the caller's promise; the layout is that of the value.
+                // SAFETY: guaranteed by the caller; the layout is that of the value.
                 unsafe { &*at.cast() }
             }
 
@@ -223,7 +224,7 @@ macro_rules! atomic {
                 }
             }
 
-            /// Stores the result of a function of the value, if there is one.
+            /// Applies a function to the value and stores the result, unless it is `None`.
             #[track_caller]
             pub fn fetch_update(&self, order: Ordering, load: Ordering, change: impl FnMut($value) -> Option<$value>) -> Result<$value, $value> {
                 let mut change = change;

@@ -1,4 +1,4 @@
-//! Checks that the trace written by such a program is an ordinary trace.
+//! Checks that the trace written by a program without the standard library is an ordinary trace.
 #![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,8 @@ fn the_trace_has_all_events() {
     assert!(records[501].0 == "grow" && records[501].1.ends_with(&[3, 0.75_f64.to_bits()]), "{:?}", records[501]);
 }
 
-/// Checks that chunks that could not be written count as dropped, and that the trace contains their number of events.
+/// Checks that chunks that could not be written count as dropped, and that the trace contains the number of their
+/// events.
 #[test]
 fn what_could_not_be_written_is_counted() {
     let (mut bytes, mut writes) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! The side of a recording that runs beside the recorded program, and replays.
+//! Recording of programs from another process, and replays of traces.
 //!
 //! - [`record`] runs a program with the recorder preloaded, or attaches to a process, and passes the heap events of all
 //!   its processes to an [`EventSink`](hatf_trace::EventSink). It also recovers the recording of a killed program.

@@ -1,5 +1,5 @@
-//! A custom allocator compared with first fit: blocks of up to 256 bytes come from a stack of equal slots, and larger
-//! blocks come from the end of the heap and are never reused.
+//! Compares a custom allocator with first fit. The allocator takes blocks of up to 256 bytes from a stack of equal
+//! slots. Larger blocks come from the end of the heap and are never reused.
 //!
 //! `cargo run -p hatf-lab --example two_stacks`
 #![expect(clippy::disallowed_methods, reason = "an example prints without the command's library")]
@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = Simulation::new("first", Box::new(First::new(TagSettings::default())));
     let own = Simulation::new("two-stacks", Box::new(TwoStacks::default()));
     let grid = Grid::new(vec![first.with_invariants(100), own.with_invariants(100)], 2)?;
-    // Objects of 8 to 400 bytes, each freed after 50 more were allocated. To read a trace instead, use
+    // Allocate objects of 8 to 400 bytes, and free each after 50 more have been allocated. To read a trace instead, use
     // `hatf_trace::forms::open`.
     let mut tracker = HeapTracker::new(grid);
     for n in 0..10_000_u64 {

@@ -9,8 +9,8 @@ pub const ADDRESS_SPACE: u64 = 1 << 47;
 /// A map keyed by addresses or page numbers.
 pub type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
 
-/// A hasher for addresses, whose low bits are zero. It does not defend against collision attacks: keys come from the
-/// user's own trace, so forged collisions only slow down that user's report.
+/// A hasher for addresses, whose low bits are zero. It does not defend against collision attacks, because keys come
+/// from the user's own trace, so forged collisions would only slow down that user's report.
 #[derive(Debug, Default)]
 pub struct AddressHasher(u64);
 
@@ -28,7 +28,7 @@ impl Hasher for AddressHasher {
     #[expect(clippy::cast_possible_truncation, reason = "the halves are folded")]
     fn write_u64(&mut self, value: u64) {
         let mixed = u128::from(self.0 ^ value) * 0x9e37_79b9_7f4a_7c15;
-        // Fold both halves of the product.
+        // Combine both halves of the product.
         self.0 = (mixed ^ (mixed >> 64)) as u64;
     }
 }

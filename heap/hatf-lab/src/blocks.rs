@@ -6,7 +6,7 @@ use crate::address::AddressHasher;
 use crate::contradictions::Contradictions;
 use crate::extents::{Extents, MOST_SLOTS};
 
-/// Number of freed blocks remembered, in addition to twice the number of live blocks.
+/// The number of freed blocks to remember, in addition to twice the number of live blocks.
 const FREED: usize = 1 << 16;
 
 /// Number of addresses prefetched in one batch.
@@ -44,8 +44,8 @@ struct Table {
 }
 
 impl Table {
-    /// Returns the entry of an address, which is that of its block or a vacant one. Returns `None` if the table has no
-    /// entries.
+    /// Returns the entry of the block at an address, or a vacant entry if the table does not contain the block. Returns
+    /// `None` if the table is empty.
     #[inline]
     fn place(&mut self, address: u64) -> Option<&mut Block> {
         let at = self.find(address)?;
@@ -68,7 +68,7 @@ impl Table {
         }
     }
 
-    /// Inserts a block at an address without a live block.
+    /// Inserts a block at an address where no live block begins.
     fn insert(&mut self, block: Block) {
         if self.used >= self.places.len() / 4 * 3 {
             self.renew(|_| true);
@@ -95,7 +95,7 @@ impl Table {
         self.places.get(self.find(address)?).copied()
     }
 
-    /// Rebuilds the table from the blocks selected by `stays`, with room for more.
+    /// Rebuilds the table from the blocks that `stays` selects, with room for more blocks.
     #[cold]
     fn renew(&mut self, stays: impl Fn(Block) -> bool) {
         let stay = |block: &&Block| block.slot != VACANT && stays(**block);
@@ -113,7 +113,7 @@ impl Table {
     }
 }
 
-/// Slots of live blocks by address. Counts calls that a correct program never makes.
+/// Slots of live blocks by address, and counts of calls that a correct program never makes.
 ///
 /// Memory is bounded by the maximum number of simultaneously live blocks.
 #[derive(Debug, Default)]
@@ -178,7 +178,7 @@ impl Blocks {
     }
 
     /// Ends the live block at an address where another block is about to begin, and counts the contradiction. `size`
-    /// returns the size at which the block began.
+    /// returns the size with which the block was inserted.
     #[inline]
     pub fn make_way(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = self.take(address, size)?;
@@ -197,7 +197,8 @@ impl Blocks {
         }
     }
 
-    /// Ends the block at an address, if there is one. `size` returns the size at which the block began.
+    /// Ends the block that begins at an address, if there is one. `size` returns the size with which the block was
+    /// inserted.
     #[inline]
     pub fn take(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = match self.extents.take(address, &size) {
@@ -241,7 +242,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Compares the blocks with a standard map, using sizes that the table does not store.
+        /// Compares the blocks with a standard map. The sizes come from this map, because the table does not store
+        /// them.
         #[test]
         fn as_a_map(calls in prop::collection::vec((any::<bool>(), 0..200_u64, any::<u64>()), 0..600)) {
             let (mut blocks, mut map) = (Blocks::default(), HashMap::<u64, (u32, u64)>::new());

@@ -2,7 +2,7 @@
 //!
 //! A block is *short-lived* if it is freed within a time limit and before a given number of bytes is allocated after it
 //! by any thread. A realloc does not end its block; the block continues as the new one. If nearly all blocks of a site
-//! are short-lived, their overlap determines which replacement would avoid a call per block: see [`Instead`].
+//! are short-lived, their overlap determines which replacement (see [`Instead`]) would avoid an allocation per block.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 pub struct Settings {
     /// The maximum time from allocation to free, in nanoseconds. Ignored if the trace has no timestamps.
     pub within: u64,
-    /// The maximum number of bytes allocated in between.
+    /// The maximum number of bytes allocated between the allocation and the free.
     pub meanwhile: u64,
 }
 
@@ -29,20 +29,21 @@ impl Default for Settings {
     }
 }
 
-/// The minimum percentage of short-lived blocks at a site that justifies a replacement.
+/// The minimum percentage of a site's blocks that must be short-lived to justify a replacement.
 const NEARLY_ALL: u64 = 90;
 /// The minimum number of blocks at a site that justifies a replacement.
 const FEW: u64 = 16;
-/// The minimum average number of blocks in an arena between two points at which none of them is live.
+/// The minimum average number of blocks per arena batch, which ends when no block of the site is live.
 const BATCH: u64 = 4;
 
 /// A replacement for the blocks of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
-    /// One block per thread, as large as the largest one. No thread ever has two live blocks of the site.
+    /// One buffer per thread, as large as the site's largest block, because no thread ever has two live blocks of the
+    /// site.
     Buffer,
-    /// An arena that is reset when its last block ends: the blocks begin one after the other and end together.
+    /// An arena that is reset when its last block ends, because the blocks begin one after the other and end together.
     Arena,
     /// A free list with as many blocks as are live simultaneously.
     Pool,
@@ -68,7 +69,7 @@ pub struct Churn {
     pub threads: u64,
     /// The mean lifetime of the short-lived blocks in nanoseconds, or `None` if the trace has no timestamps.
     pub mean_life: Option<u64>,
-    /// The number of times that the last live block of the site ended.
+    /// The number of times that the site's only live block ended.
     pub emptied: u64,
     /// The suggested replacement, or `None` if the data does not support one or the blocks are a sample.
     pub instead: Option<Instead>,
@@ -83,7 +84,7 @@ struct Site {
     most_live: u64,
     most_bytes: u64,
     largest: u64,
-    /// The threads that allocated blocks, and the last of them.
+    /// The threads that allocated blocks.
     threads: HashSet<u64>,
     last: u64,
     life: u64,
@@ -121,7 +122,7 @@ impl Churns {
         self.sites.get_mut(number).ok_or(Error::Limit("sites"))
     }
 
-    /// Returns the sites with short-lived blocks in descending order of their number.
+    /// Returns the sites with short-lived blocks, in descending order of the number of these blocks.
     #[must_use]
     pub fn report(&self) -> Vec<Churn> {
         let (timed, sampled) = (self.timed, self.sampled);
@@ -209,8 +210,8 @@ mod tests {
     use crate::Objects;
     use hatf_trace::Event;
 
-    /// Replays calls. Each has an address that begins, with its site and thread, or an address that ends; its time is
-    /// its position.
+    /// A call to replay, which begins a block with an address, site and thread, or ends the block at an address. The
+    /// position of the call is its time.
     enum Act {
         Begin(u64, u64, u64),
         End(u64),
@@ -238,8 +239,8 @@ mod tests {
 
     #[test]
     fn each_has_what_would_do() {
-        // Sequential blocks; batches that end together; two blocks that overlap without an end; and one block on each
-        // of two threads.
+        // The cases are sequential blocks, batches that end together, blocks that always overlap the next one, and one
+        // block on each of two threads.
         let buffer = repeated(|_| vec![Begin(1000, 1, 1), End(1000)]);
         let batch = |_| (1..9).map(|n| Begin(n * 1000, 1, 1)).chain((1..9).map(|n| End(n * 1000))).collect();
         let mut pool = vec![Begin(1000, 1, 1)];

@@ -1,16 +1,16 @@
-//! Value classes by powers of two: 0, 1, 2 to 3, 4 to 7, and so on.
+//! Classes of values by power of two, which are 0, 1, 2 to 3, 4 to 7, and so on.
 
 /// The number of classes.
 pub const CLASSES: usize = 65;
 
-/// Returns the class of a value, below [`CLASSES`].
+/// Returns the class of a value, which is below [`CLASSES`].
 #[must_use]
 #[inline]
 pub fn class_of(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
 
-/// Returns the smallest and largest value of a class. A number that is not a class is treated as the last class.
+/// Returns the smallest and largest value of a class. Larger numbers than the last class are treated as the last class.
 #[must_use]
 pub fn bounds(class: usize) -> (u64, u64) {
     match u32::try_from(class).unwrap_or(u64::BITS).min(u64::BITS) {
@@ -19,7 +19,7 @@ pub fn bounds(class: usize) -> (u64, u64) {
     }
 }
 
-/// Formats the values of a class: `8..15`.
+/// Formats the values of a class, such as `8..15`.
 #[must_use]
 pub fn range(class: usize) -> String {
     match bounds(class) {

@@ -91,7 +91,7 @@ pub struct Pair<K> {
     pub after: Counts,
 }
 
-/// The difference between two amounts. The type can represent any such difference.
+/// The difference between two amounts. The fields can represent the difference between any two `u64` values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AmountChange {
     /// Blocks.
@@ -146,8 +146,8 @@ pub fn pairs<K: Clone + Eq + Hash>(
     pairs
 }
 
-/// Returns the pairs whose measure changed, with their changes, in descending order of the change: by bytes and then by
-/// blocks, or vice versa if `by_blocks` is set. Equal changes keep their order.
+/// Returns the pairs whose measure changed, with their changes, in descending order of the change. Changes are ordered
+/// by bytes and then by blocks, or vice versa if `by_blocks` is set. Equal changes keep their order.
 #[must_use]
 pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, AmountChange)> {
     let changes = pairs.iter().map(|pair| (pair, pair.change(measure)));
@@ -159,7 +159,7 @@ pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&
     changes
 }
 
-/// A limit on the growth of a total, or on the share of a part in a whole.
+/// A limit on the growth of a total, or on the size of a part of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// A percentage.
@@ -177,7 +177,7 @@ impl Limit {
     /// The maximum number of decimal places in a percentage. Up to this number, the products below are exact.
     const PLACES: usize = 9;
 
-    /// Returns the maximum size of a part of `whole`.
+    /// Returns the amount to which this limit restricts a part of `whole`.
     #[must_use]
     pub fn of(self, whole: u64) -> u64 {
         match self {

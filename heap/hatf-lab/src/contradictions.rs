@@ -1,5 +1,5 @@
-//! Contradictions that do not occur in the trace of a correct program, counted and described in one way for all
-//! analyses.
+//! Counts and descriptions of contradictions in a trace, shared by all analyses. The trace of a correct program
+//! contains no contradictions.
 
 use std::io::{self, Write};
 
@@ -7,17 +7,18 @@ use serde::Serialize;
 
 use metatf_page::units::count;
 
-/// Counts of events that contradict other events of the trace or its beginning.
+/// Counts of events that contradict earlier events of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Contradictions {
-    /// Frees (and reallocs) of addresses without a known block. The block may have been allocated before the recording.
+    /// Frees (and reallocs) of addresses without a known block. Such a block may have been allocated before the
+    /// recording.
     pub unmatched_frees: u64,
     /// Frees (and reallocs) of blocks that had already been freed.
     pub frees_of_freed_blocks: u64,
-    /// Blocks that began at the address of a live block, which thereby ended.
+    /// Blocks that began at the address of a live block, which ended as a result.
     pub allocs_of_live_blocks: u64,
-    /// Blocks that overlapped a live block when they began; both stay live. A block that overlaps only such blocks is
-    /// not counted.
+    /// Blocks that overlapped a live block when they began. Both blocks stay live. A block that overlaps only blocks
+    /// counted here is not counted.
     pub overlapping_blocks: u64,
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::stretches::Stretches;
 
-/// A collector of the maximum of `N` quantities in equal intervals of events.
+/// A collector of the maxima of `N` quantities in equal intervals of events.
 #[derive(Clone, Debug)]
 pub struct Curve<const N: usize> {
     events: u64,
@@ -24,14 +24,14 @@ pub struct Curves {
 /// One quantity over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// Its name.
+    /// The name of the quantity.
     pub name: String,
     /// The maximum in each interval.
     pub most: Vec<u64>,
 }
 
 impl Curves {
-    /// Draws the quantities over events, as the maximum in each interval.
+    /// Draws the maximum of each quantity per interval over events.
     #[must_use]
     pub fn chart(&self, title: String, unit: Unit) -> Chart {
         let mut chart = Chart::new(title, Unit::Count, unit);
@@ -50,7 +50,8 @@ impl<const N: usize> Default for Curve<N> {
 }
 
 impl<const N: usize> Curve<N> {
-    /// Starts with intervals of one event, so the curve of a short trace contains every event.
+    /// Creates a collector whose intervals initially contain one event, so the curve of a short trace contains every
+    /// event.
     #[must_use]
     pub fn of_each() -> Self {
         Self { events: 0, stretches: Stretches::new(1) }

@@ -12,7 +12,7 @@ pub enum Error {
     Usage(String),
     /// An allocator violated one of its invariants. This is a bug in the simulation, not in the trace.
     Invariant(String),
-    /// A limit of this library was exceeded, such as 2^32 simultaneously live objects.
+    /// A limit of this library, such as 2^32 simultaneously live objects, was exceeded.
     Limit(&'static str),
     /// The trace lacks required data.
     Trace(String),
@@ -20,9 +20,9 @@ pub enum Error {
     Model(String),
     /// A synthetic trace exceeds this limit of live objects.
     Memory(u64),
-    /// The thread that consumes events has stopped; `finish` returns its error.
+    /// The consumer of events has stopped. If it is a thread, `finish` returns the thread's error.
     Stopped,
-    /// A system call failed. Contains the attempted operation and the system's error.
+    /// A system call failed. The fields are the attempted operation and the system's error.
     System(&'static str, io::Error),
 }
 

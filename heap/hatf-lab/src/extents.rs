@@ -1,12 +1,12 @@
-//! Finds blocks by address and detects overlapping blocks of any size in one or two steps.
+//! Finds blocks by address and detects overlaps between blocks of any size in one or two steps.
 //!
 //! Bitmaps over 1 KiB stretches of addresses mark the first and the last byte of each block. Blocks in the bitmaps
-//! never overlap, so the two kinds of marks alternate, and the next mark determines whether a byte is in a block.
-//! Stretches that a block covers completely are stored as ranges instead. The slots of blocks are stored next to their
-//! marks, one per 16 addresses, for a block that begins at the first of them; allocators align blocks this way.
-//! Neighbouring blocks of the heap are therefore neighbours in memory, unlike in a hash table, and one cache line
-//! contains all data of a block. The bitmaps are found through 64 KiB regions. Regions are few, so a lookup seldom
-//! misses the cache.
+//! never overlap, so the two kinds of marks alternate, and the mark that follows a byte determines whether the byte is
+//! in a block. Stretches that a block covers completely are stored as ranges instead. Slots are stored next to the
+//! marks, one per 16 addresses. A block has a slot only if it begins at the first of these addresses, because
+//! allocators align blocks this way. Neighbouring blocks of the heap are therefore neighbours in memory, unlike in a
+//! hash table, and one cache line contains all data of a block. The bitmaps are found through 64 KiB regions. There are
+//! few regions, so a lookup seldom misses the cache.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use crate::address::{ADDRESS_SPACE, AddressMap};
 
 /// Binary logarithm of the number of addresses in a stretch.
 const SHIFT: u32 = 10;
-/// The offset of the last byte in a stretch.
+/// Offset of the last byte in a stretch.
 const LAST: u64 = (1 << SHIFT) - 1;
 /// Words in a bitmap.
 const WORDS: usize = (1 << SHIFT) / 64;
 /// Binary logarithm of the number of stretches in a region.
 const REGION: u32 = 6;
-/// The number of stretches without marks, and of regions without stretches, that are kept in addition to half of the
-/// others.
+/// The number of empty stretches (without marks) that are kept in addition to half of the nonempty ones. The same limit
+/// applies to empty regions (without stretches).
 const EMPTY: usize = 1024;
 
-/// Addresses per slot. A block that does not begin at the first of them has no slot here.
+/// Addresses per slot. A block that begins at any but the first of these addresses has no slot here.
 const GRAIN: u64 = 16;
 /// The slot of a freed block whose address has not been reused.
 const ENDED: u32 = u32::MAX;
-/// The slot of an address that has no block and no remembered freed block.
+/// The slot entry of an address at which no block begins and no free is remembered.
 const VACANT: u32 = u32::MAX - 1;
 /// The upper bound of slots, exclusive.
 pub(crate) const MOST_SLOTS: u32 = VACANT;
@@ -48,15 +48,16 @@ pub(crate) fn last_byte(address: u64, size: u64) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Extents {
     by_number: AddressMap<u32>,
-    /// Recently used regions, indexed by the low bits of their numbers, because consecutive events are mostly close
-    /// together.
+    /// Recently used regions, indexed by the low bits of the region number. Consecutive events mostly fall into the
+    /// same few regions.
     recent: Vec<(u64, u32)>,
-    /// The same mapping as `by_number`, in order.
+    /// The mapping of `by_number`, ordered by region number.
     order: BTreeMap<u64, u32>,
     regions: Vec<Region>,
     spare_regions: Vec<u32>,
     stretches: Vec<Stretch>,
-    /// The number of marks in each stretch, stored separately because the stretches exceed the cache.
+    /// The number of marks in each stretch. The numbers are stored separately, because the stretches do not fit into
+    /// the cache.
     marks: Vec<u16>,
     spare: Vec<u32>,
     /// The number of stretches, and the number of stretches without marks.
@@ -64,7 +65,7 @@ pub(crate) struct Extents {
     empty: usize,
     /// The number of regions without stretches.
     empty_regions: usize,
-    /// Ranges of stretches that a block covers completely, from first to last. They have no bitmaps.
+    /// Ranges of stretches that a block covers completely, as first and last stretch. These stretches have no bitmaps.
     covered: BTreeMap<u64, u64>,
 }
 
@@ -89,7 +90,7 @@ impl Region {
         if self.present >> bit & 1 == 0 { None } else { self.stretches.get(bit as usize).copied() }
     }
 
-    /// Drops the stretches without marks among those in `bits`. Returns the number of dropped stretches.
+    /// Drops the stretches in `bits` that have no marks. Returns the number of dropped stretches.
     fn drop_empty(&mut self, bits: u64, marks: &[u16], spare: &mut Vec<u32>) -> usize {
         let (mut left, before) = (self.present & bits, spare.len());
         while left != 0 {
@@ -152,7 +153,7 @@ impl Stretch {
         self.words.get(word).is_some_and(|marks| marks.first >> bit & 1 == 1)
     }
 
-    /// Returns the slot of the block that begins at a byte, or the marker stored instead.
+    /// Returns the slot of the block that begins at a byte, or [`ENDED`] or [`VACANT`] if no block begins there.
     #[inline]
     fn slot(&self, byte: u64) -> u32 {
         let (word, _) = place(byte);
@@ -171,7 +172,7 @@ impl Stretch {
         }
     }
 
-    /// Clears the first last-byte mark at or after `from`. Returns whether there was one.
+    /// Clears the first last-byte mark at or after `from`. Returns whether there was such a mark.
     #[inline]
     fn clear_last(&mut self, from: u64) -> bool {
         let (word, bit) = place(from);
@@ -197,12 +198,12 @@ impl Stretch {
             let here = (marks.first | marks.last) & mask;
             if here != 0 {
                 let bit = here.trailing_zeros();
-                // If the first mark after `to` is an end, its block began before `from`.
+                // If the next mark is the end of a block and is after `to`, the block began before `from`.
                 return at as u64 * 64 + u64::from(bit) <= to || marks.first >> bit & 1 == 0;
             }
             mask = u64::MAX;
         }
-        // There is no mark after `from`: check for a block that extends past the stretch.
+        // There is no mark after `from`, so check for a block that extends past the stretch.
         let mut mask = !(u64::MAX << bit);
         for marks in self.words.get(..=word).unwrap_or_default().iter().rev() {
             let here = (marks.first | marks.last) & mask;
@@ -241,7 +242,7 @@ fn place(byte: u64) -> (usize, u32) {
 }
 
 impl Extents {
-    /// Inserts a block unless it overlaps another one. Returns whether it was inserted.
+    /// Inserts a block unless it overlaps another block. Returns whether the block was inserted.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, size: u64, slot: u32) -> bool {
         let last = last_byte(address, size);
@@ -284,7 +285,7 @@ impl Extents {
         Some(self.stretch_at(address)?.slot(address & LAST)).filter(|slot| *slot < MOST_SLOTS)
     }
 
-    /// Returns whether a block that begins at an address has a slot once it is stored.
+    /// Returns whether a block at this address is stored with a slot.
     #[inline]
     pub(crate) fn has_slot(address: u64) -> bool {
         grain(address).is_some()
@@ -312,7 +313,7 @@ impl Extents {
         slots.filter(|(_, slot)| *slot < MOST_SLOTS)
     }
 
-    /// Removes the block that begins at an address and returns its slot, if it is stored with one. `size` returns the
+    /// Removes the block that begins at an address and returns its slot, if the block has a slot. `size` returns the
     /// size with which the block was inserted.
     #[inline]
     pub(crate) fn take(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
@@ -325,7 +326,7 @@ impl Extents {
         Some(slot)
     }
 
-    /// Removes a block without a slot, if it was inserted.
+    /// Removes a block without a slot. Does nothing if the block was not inserted.
     pub(crate) fn remove(&mut self, address: u64, size: u64) {
         let Some(index) = self.known(address >> SHIFT).filter(|_| grain(address).is_none()) else { return };
         if self.stretches.get(index as usize).is_some_and(|stretch| stretch.begins(address & LAST)) {
@@ -376,8 +377,8 @@ impl Extents {
         self.empty += usize::from(*count == 0);
     }
 
-    /// Returns the index of an address's stretch and part of its marks. Reading the marks prefetches them without
-    /// waiting for their values.
+    /// Returns the index of the stretch of an address, and part of the marks in this stretch. Reading the marks
+    /// prefetches them without waiting for their values.
     #[inline]
     pub(crate) fn touch(&mut self, address: u64) -> Option<(u32, u64)> {
         let index = self.known(address >> SHIFT)?;
@@ -385,8 +386,8 @@ impl Extents {
         Some((index, self.stretches.get(index as usize)?.words.get(word)?.first))
     }
 
-    /// Returns the slot entry of an address in a stretch, which is not a valid slot if the address was freed or is
-    /// free.
+    /// Returns the slot entry of an address in a stretch. The entry is not a valid slot if the block was freed or if no
+    /// block begins at the address.
     #[inline]
     pub(crate) fn slot_in(&self, index: u32, address: u64) -> u32 {
         self.stretches.get(index as usize).map_or(VACANT, |stretch| stretch.slot(address & LAST))
@@ -419,7 +420,7 @@ impl Extents {
         Some(place)
     }
 
-    /// Returns the index of a stretch, which is created if necessary. Returns `None` if a block covers the stretch.
+    /// Returns the index of a stretch, creating the stretch if necessary. Returns `None` if a block covers the stretch.
     #[inline]
     fn stretch(&mut self, number: u64) -> Option<u32> {
         self.known(number).or_else(|| self.add(number))
@@ -432,7 +433,7 @@ impl Extents {
         }
         let index = match self.spare.pop() {
             Some(index) => {
-                // The frees remembered by the old stretch belong to other addresses.
+                // Discard the frees that the old stretch remembered: they belong to other addresses.
                 *self.stretches.get_mut(index as usize)? = Stretch::default();
                 index
             }
@@ -470,8 +471,8 @@ impl Extents {
         Some(place)
     }
 
-    /// Covers the stretches from `from` to `to`, if any, unless one of them has marks or is covered. Returns whether
-    /// they were free.
+    /// Covers the stretches from `from` to `to` unless one of them has marks or is already covered. Returns whether all
+    /// of them were free.
     fn cover(&mut self, from: u64, to: u64) -> bool {
         if from > to {
             return true;
@@ -536,7 +537,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Regions without stretches are dropped, and are created again for other blocks.
+    /// Regions without stretches are dropped, and are created again when blocks need them.
     #[test]
     fn regions_are_forgotten() {
         let (mut extents, count) = (Extents::default(), 5 * EMPTY as u64);

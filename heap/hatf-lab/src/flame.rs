@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use metatf_page::{Flame, Node};
 
-/// Prints a line for each stack: its functions, outermost first and separated by semicolons, and its amount.
+/// Prints a line for each stack. A line consists of the functions, outermost first and separated by semicolons, and the
+/// amount.
 ///
 /// # Errors
 /// Fails if the output cannot be written.
@@ -12,7 +13,7 @@ pub fn folded(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     node(&flame.root, &mut Vec::new(), out)
 }
 
-/// Prints the lines of a function and its callees. Stacks are at most 256 frames deep.
+/// Prints the lines of a function and its callees. Recursion is limited, because stacks are at most 256 frames deep.
 fn node(of: &Node, stack: &mut Vec<String>, out: &mut dyn Write) -> io::Result<()> {
     if of.own() > 0 {
         writeln!(out, "{} {}", stack.join(";"), of.own())?;

@@ -12,9 +12,9 @@ use crate::{Error, Result};
 /// The copied bytes and slack of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// Blocks that `realloc` moved to a block of this site, and the copied bytes.
+    /// The number of blocks that `realloc` moved to this site, and the copied bytes.
     pub copied: Amount,
-    /// Blocks larger than requested, and their excess bytes.
+    /// The number of blocks larger than requested, and their excess bytes.
     pub slack: Amount,
 }
 
@@ -48,7 +48,7 @@ impl Growths {
         self.has_usable
     }
 
-    /// Processes an allocating call after its effects on objects.
+    /// Processes an allocating call. The object events of the call must have been processed before.
     #[inline]
     fn call(&mut self, call: &Call) -> Result<()> {
         if call.usable == 0 || call.size == UNKNOWN_SIZE {

@@ -17,15 +17,15 @@ pub struct Heap {
     pub(crate) sizes: SizesOnly,
 }
 
-/// The treatment of traces that contain the sizes of allocated blocks but not their ends.
+/// The treatment of sizes-only traces, which contain the sizes of allocated blocks but not their ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SizesOnly {
-    /// Such a trace is rejected.
+    /// Sizes-only traces are rejected.
     #[default]
     Refused,
-    /// Such a trace is accepted, and its blocks end where they begin.
+    /// Sizes-only traces are accepted, and each block ends immediately after it begins.
     Taken,
-    /// The trace is such a trace.
+    /// The trace is a sizes-only trace.
     Here,
 }
 

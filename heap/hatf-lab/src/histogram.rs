@@ -1,14 +1,14 @@
-//! Counts of values in classes: powers of two for printing, and finer classes for quantiles.
+//! Counts of values in classes, which are powers of two for printing and finer classes for quantiles.
 
 use crate::classes::{CLASSES, bounds, class_of};
 use serde::Serialize;
 
-/// Values below this bound are counted exactly. Above it, each power of two is divided into this many classes.
+/// Values below this number are counted exactly. Above, each power of two is divided into this many classes.
 const FINE: u64 = 1 << FINE_BITS;
 const FINE_BITS: u32 = 7;
 
-/// Values counted in the classes `0`, `1`, `2..3`, `4..7` and so on, and in finer classes whose maximum is less than
-/// 1/128 (0.8%) above their minimum.
+/// Counts of values in the classes `0`, `1`, `2..3`, `4..7` and so on, and in finer classes. The maximum of a finer
+/// class exceeds its minimum by less than 1/128 (0.8%).
 #[derive(Clone, Debug)]
 pub struct Histogram {
     classes: [(u64, u64); CLASSES],
@@ -25,7 +25,7 @@ pub struct Bucket {
     pub to: u64,
     /// The number of values.
     pub count: u64,
-    /// The total bytes that the values stand for.
+    /// The total number of bytes that the values represent.
     pub bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts a value that stands for `bytes` bytes.
+    /// Counts a value that represents `bytes` bytes.
     #[inline]
     pub fn add(&mut self, value: u64, bytes: u64) {
         if let Some((count, sum)) = self.classes.get_mut(class_of(value)) {
@@ -75,8 +75,8 @@ impl Histogram {
         self.classes.iter().map(|(count, _)| count).sum()
     }
 
-    /// Returns the smallest value that at least `permille` of 1000 values do not exceed, or at most 0.8% more. Returns
-    /// 0 if there are no values.
+    /// Returns the smallest value that at least `permille` per 1000 of the values do not exceed. The result may be up
+    /// to 0.8% too high. Returns 0 if there are no values.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {
         let rank = (u128::from(self.count()) * u128::from(permille)).div_ceil(1000).max(1);
@@ -89,8 +89,8 @@ impl Histogram {
     }
 }
 
-/// Returns the fine class of a value. Below [`FINE`] this is the value itself; above, it consists of the power of two
-/// and the seven bits after the leading one.
+/// Returns the fine class of a value. Below [`FINE`], this is the value itself. Above, it consists of the power of two
+/// and the seven bits after the leading bit.
 fn fine_class(value: u64) -> usize {
     let power = (u64::BITS - FINE_BITS - 1).saturating_sub(value.leading_zeros());
     // Below twice `FINE` the power is 0, so no bits are lost.
@@ -154,7 +154,7 @@ mod tests {
         let mut values = Vec::new();
         for n in 0..10_007_u64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Values of all magnitudes, one of them often.
+            // Use values of all magnitudes, and one value frequently.
             let value = if n % 3 == 0 { 1500 } else { state >> (state % 60) };
             histogram.add(value, 0);
             values.push(value);

@@ -1,7 +1,8 @@
-//! Live memory by site at a chosen point, or memory allocated in a range and still live at its end.
+//! Memory by site that is live at a chosen point, or that was allocated in a range and is still live at the end of the
+//! range.
 //!
-//! Every event counts, so the amounts are exact. The amounts of [`moments`](crate::moments), in contrast, refer to the
-//! stored snapshots.
+//! The amounts are exact for any event, whereas those of [`moments`](crate::moments) exist only for the stored
+//! snapshots.
 
 use hatf_trace::{Event, EventKind};
 use metatf_page::units::nanoseconds;
@@ -23,10 +24,10 @@ pub enum Point {
     Start,
     /// After the last event up to this time in nanoseconds.
     Time(u64),
-    /// A mark with this name, the start of a phase, or `end of` a phase. The end of a range is the first such mark in
-    /// the range.
+    /// The first mark with this name, which can also be the start of a phase or `end of` a phase. For the end of a
+    /// range, the first such mark after the start.
     Mark(String),
-    /// The first point at which the number of live bytes is at its maximum. A separate pass over the trace finds the
+    /// The point at which the number of live bytes first reaches its maximum. A separate pass over the trace finds the
     /// event: see [`Highest`].
     Peak,
     /// After the event with this number.
@@ -36,7 +37,7 @@ pub enum Point {
 }
 
 impl Point {
-    /// Replaces a peak by the event at which it occurs.
+    /// Replaces [`Self::Peak`] by the event at which the peak occurs.
     #[must_use]
     pub fn with_peak(self, tick: u64) -> Self {
         if self == Self::Peak { Self::Tick(tick) } else { self }
@@ -58,10 +59,10 @@ impl Point {
     }
 }
 
-/// A position in a trace: the number of preceding events, the latest time up to the position, and the record.
+/// A position in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The event.
+    /// The number of events before the position.
     pub tick: u64,
     /// Nanoseconds since the start of the recording.
     pub time: u64,
@@ -134,7 +135,8 @@ impl Kept {
         Ok(Found { from, to, sites })
     }
 
-    /// Returns the end of the trace for a point after the last event. Fails if the point is past the end of the trace.
+    /// Returns the position of a point that no event or mark has reached, which is the end of the trace. Fails if the
+    /// trace does not contain the point.
     fn behind(&self, point: &Point) -> Result<Place> {
         let wrong = match point {
             Point::Time(_) if self.latest == 0 => "the trace has no timestamps".to_owned(),
@@ -161,7 +163,7 @@ impl Kept {
         self.sites.get_mut(number).ok_or(Error::Limit("sites"))
     }
 
-    /// Handles a mark after the last event. A range includes the records of the marks at its start and at its end.
+    /// Handles a mark. A range includes the records of the marks at its start and end.
     fn mark(&mut self, name: &str, before: Place) {
         // The first mark with the name is the point. In a range between two marks of the same name, the second one is
         // the end.
@@ -231,7 +233,7 @@ impl Observer for Kept {
     }
 }
 
-/// An observer that finds the first event at which the number of live bytes is at its maximum.
+/// An observer that finds the event at which the number of live bytes first reaches its maximum.
 #[derive(Clone, Debug, Default)]
 pub struct Highest {
     live: u64,

@@ -1,9 +1,9 @@
-//! Live blocks at a point such as the end of the program: their ages, and whether their memory has grown.
+//! Reports the live blocks at a point such as the end of the program, their ages, and whether their memory has grown.
 //!
 //! A block belongs to the *startup* if it was allocated up to a chosen event. The time after the startup is divided
-//! into [`INTERVALS`] equal intervals (of events if the trace has no timestamps), and the minimum of a group's live
-//! memory is determined for each interval. A cache that fills and is emptied reaches the same minimum each time.
-//! [`Trend`] determines whether the minima grow.
+//! into [`INTERVALS`] equal intervals (of events if the trace has no timestamps), and each group's minimum live memory
+//! is determined for each interval. A cache that fills and is emptied reaches the same minimum each time. [`Trend`]
+//! determines whether the minima grow.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,7 @@ struct Live {
 
 /// An observer that collects the data for [`Leaks::report`].
 ///
-/// Memory use is that of [`Moments`], plus 40 bytes for each block that was live when its heap or program ended and
-/// another one followed.
+/// Uses as much memory as [`Moments`], plus 40 bytes for each block that was live when its heap or program ended.
 #[derive(Clone, Debug, Default)]
 pub struct Leaks {
     moments: Moments,
@@ -98,23 +97,23 @@ impl Observer for Leaks {
 /// The live blocks at a point in a trace.
 #[derive(Clone, Debug)]
 pub struct Leaked {
-    /// The point.
+    /// The point in the trace.
     pub at: Place,
-    /// Whether ages are in nanoseconds. Otherwise they are bytes allocated since.
+    /// Whether ages are in nanoseconds. Otherwise, the age of a block is the number of bytes allocated since.
     pub has_times: bool,
     blocks: Vec<Live>,
     timeline: Timeline,
     weight: Weight,
 }
 
-/// Block ages in nanoseconds or in bytes allocated since.
+/// Block ages in nanoseconds, or in bytes allocated since the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ages {
-    /// The youngest.
+    /// The age of the youngest block.
     pub youngest: u64,
     /// The median age.
     pub median: u64,
-    /// The oldest.
+    /// The age of the oldest block.
     pub oldest: u64,
 }
 
@@ -142,12 +141,12 @@ pub struct GroupLeak {
     pub startup: Amount,
     /// The ages of the live blocks.
     pub ages: Ages,
-    /// The growth after the startup, or `None` if there are too few snapshots after it.
+    /// The growth after the startup, or `None` if there are too few snapshots after the startup.
     pub growth: Option<Growth>,
 }
 
 impl Leaked {
-    /// Returns the live memory of each site that has any, ordered by site.
+    /// Returns the live memory of each site that has live blocks, ordered by site.
     #[must_use]
     pub fn sites(&self) -> BTreeMap<u64, Amount> {
         let mut sites: BTreeMap<u64, Amount> = BTreeMap::new();
@@ -156,8 +155,8 @@ impl Leaked {
         sites
     }
 
-    /// Returns the live memory of each group. `group` maps a site to its group, if any; events up to `startup` belong
-    /// to the startup.
+    /// Returns the live memory of each group. `group` maps a site to its group, or to `None` to omit the site. Events
+    /// up to `startup` belong to the startup.
     #[must_use]
     pub fn groups(&self, startup: u64, group: impl Fn(u64) -> Option<u32>) -> BTreeMap<u32, GroupLeak> {
         let mut blocks: BTreeMap<u32, Vec<Live>> = BTreeMap::new();
@@ -177,8 +176,7 @@ impl Leaked {
         blocks.into_iter().map(of).collect()
     }
 
-    /// Returns the live bytes of a group over time: the end of each snapshot interval, by time or by event, and the
-    /// bytes.
+    /// Returns the live bytes of a group at the end of each snapshot interval, as (time or event number, bytes).
     #[must_use]
     pub fn over_time(&self, group: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
         let lived: Vec<Lived> = self.timeline.lived.iter().filter(|one| group(u64::from(one.site))).copied().collect();

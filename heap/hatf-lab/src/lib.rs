@@ -1,18 +1,18 @@
 //! Experiments on heap traces.
 //!
-//! - [`HeapTracker`] follows the heap of a trace: [`objects`] turns records into object events, which all other modules
-//!   observe.
+//! - [`HeapTracker`] follows the heap of a trace. [`objects`] converts records to object events, which all other
+//!   modules observe.
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
 //! - [`whatif`] ranks allocators and settings by their memory demand.
 //! - [`profile`] builds heap info blocks from the blocks of each allocation context.
 //! - [`sites`] counts allocations by stack.
-//! - [`object_rows`] produces a row per object, and [`timeline`] rows over time.
-//! - [`kept`] counts the memory live at a point, or allocated in a range and live at its end.
+//! - [`object_rows`] produces one row per object, and [`timeline`] produces rows over time.
+//! - [`kept`] counts the memory live at a point, or allocated in a range and live at the end of the range.
 //! - [`leaks`] reports the age of live memory and, using [`trend`], whether it grows.
 //! - [`growth`] counts bytes copied by `realloc` and the slack of blocks.
 //! - [`churn`] finds short-lived blocks and possible replacements for them.
 //! - [`compare`] finds the differences between two traces.
-//! - [`histogram`] counts values by power of two, and [`student`] computes confidence intervals.
+//! - [`histogram`] counts values by power of two; [`student`] computes confidence intervals.
 //! - [`flame`] prints the distribution of a total over stacks.
 //! - [`fragmentation`] finds the blocks that prevent pages from being free.
 //!

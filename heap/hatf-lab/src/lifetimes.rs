@@ -5,16 +5,16 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight};
 use crate::{Error, Result};
 
-/// The lifetime of a block that is never freed, in place of a power of ten.
+/// The lifetime class of a block that is never freed.
 pub const NEVER: u8 = 21;
 
 /// A size class and a lifetime class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// Size class: sizes below `2^(2 size + 1)` bytes that are at least a quarter of that.
+    /// The size class. It contains sizes below `2^(2 size + 1)` bytes that are at least a quarter of this bound.
     pub size: u8,
-    /// Lifetime class: lifetimes below `10^life` nanoseconds that are at least a tenth of that, 0 for a lifetime of
-    /// zero, or [`NEVER`].
+    /// The lifetime class, which is 0 for a lifetime of zero, or [`NEVER`]. Other classes contain lifetimes below
+    /// `10^life` nanoseconds that are at least a tenth of this bound.
     pub life: u8,
 }
 
@@ -32,7 +32,7 @@ impl Cell {
 /// An observer that counts blocks by [`Cell`].
 #[derive(Clone, Debug, Default)]
 pub struct Lifetimes {
-    /// The cells of each site, most recently used first. Each site has only a few.
+    /// The cells of each site, most recently used first. A site has only a few cells.
     sites: Vec<Vec<(Cell, Amount)>>,
     weight: Weight,
 }
@@ -86,7 +86,7 @@ impl Observer for Lifetimes {
         let object = &event.object;
         let life = match (event.change, event.cause) {
             (Change::Freed, Cause::Call | Cause::Realloc) => Some(event.time.saturating_sub(object.time)),
-            // The heap of the block is gone, but nothing freed the block.
+            // The heap of the block was destroyed, but the block was never freed.
             (Change::Freed, Cause::Left) => None,
             _ => return Ok(()),
         };

@@ -1,10 +1,10 @@
-//! Memory of each site over time, for choosing points and ranges after the pass.
+//! Memory of each site over time, from which users can choose points and ranges after the pass.
 //!
-//! A trace is divided into 500 to 1,000 intervals, called *moments*, regardless of its length: as the trace grows,
-//! neighbouring moments are joined. For each site, the collector stores the memory allocated in each moment and, for
-//! each later moment, the part that was freed in it. From these sums follow the blocks live at the end of any moment,
-//! and the blocks allocated in any range and still live at its end. Blocks that end in the same moment are only
-//! counted.
+//! A trace is divided into 500 to 1,000 intervals, called *moments*, regardless of its length. As the trace grows,
+//! neighbouring moments are joined. For each site and moment, the collector stores the memory allocated in the moment
+//! and the parts that were freed in each later moment. These sums determine the blocks live at the end of any moment,
+//! and the blocks allocated in any range and still live at its end. Blocks that end in the moment of their allocation
+//! are only counted.
 
 use hashbrown::HashMap;
 
@@ -13,14 +13,14 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight, sum_equal};
 use crate::{Error, Result};
 
-/// The number of moments after neighbours were joined. There are at most twice as many.
+/// The number of moments after neighbours are joined. There are never more than twice as many.
 const MOMENTS: usize = 500;
 /// The minimum number of moments, used only for traces that would otherwise exceed the memory limit.
 const FEWEST: usize = 64;
 /// The maximum number of stored [`Lived`] entries.
 const MOST_LIVED: usize = 2 << 20;
 
-/// The end of a moment, and the maximum in it.
+/// A moment: its last event, and its maximum number of live bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// The number of the last event in the moment.
@@ -29,7 +29,7 @@ pub struct Moment {
     pub time: u64,
     /// The maximum number of live bytes in the moment.
     pub highest: u64,
-    /// Whether the end was requested and must be preserved: see [`Moments::cut`].
+    /// Whether the end of the moment was requested and must be preserved: see [`Moments::cut`].
     pub kept: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Lived {
 }
 
 impl Lived {
-    /// Returns the site and the moments as one number, which orders entries as they are stored.
+    /// Returns the site and the two moments as one number, by which the stored entries are ordered.
     #[must_use]
     #[inline]
     pub fn key(&self) -> u64 {
@@ -55,7 +55,7 @@ impl Lived {
     }
 }
 
-/// Blocks of a site allocated in one moment, whether or not they outlived it.
+/// Blocks of a site allocated in one moment, including those that ended in that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Allocated {
     /// The site.
@@ -67,7 +67,7 @@ pub struct Allocated {
 }
 
 impl Allocated {
-    /// Returns the site and the moment as one number, which orders entries.
+    /// Returns the site and the moment as one number, by which entries can be ordered.
     #[must_use]
     #[inline]
     pub fn key(&self) -> u64 {
@@ -147,9 +147,11 @@ pub struct Moments {
     /// The length after which a moment ends, in events and in time.
     ticks: u64,
     time: u64,
-    /// Amounts by the [`key`] of site and moment of allocation, followed by the moment of the end. Keys are distinct.
+    /// Amounts by site, moment of allocation and moment of the end. The number is the [`key`] of the first two,
+    /// followed by the third. Numbers are distinct.
     lived: Vec<(u64, Amount)>,
-    /// Blocks of earlier moments freed in the current moment, by the key of site and moment of allocation.
+    /// Blocks that were allocated in earlier moments and freed in the current moment, by the key of site and moment of
+    /// allocation.
     freed: HashMap<u64, Amount>,
     /// Amounts by the key of site and moment of allocation. Keys are distinct.
     allocated: Vec<(u64, Amount)>,
@@ -157,7 +159,7 @@ pub struct Moments {
     born: Vec<u16>,
     /// Allocations of each site in the current moment.
     current: Vec<Amount>,
-    /// The sites with such allocations.
+    /// The sites that have allocated in the current moment.
     sites: Vec<u32>,
     live: u64,
     /// The sampling weight of blocks.
@@ -315,7 +317,7 @@ impl Moments {
             *lived = key(site, from) << 16 | u64::from(to);
             from != to
         });
-        // The previously summed part is already sorted, which a stable sort exploits.
+        // The previously summed part is already sorted, which makes a stable sort fast.
         self.lived.sort_by_key(|(key, _)| *key);
         sum_equal(&mut self.lived, |(key, _)| *key, |(_, amount)| amount);
         for (allocated, _) in &mut self.allocated {

@@ -1,7 +1,7 @@
-//! One row per object, for tables.
+//! Rows of a table with one row per object.
 //!
 //! Rows are produced in the order in which objects end, so memory is bounded by the number of simultaneously live
-//! objects. Objects live at the end of the trace come last, in allocation order.
+//! objects. Objects that are live at the end of the trace come last, in allocation order.
 
 use hatf_trace::event::{Call, Function};
 use hatf_trace::{Event, EventKind};
@@ -21,7 +21,7 @@ pub struct ObjectRow {
     pub object: Object,
     /// The usable size in bytes; 0 if unknown.
     pub usable: u64,
-    /// The function that allocated it.
+    /// The function that allocated the object.
     pub function: Function,
     /// The end of the object, or `None` if it is live at the end of the trace.
     pub end: Option<End>,
@@ -42,7 +42,7 @@ pub struct End {
     pub allocated_meanwhile: u64,
 }
 
-/// Data of an allocation that is not in its [`Object`].
+/// The data of an allocation that [`Object`] does not contain.
 #[derive(Clone, Copy, Debug)]
 struct Allocation {
     usable: u64,
@@ -51,7 +51,7 @@ struct Allocation {
 
 const UNKNOWN: Allocation = Allocation { usable: 0, function: Function::Malloc };
 
-/// An [`Observer`] that produces a row per object and delivers the rows in batches, along with the heap at that point.
+/// An [`Observer`] that produces a row per object. The rows are delivered in batches, each along with the current heap.
 #[derive(Debug)]
 pub struct ObjectRows<F> {
     rows: Vec<ObjectRow>,
@@ -69,7 +69,7 @@ impl<F: FnMut(&[ObjectRow], &Heap) -> Result<()>> ObjectRows<F> {
         Self { rows: Vec::with_capacity(ROWS), allocations: Vec::new(), last: 0, allocated: 0, give }
     }
 
-    /// Delivers the remaining rows and the rows of live objects.
+    /// Delivers the remaining rows, including those of live objects.
     ///
     /// # Errors
     /// Returns the errors of the receiver.
@@ -101,7 +101,7 @@ impl<F: FnMut(&[ObjectRow], &Heap) -> Result<()>> ObjectRows<F> {
         Ok(())
     }
 
-    /// Stores the record's data about the object that it allocated.
+    /// Stores the data of a call about the object that the call allocated.
     #[inline]
     fn note(&mut self, call: &Call) {
         let allocation = Allocation { usable: call.usable, function: call.function };

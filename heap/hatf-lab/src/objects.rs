@@ -1,9 +1,9 @@
-//! Converts the records of a trace to object events. The clock is that of Zorn and Grunwald's models (CU-CS-603-92,
+//! Converts the records of a trace to object events. The clock follows Zorn and Grunwald's models (CU-CS-603-92,
 //! 5.4.3): each malloc and each free is one tick.
 //!
 //! The paper covers malloc and free only. Here every allocating function counts as malloc, and `realloc` counts as a
-//! free of the old block followed by a malloc of the new one. Calls that no correct program makes are counted (see
-//! [`Contradictions`](crate::Contradictions)).
+//! free of the old block followed by a malloc of the new one. Calls that no correct program makes are counted as
+//! [`Contradictions`](crate::Contradictions).
 
 use hatf_trace::event::UNKNOWN_SIZE;
 use hatf_trace::{Event, EventKind};
@@ -15,9 +15,10 @@ use crate::{Error, Result};
 /// An object from its allocation to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// A number below the maximum number of simultaneously live objects. It is reused after the object's end.
+    /// The slot of the object, which is below the maximum number of simultaneously live objects. Slots are reused after
+    /// an object ends.
     pub slot: u32,
-    /// The number of objects allocated before it.
+    /// The number of objects allocated before this one.
     pub number: u64,
     /// The object's address.
     pub address: u64,
@@ -27,7 +28,7 @@ pub struct Object {
     pub tick: u64,
     /// The time of the allocation in nanoseconds; 0 if the trace has no timestamps.
     pub time: u64,
-    /// The thread that allocated it.
+    /// The thread that allocated the object.
     pub thread: u64,
     /// The stack that allocated the object, as numbered by the source; 0 if unknown.
     pub site: u64,
@@ -53,10 +54,9 @@ pub enum Cause {
     Call,
     /// The program called `realloc`, which frees one block and allocates another.
     Realloc,
-    /// Another object began at the object's address: the free is missing from the trace.
+    /// Another object began at the object's address, so the trace lacks the free.
     Overlaid,
-    /// The object's heap was destroyed, or its program ended before another one replaced it. The object was never
-    /// freed.
+    /// The object's heap was destroyed, or its program exited and another program followed. The object was never freed.
     Left,
     /// Another program replaced the object's program (exec).
     Exec,
@@ -67,11 +67,11 @@ pub enum Cause {
 /// The change of an object in one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectEvent {
-    /// The clock, which starts with 1 for the first event.
+    /// The tick of the event. The first event has tick 1.
     pub tick: u64,
     /// Nanoseconds since the start of the recording; 0 if the trace has no timestamps.
     pub time: u64,
-    /// The thread that allocates or frees.
+    /// The thread that allocates or frees the object.
     pub thread: u64,
     /// The kind of change.
     pub change: Change,
@@ -82,15 +82,15 @@ pub struct ObjectEvent {
 }
 
 impl ObjectEvent {
-    /// Returns whether the event is one half of a realloc: the end of the old object or the start of the new one.
+    /// Returns whether the event is the end of the old object or the start of the new object of a realloc.
     #[must_use]
     pub fn is_realloc(&self) -> bool {
         self.cause == Cause::Realloc
     }
 }
 
-/// The stored data of an [`Object`] whose address and slot are known. It fits in one cache line, because objects end in
-/// an unpredictable order.
+/// The stored data of an [`Object`] whose address and slot are known. The data fits in one cache line, because objects
+/// end in an unpredictable order and each access is therefore a cache miss.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Kept {
@@ -112,7 +112,7 @@ impl Kept {
     }
 }
 
-/// The number of blocks above which lookups wait for memory so often that prefetching pays off.
+/// The number of blocks above which lookups miss the cache so often that prefetching pays off.
 const FAR: usize = 1 << 18;
 
 /// The live objects. Memory is bounded by the maximum number of simultaneously live objects.
@@ -124,7 +124,7 @@ pub struct Objects {
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,
-    /// The last tick of a program that has ended. Objects live at that tick were never freed.
+    /// The last tick of a program that has exited. Objects live at that tick were never freed.
     exited: u64,
     /// Frees of unknown objects before recording was first switched off.
     unmatched: Option<u64>,
@@ -157,8 +157,8 @@ impl Objects {
         self.by_address.get(address)
     }
 
-    /// Prefetches the data of the blocks at addresses that are about to end or begin, so memory latency is paid once
-    /// instead of once per block. Does nothing if few blocks are live, because they are in the cache.
+    /// Prefetches the data of blocks that are about to begin or end at these addresses, so memory latency is paid once
+    /// instead of once per block. Does nothing if few blocks are live, because their data is in the cache.
     #[inline]
     pub fn look_ahead(&mut self, addresses: &[u64]) {
         if self.by_address.len() < FAR {
@@ -203,8 +203,8 @@ impl Objects {
 
     /// Processes a record. `site` is the number of its stack, and `give` receives the resulting object events.
     ///
-    /// A program image that replaces another one (exec) ends all live objects, and the destruction of a heap ends those
-    /// in the heap.
+    /// An exec, which replaces the program, ends all live objects. The destruction of a heap ends the objects in that
+    /// heap.
     ///
     /// # Errors
     /// Fails if `give` fails or if 2^32 objects are live.
@@ -237,13 +237,13 @@ impl Objects {
                 let ended = self.live().filter(|object| object.heap == event.heap).collect();
                 self.end_all(ended, time, Cause::Left, give)
             }
-            // Live objects are never freed, even if another program follows.
+            // The objects that are live now are never freed, even if another program follows.
             EventKind::Exit { .. } | EventKind::Killed { .. } => {
                 self.exited = self.totals.events;
                 Ok(())
             }
             EventKind::Recording { on } => {
-                // After this, a free of an unknown object contradicts nothing.
+                // From here on, a free of an unknown object is not a contradiction.
                 let unmatched = self.by_address.contradictions().unmatched_frees;
                 self.unmatched.get_or_insert(unmatched);
                 if on { self.start_again(Cause::Resumed, time, give) } else { Ok(()) }
@@ -253,7 +253,7 @@ impl Objects {
         }
     }
 
-    /// Begins an object. A size of `None` means unknown.
+    /// Begins an object. `None` means that the size is unknown.
     #[inline]
     fn begin(
         &mut self,
@@ -297,8 +297,7 @@ impl Objects {
         give(&ObjectEvent { tick, time, thread, change: Change::Allocated, cause, object })
     }
 
-    /// Ends all objects in allocation order for the given cause: another program replaces theirs, or recording is
-    /// resumed.
+    /// Ends all objects in allocation order, because another program replaces theirs or because recording is resumed.
     fn start_again(
         &mut self,
         cause: Cause,
@@ -306,7 +305,7 @@ impl Objects {
         give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
     ) -> Result<()> {
         let ended = self.live().collect();
-        // Later events are independent of everything before.
+        // Later events do not depend on earlier ones.
         self.by_address.clear();
         self.end_all(ended, time, cause, give)?;
         self.exited = 0;
@@ -329,7 +328,8 @@ impl Objects {
         })
     }
 
-    /// Ends the object at an address and returns its size. If there is none, counts a contradiction.
+    /// Ends the object at an address and returns its size. If there is no object at the address, counts a
+    /// contradiction.
     #[inline]
     fn end_at(
         &mut self,
@@ -348,8 +348,8 @@ impl Objects {
         }
     }
 
-    /// Ends an object that has already been removed from its address, on behalf of this thread or the object's own.
-    /// Returns its size.
+    /// Ends an object that has already been removed from its address, and returns its size. `None` as the thread means
+    /// the thread that allocated the object.
     #[inline]
     fn end(
         &mut self,
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!((totals.bytes, totals.max_bytes, totals.max_objects, objects.live_bytes()), (20, 7, 2, 0));
     }
 
-    /// Each kind is counted once, and the end of a heap ends its blocks.
+    /// Each kind of contradiction is counted once, and the end of a heap ends its blocks.
     #[test]
     fn contradictions_are_counted() {
         let mut objects = Objects::new();

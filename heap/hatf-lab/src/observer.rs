@@ -7,10 +7,10 @@ use crate::heap::Heap;
 use crate::objects::ObjectEvent;
 use crate::{Error, Result};
 
-/// An observer of a trace, which receives everything in order. The default methods do nothing.
+/// An observer of a trace, which receives events and records in order. The default methods do nothing.
 ///
-/// `Option`s and pairs of observers are observers, so several observers can share one pass over a trace. The result of
-/// an observer is read by reference, either while events still arrive or after the last one.
+/// `Option`s and pairs of observers are observers, so several observers can share one pass over a trace. Results are
+/// read by reference, so they are also available while events still arrive.
 pub trait Observer {
     /// Receives a change of an object.
     ///
@@ -21,7 +21,8 @@ pub trait Observer {
         Ok(())
     }
 
-    /// Receives a record of the trace after the heap has processed it: calls, threads, phases, pages and others.
+    /// Receives a record of the trace (a call, thread, phase, page request or other record) after the heap has
+    /// processed it.
     ///
     /// # Errors
     /// After an error, no more records should be delivered.
@@ -30,7 +31,7 @@ pub trait Observer {
         Ok(())
     }
 
-    /// Receives the sampling rate before the first event, if objects are a sample: an object of `s` bytes is in the
+    /// Receives the sampling rate before the first event, if the trace is a sample. An object of `s` bytes is in the
     /// trace with probability `1 - exp(-s / mean)`.
     fn sampled(&mut self, mean: u64) {
         let _ = mean;
@@ -47,8 +48,8 @@ pub trait Observer {
     }
 }
 
-/// An observer that stops after an event with [`Error::Stopped`]. The heap then contains the objects live at that
-/// event.
+/// An observer that stops after a given event by returning [`Error::Stopped`]. The heap then contains the objects live
+/// at that event.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     tick: u64,
@@ -63,7 +64,7 @@ impl Until {
         Self { tick, time: 0, reached: false }
     }
 
-    /// Returns the latest time up to the event.
+    /// Returns the latest timestamp up to the event.
     #[must_use]
     pub fn time(&self) -> u64 {
         self.time

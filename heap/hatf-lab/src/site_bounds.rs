@@ -32,7 +32,7 @@ impl Bounds {
 pub struct SiteBounds(Vec<Bounds>);
 
 impl SiteBounds {
-    /// Returns the bounds of a site, given by number.
+    /// Returns the bounds of the site with this number.
     #[must_use]
     pub fn get(&self, site: usize) -> Bounds {
         self.0.get(site).copied().unwrap_or(Bounds::NONE)

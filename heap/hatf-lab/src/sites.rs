@@ -1,4 +1,4 @@
-//! Allocations of each stack: total, live at the peak, never freed, and freed immediately.
+//! Allocations of each stack, in total, live at the peak, never freed, and freed immediately.
 
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(
 /// Fractional units of a block in samples.
 const PARTS: u64 = 1 << 10;
 
-/// The weight of a block. In a sample, it is the inverse of the block's probability: see [`Observer::sampled`].
+/// The weight of blocks. In a sample, the weight is the inverse of a block's probability: see [`Observer::sampled`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weight {
     /// The mean number of bytes per sampled object, if objects are a sample.
@@ -98,16 +98,17 @@ pub fn chance(size: u64, mean: u64) -> f64 {
     -libm::expm1(-(size.max(1) as f64) / mean.max(1) as f64)
 }
 
-/// A block freed within this many nanoseconds is short-lived, if few bytes were allocated in the meantime.
+/// The maximum lifetime of a short-lived block in nanoseconds.
 pub const SHORT_LIFE: u64 = 1_000_000;
-/// The maximum number of bytes allocated by all threads during a short life: caches still contain the block.
+/// The maximum number of bytes that all threads allocate during a short life. Up to this number, the CPU caches still
+/// contain the block.
 pub const SHORT_BYTES: u64 = 64 << 10;
 
 /// A measure for ranking sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Live at the first point at which the number of live bytes was at its maximum.
+    /// Live when the number of live bytes first reached its maximum.
     Peak,
     /// Live at the end.
     Leaked,
@@ -115,8 +116,8 @@ pub enum Measure {
     Allocated,
     /// Freed by the event right after the allocation, as heaptrack defines it.
     Temporary,
-    /// Freed within [`SHORT_LIFE`] and before more than [`SHORT_BYTES`] were allocated after it. A realloc does not end
-    /// its block, which continues as the new one.
+    /// Freed within [`SHORT_LIFE`] and before more than [`SHORT_BYTES`] bytes were allocated after the block. A realloc
+    /// does not end its block: the block continues as the new one.
     Short,
     /// Live at a chosen point: see [`Kept`](crate::kept::Kept).
     At,
@@ -135,16 +136,16 @@ impl Measure {
         let sizes_only = heap.has_sizes_only();
         match self {
             Self::Allocated => true,
-            // The event after an allocation is not the event that followed it in the program, and fewer bytes were
-            // allocated in between.
-            // In a sample, realloc may have ended a block outside of the sample.
+            // In a sample, the event after an allocation is not the one that followed it in the program, and the trace
+            // contains fewer of the bytes allocated in between. The block that a realloc ended may be missing from the
+            // sample.
             Self::Temporary | Self::Short | Self::Copied | Self::Slack => heap.sampling.is_none() && !sizes_only,
-            // The ends of blocks are unknown.
+            // A sizes-only trace does not contain the ends of blocks.
             Self::Peak | Self::Leaked | Self::At | Self::Between => !sizes_only,
         }
     }
 
-    /// All measures that every trace supports and that need no chosen point.
+    /// The measures that [`Sites`] itself counts.
     pub const ALL: [Self; 5] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary, Self::Short];
 }
 
@@ -192,7 +193,7 @@ impl Counts {
         }
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.peak.sum(other.peak);
         self.leaked.sum(other.leaked);
@@ -218,10 +219,10 @@ struct Site {
     allocated: Amount,
     temporary: Amount,
     short: Amount,
-    /// The live amount at the peak with the number `peak`.
+    /// The live amount at peak number `peak`.
     at_peak: Amount,
     peak: u64,
-    /// The live amount when its heap ended.
+    /// The amount that was live when its heap ended.
     left: Amount,
 }
 
@@ -235,7 +236,7 @@ pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize
     ranked
 }
 
-/// An observer that counts by site: see [`Object::site`](crate::Object::site).
+/// An observer that counts blocks by site: see [`Object::site`](crate::Object::site).
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     sites: Vec<Site>,
@@ -243,7 +244,7 @@ pub struct Sites {
     allocated: u64,
     live: u64,
     most: u64,
-    /// The number of times that the maximum of live bytes was exceeded.
+    /// The number of times that live bytes exceeded their previous maximum.
     peaks: u64,
     weight: Weight,
 }
@@ -255,7 +256,8 @@ impl Sites {
         Self::default()
     }
 
-    /// Counts an event for the given site number, regardless of the object's site: sites may be classes or threads.
+    /// Counts an event for site `number`, regardless of the object's own site. The number can also denote a size class
+    /// or a thread.
     ///
     /// # Errors
     /// Fails if the number is too large.
@@ -320,7 +322,7 @@ impl Sites {
         Ok(())
     }
 
-    /// Counts a block whose heap ended before the block was freed: it is leaked and no longer live.
+    /// Counts a block whose heap ended before the block was freed. The block is leaked and no longer live.
     ///
     /// # Errors
     /// As for [`allocated`](Self::allocated).
@@ -371,7 +373,8 @@ fn is_short(event: &ObjectEvent, allocated: u64) -> bool {
 }
 
 impl Site {
-    /// Prepares for a change: the current live amount is that of the last peak, if the site has not changed since.
+    /// Prepares for a change. If the site has not changed since the last peak, its live amount is also its amount at
+    /// that peak.
     #[inline]
     fn see(&mut self, peaks: u64) {
         if self.peak != peaks {

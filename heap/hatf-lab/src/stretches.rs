@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-/// The maximum number of stretches. If there would be more, pairs of them are joined.
+/// The maximum number of stretches, above which pairs of stretches are joined.
 const MOST: u64 = 512;
 
-/// Values in up to 512 equal stretches of a coordinate such as time or events.
+/// Values in up to 512 stretches of equal length along a coordinate such as time or events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stretches<T> {
     /// The length of one stretch, a power of two.
     pub step: u64,
-    /// The stretches, from 0.
+    /// The summaries of the stretches, starting at position 0.
     pub points: Vec<T>,
 }
 
@@ -19,12 +19,12 @@ pub trait Point: Copy {
     /// Adds the summary of the next values.
     fn add(&mut self, next: Self);
 
-    /// Returns the summary of a stretch without values that follows `before`.
+    /// Returns the summary of a stretch without values whose preceding summary is `before`.
     #[must_use]
     fn unchanged(before: Option<Self>) -> Self;
 }
 
-/// The maximum and the last of a value that stays constant until the next one is recorded.
+/// The maximum and the last value of a quantity that stays constant until its next value is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MostAndLast {
     /// The maximum in the stretch.
@@ -50,7 +50,7 @@ impl From<u64> for MostAndLast {
     }
 }
 
-/// The maximum of each of `N` values.
+/// The maxima of `N` quantities.
 impl<const N: usize> Point for [u64; N] {
     #[inline]
     fn add(&mut self, next: Self) {
@@ -81,7 +81,7 @@ impl<T: Point> Stretches<T> {
     /// Records a value at a position. Positions must not decrease.
     #[inline]
     pub fn note(&mut self, at: u64, value: impl Into<T>) {
-        // A division per event would be noticeable.
+        // Use a shift, because a division per event would be noticeable.
         let stretch = at >> self.step.trailing_zeros();
         let stretches = self.points.len() as u64;
         match self.points.last_mut() {
@@ -90,7 +90,7 @@ impl<T: Point> Stretches<T> {
         }
     }
 
-    /// Records the first value of a stretch, and fills preceding stretches that have no values.
+    /// Records the first value of a stretch, and fills the preceding stretches without values.
     #[cold]
     fn begin(&mut self, at: u64, value: T) {
         while at >> self.step.trailing_zeros() >= MOST {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(stretches.points.last().map(|point| point.last), Some(5));
     }
 
-    /// A level holds until the next one is recorded. It is 0 before the first one.
+    /// A level stays constant until the next level is recorded. The level before the first one is 0.
     #[test]
     fn stretches_without_values() {
         let mut stretches = Stretches::<MostAndLast>::new(10);

@@ -7,12 +7,12 @@ use serde::Serialize;
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the width, from Student's distribution: `t(0.95, n - 1) s / sqrt(n)`. `None` if there was only one
-    /// observation, which gives no variance.
+    /// Half the width, which is `t(0.95, n - 1) s / sqrt(n)` according to Student's distribution. `None` if a single
+    /// observation allows no estimate of the variance.
     pub half: Option<f64>,
 }
 
-/// Returns the mean of observations with its confidence interval. The mean of no observations is 0.
+/// Returns the mean of observations with its confidence interval. Without observations, the mean is 0.
 #[must_use]
 pub fn interval(values: &[f64]) -> Interval {
     let (count, mean) = (float(values.len()), mean(values));
@@ -21,7 +21,7 @@ pub fn interval(values: &[f64]) -> Interval {
     Interval { mean, half: (values.len() > 1).then(half) }
 }
 
-/// Returns the mean, which is 0 for no observations.
+/// Returns the mean, which is 0 if there are no observations.
 #[must_use]
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / float(values.len()) }
@@ -29,7 +29,7 @@ pub fn mean(values: &[f64]) -> f64 {
 
 /// Returns the 0.95 quantile of Student's distribution.
 fn quantile(freedom: usize) -> f64 {
-    // The quantile is 6.31 for one degree of freedom, and smaller for more.
+    // The quantile is 6.31 for one degree of freedom and smaller for more degrees.
     let (mut low, mut high) = (0.0, 8.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;

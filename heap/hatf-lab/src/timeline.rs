@@ -1,7 +1,8 @@
 //! The heap over time in a bounded number of rows, and the exact peak.
 //!
-//! There are at most 512 rows for equal intervals of time (of ticks if the trace has no timestamps), plus one for the
-//! peak. Each row describes the state at its end. In a sample, the values are estimates for all blocks.
+//! There are at most 512 rows for equal intervals of time (of ticks if the trace has no timestamps), plus one row for
+//! the peak. Each row describes the state at the end of its interval. In a sample, the values are estimates for all
+//! blocks.
 
 use hatf_trace::event::Resident;
 use hatf_trace::{Event, EventKind};
@@ -28,9 +29,9 @@ pub struct Snapshot {
     pub allocated: Amount,
     /// The total amount that has ended so far.
     pub ended: Amount,
-    /// The last resident memory reported by the kernel, if any.
+    /// The last resident memory that the kernel reported, if any.
     pub resident: Option<Resident>,
-    /// Whether this is the first point at which the number of live bytes was at its maximum.
+    /// Whether the number of live bytes first reached its maximum at this point.
     pub is_peak: bool,
 }
 
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    /// The last row shows blocks that were never freed, and another program starts without them.
+    /// The last row of a program shows the blocks that it never freed. The next program starts without them.
     #[test]
     fn programs_end() {
         let exit = Event { time: 20, ..Event::new(EventKind::Exit { status: 0 }) };

@@ -9,12 +9,13 @@ use metatf_page::{Note, Page, Value};
 /// Counts of events that no correct program produces, and of missing data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Oddities {
-    /// Contradictions in the trace. A free without a block is not an event, but the end of an overlaid object is.
+    /// Contradictions in the trace. A free without a block is not an event, but the end of an overlaid object is an
+    /// event.
     #[serde(flatten)]
     pub contradictions: Contradictions,
     /// Objects that ended with their heap (in an exec, for example), each with its own free event.
     pub ended_with_heap: u64,
-    /// Reallocs of an unknown block whose size is not in the trace. They count as 0 bytes.
+    /// Reallocs of an unknown block whose size is not in the trace. Such blocks count as 0 bytes.
     pub unknown_sizes: u64,
 }
 

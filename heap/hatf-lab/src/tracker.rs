@@ -19,8 +19,7 @@ impl<O: Observer> HeapTracker<O> {
         Self { heap: Heap::default(), observer }
     }
 
-    /// Also accepts traces recorded with `--sizes-only`: each of their objects is freed immediately after its
-    /// allocation.
+    /// Also accepts traces recorded with `--sizes-only`. Each of their objects ends immediately after its allocation.
     #[must_use]
     pub fn with_sizes_only(mut self) -> Self {
         self.heap.sizes = SizesOnly::Taken;
@@ -108,7 +107,7 @@ pub fn sampling(user_metadata: &UserMetadata) -> Option<u64> {
     user_metadata.get("sampling")?.get("bytes")?.as_u64()
 }
 
-/// A placeholder for the unknown address of a block.
+/// A placeholder for an unknown block address.
 const NOWHERE: u64 = 1;
 
 /// Returns the error for an operation that a sizes-only trace does not support.

@@ -1,13 +1,13 @@
-//! Detects growth of live memory: the change per time interval and its confidence interval.
+//! Detects growth of live memory from the change per time interval and the confidence interval of this change.
 //!
-//! Most memory that is live now was already live before, so the values of a series depend on each other. A line fitted
-//! to them, by least squares or as the median of all slopes, then appears more certain than it is: a cache that merely
-//! fluctuates looks like a leak. The changes in one interval hardly depend on those in the previous one, so this module
-//! examines the differences of neighbours. Their centre is estimated as the median of the means of all pairs (Hodges
-//! and Lehmann). The confidence interval is that of Wilcoxon's signed ranks, which assumes no distribution except a
-//! symmetric one: Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", third edition, 3.2 and 3.3. A
-//! single step, a table that doubles and the tear-down at the end are a few differences among many and do not count as
-//! growth.
+//! Most live memory was already live in the previous interval, so the values of a series depend on each other. A line
+//! fitted to them, by least squares or as the median of all slopes, therefore appears more certain than it is. A cache
+//! that merely fluctuates would look like a leak. The changes in one interval hardly depend on those in the previous
+//! one, so this module examines differences between neighbouring values. Their centre is estimated as the median of the
+//! means of all pairs (Hodges and Lehmann). The confidence interval is that of Wilcoxon's signed ranks, which assumes
+//! no distribution except a symmetric one: Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", third
+//! edition, 3.2 and 3.3. A single step, a table that doubles and the teardown at the end contribute only a few of many
+//! differences, so they do not count as growth.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub const FEWEST: usize = 6;
 /// The probability that the true change is outside of the interval.
 const CHANCE: f64 = 0.05;
 
-/// The maximum number of differences examined, up to which rank sums are exact.
+/// The maximum number of differences. Up to this number, rank sums are exact.
 const MOST: usize = 50;
 
 /// The direction of a trend.
@@ -48,7 +48,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Returns the trend of values sampled at equal distances, or `None` if there are too few or too many.
+    /// Returns the trend of values sampled at equal intervals, or `None` if there are too few or too many values.
     #[must_use]
     pub fn of(values: &[u64]) -> Option<Self> {
         let differences: Vec<f64> = values.iter().zip(values.iter().skip(1)).map(|(a, b)| difference(*a, *b)).collect();
@@ -78,8 +78,8 @@ fn difference(before: u64, after: u64) -> f64 {
     if after >= before { (after - before) as f64 } else { -((before - after) as f64) }
 }
 
-/// Returns the number of means outside of the interval on each side: one more than the largest rank sum whose
-/// probability is at most half of [`CHANCE`].
+/// Returns the number of pairwise means outside of the confidence interval on each side. This number is one more than
+/// the largest rank sum whose cumulative probability is at most half of [`CHANCE`].
 fn rank_sum(count: usize) -> Option<usize> {
     // Count the subsets of the ranks 1 to `count` by their sums; all subsets are equally likely.
     let mut sets = vec![0_f64; count * (count + 1) / 2 + 1];
@@ -108,7 +108,7 @@ mod tests {
         Trend::of(&values).map(|trend| trend.direction)
     }
 
-    /// Critical values from statistical tables: T is significant at 5%, two-sided, if it is at most this value.
+    /// Critical values from statistical tables: T is significant at 5% (two-sided) if it does not exceed the value.
     #[test]
     fn ranks_are_those_of_the_tables() {
         let tables =
@@ -125,13 +125,13 @@ mod tests {
         assert_eq!(direction([7; 20]), Some(Steady));
         // Growth in six of ten intervals.
         assert_eq!(direction((0..20).map(|n| n * 6 / 10)), Some(Growing));
-        // A single step; a table that doubles; a cache that fills and is emptied; and the tear-down after a steady
+        // A single step, a table that doubles, a cache that fills and is emptied, and the teardown after a steady
         // state.
         assert_eq!(direction((0..20).map(|n| if n < 9 { 10 } else { 1000 })), Some(Steady));
         assert_eq!(direction((1..21).map(|n: u64| n.next_power_of_two() * 64)), Some(Steady));
         assert_eq!(direction((0..20).map(|n| n % 5 * 1000)), Some(Steady));
         assert_eq!(direction((0..20).map(|n| if n < 19 { 5000 } else { 0 })), Some(Steady));
-        // The tear-down after growth.
+        // The teardown after growth.
         assert_eq!(direction((0..20).map(|n| if n < 19 { n * 100 } else { 0 })), Some(Growing));
         assert_eq!(direction(0..6), None);
         assert_eq!(direction(0..7), Some(Growing));
@@ -140,8 +140,8 @@ mod tests {
         assert_eq!((even.change, even.low, even.high, even.differences), (64.0, 64.0, 64.0, 19));
     }
 
-    /// Fluctuating series are classified as growing as rarely as the confidence level promises: 2.5% of them, and
-    /// equally many as shrinking.
+    /// The share of random walks classified as growing matches the confidence level: 2.5%. The same share is classified
+    /// as shrinking.
     #[test]
     fn what_wanders_seldom_grows() {
         let mut state = 1_u64;

@@ -1,4 +1,4 @@
-//! The clock that stamps events and orders those of different threads.
+//! The clock that stamps events and orders the events of different threads.
 
 mod stamps;
 

@@ -1,11 +1,11 @@
-//! Conditions that take a hook off the plain path, as one word in the spool's header, so that `hatf` can change it as
-//! well.
+//! Conditions under which a hook leaves the fast path. They are bits of one word in the spool's header, so that `hatf`
+//! can change them as well.
 
 use core::sync::atomic::Ordering;
 
 use crate::layout::Header;
 
-/// The bits of that word. None is set in a single-threaded process whose calls are all recorded.
+/// The bits of the condition word. No bit is set in a single-threaded process whose calls are all recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions(pub u32);
 
@@ -40,7 +40,7 @@ impl Conditions {
     pub const PROCESSORS: Self = Self(8192);
     /// `hatf` queries the kernel for the memory of the process.
     pub const RESIDENT: Self = Self(16384);
-    /// Only part of the calls is recorded.
+    /// Only some of the calls are recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 
     /// Returns whether any bit of `other` is set.

@@ -1,9 +1,9 @@
 //! Events, and their encoding in the slots of a chunk.
 //!
-//! A slot consists of two words. The first one contains the kind in its lowest byte, the flags in the next byte, and an
-//! address above. The second one contains the low half of the stamp, and the size above. Nearly all events fit into one
-//! slot; events with large values or additional numbers continue in [`Kind::More`] slots. A slot of zeros has not been
-//! written yet.
+//! A slot consists of two words. The first word contains the kind in its lowest byte, the flags in the next byte, and
+//! an address in the bits above. The second word contains the low half of the stamp and, above it, the size. Nearly all
+//! events fit into one slot; events with large values or additional numbers continue in [`Kind::More`] slots. A slot of
+//! zeros has not been written yet.
 
 /// The two words of a slot.
 pub type Slot = [u64; 2];
@@ -11,10 +11,10 @@ pub type Slot = [u64; 2];
 /// Bytes per slot.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// Bytes of a string that one [`Kind::More`] slot carries: everything except its kind.
+/// The number of string bytes in one [`Kind::More`] slot: all of its bytes except the kind.
 pub const TEXT_BYTES: usize = SLOT_BYTES - 1;
 
-/// The maximum length of a recorded name or path in bytes. Longer ones are truncated.
+/// The maximum length of a recorded name or path in bytes. Longer names and paths are truncated.
 pub const TEXT_MAX: usize = 1000;
 
 /// The lowest number of a Python frame. Stack frames from this number up to twice this number are not return addresses:
@@ -77,35 +77,35 @@ kinds! {
     Valloc = 9,
     /// `pvalloc(size)` returned `address`.
     Pvalloc = 10,
-    /// `realloc(old, size)` is about to run in a program with several threads. Until the same thread's
-    /// [`Kind::Realloc`], another thread may receive the address `old`, in which case `old` was freed before that. A
-    /// single-threaded program has no such events.
+    /// `realloc(old, size)` is about to run in a multi-threaded program. Another thread may receive the address `old`
+    /// before the [`Kind::Realloc`] of this thread; `old` was then freed before that allocation. A single-threaded
+    /// program does not record such events.
     ReallocBegin = 11,
     /// A thread started. `extra` is the thread that created it, or 0 if unknown; `address` is its thread ID in the
     /// system.
     ThreadStart = 12,
     /// A thread ended.
     ThreadEnd = 13,
-    /// A program image was loaded: `extra` is the process, and the string is its path.
+    /// A program image was loaded. `extra` is the process ID, and the string is the path of the program.
     Image = 14,
-    /// The program passed a mark, whose name is the string.
+    /// The program passed a mark. The string is the name of the mark.
     Mark = 15,
-    /// A phase of the program begins; the string is its name.
+    /// A phase of the program begins. The string is the name of the phase.
     PhaseBegin = 16,
-    /// A phase of the program ends; the string is its name.
+    /// A phase of the program ends. The string is the name of the phase.
     PhaseEnd = 17,
-    /// Events of this thread are missing here: `size` is their number.
+    /// `size` events of this thread are missing here.
     Lost = 18,
     /// A slot that belongs to the preceding event.
     More = 19,
-    /// An update of the thread's stamp, consisting of `size` and the low half.
+    /// An update of the thread's stamp, which consists of `size` (high half) and the low half in the slot.
     Stamp = 20,
     /// A slot that was reserved but not used.
     Nothing = 21,
     /// The thread continues in another chunk.
     End = 22,
     /// Additional data about the following call, written together with it. `address` is the number of the call's stack
-    /// in the [`crate::StackTable`]. `size` is 1 plus the number of bytes by which the usable size of its block exceeds
+    /// in the [`crate::StackTable`]. `size` is 1 plus the number of bytes by which the usable size of the block exceeds
     /// the requested size, or 0 if unknown.
     About = 23,
     /// A module was loaded: `address` is its start, `extra` is its end, and `old` is the offset added to the addresses
@@ -117,9 +117,10 @@ kinds! {
     Start = 26,
     /// Recording stops.
     Stop = 27,
-    /// The thread has a name, which is the string.
+    /// The thread received a name, which is the string.
     ThreadName = 28,
-    /// `mmap` returned `size` bytes at `address`. The low half of `extra` is the protection, the high half the flags.
+    /// `mmap` returned `size` bytes at `address`. The low half of `extra` contains the protection, and the high half
+    /// contains the flags.
     Map = 29,
     /// `munmap` of `size` bytes at `address` is about to run.
     Unmap = 30,
@@ -135,13 +136,13 @@ kinds! {
     Enter = 35,
     /// The thread left the function it entered last.
     Leave = 36,
-    /// `address` is the number that represents a location in Python code in stacks: line `extra` of a function. The
-    /// string consists of the path of its file, a zero byte, and its name.
+    /// In stacks, the number `address` represents a location in Python code: line `extra` of a function. The string
+    /// consists of the path of the source file, a zero byte, and the name of the function.
     PythonFrame = 37,
     /// The thread runs on CPU `size`, which differs from the CPU at its previous event.
     Processor = 38,
-    /// The time of the last access to the block at `address` is `extra`: nanoseconds of `CLOCK_MONOTONIC` at the last
-    /// recorded call before that access, or 0 if there was no access.
+    /// `extra` is the approximate time of the last access to the block at `address`: the `CLOCK_MONOTONIC` time in
+    /// nanoseconds of the last recorded call before that access, or 0 if the block was not accessed.
     LastAccess = 39,
 }
 
@@ -169,7 +170,7 @@ impl Kind {
         )
     }
 
-    /// Returns whether the event has a string, of `size` bytes.
+    /// Returns whether the event contains a string of `size` bytes.
     #[must_use]
     pub fn has_text(self) -> bool {
         matches!(
@@ -196,11 +197,11 @@ impl Kind {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// The start of the thread was not observed: this is its first allocation.
+    /// This is the first allocation of a thread whose start was not observed.
     pub const FIRST_SEEN: Self = Self(1);
-    /// The size, address or old address does not fit the first slot; they follow in their own slots.
+    /// The size, address or old address does not fit in the first slot, so these values follow in separate slots.
     pub const WIDE: Self = Self(2);
-    /// The call allocated a block, whose address is not recorded.
+    /// The call allocated a block whose address is not recorded.
     pub const NO_ADDRESS: Self = Self(4);
 
     /// Returns whether all bits of `other` are set.
@@ -217,7 +218,7 @@ pub struct SpoolEvent {
     pub kind: Kind,
     /// The flags of the event.
     pub flags: Flags,
-    /// The thread, numbered in order of creation starting with 1 for the main thread.
+    /// The number of the thread, in order of creation, starting with 1 for the main thread.
     pub thread: u32,
     /// The time of the event. Events in a chunk use the recorder's clock; `hatf` converts this to nanoseconds since the
     /// start of recording.
@@ -230,7 +231,7 @@ pub struct SpoolEvent {
     pub old: u64,
     /// The alignment, element count, creator or process; see [`Kind`].
     pub extra: u64,
-    /// The preceding additional data in the chunk.
+    /// The additional data that precedes the event in the chunk.
     pub about: About,
 }
 
@@ -267,7 +268,7 @@ impl About {
         }
     }
 
-    /// Encodes the slot that precedes those of the call.
+    /// Encodes the slot that precedes the slots of the call.
     #[inline]
     #[must_use]
     pub fn slot(&self, stamp: u64) -> Slot {
@@ -279,7 +280,7 @@ impl About {
 const ADDRESS_BITS: u32 = 48;
 const SIZE_BITS: u32 = 32;
 
-/// Returns whether a size and an address fit the first slot.
+/// Returns whether a size and an address fit in the first slot.
 #[inline]
 #[must_use]
 pub fn is_narrow(size: u64, address: u64) -> bool {
@@ -317,14 +318,14 @@ impl SpoolEvent {
         }
     }
 
-    /// Returns whether a finished realloc ended the life of `old`: it returned a block, or its size was 0. A failed
-    /// realloc leaves `old` unchanged.
+    /// Returns whether a finished realloc ended the lifetime of `old`, which is the case if it returned a block or its
+    /// size was 0. A failed realloc leaves `old` unchanged.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
         self.old != 0 && (self.address != 0 || self.size == 0)
     }
 
-    /// Encodes the numbers of the event. Returns slots, and how many of them are used. `time` is the stamp.
+    /// Encodes the numbers of the event. Returns an array of slots and the number of used slots. `time` is the stamp.
     #[inline]
     #[must_use]
     pub fn to_slots(&self) -> ([Slot; NUMBERS_MAX], usize) {
@@ -345,7 +346,7 @@ impl SpoolEvent {
 const GRANULES_BITS: u32 = 31;
 
 /// Packs the data of a [`Kind::Accesses`] in addition to loads and stores: the number of accessed 64-byte granules, the
-/// number of all granules in the block, and whether there may have been uncounted accesses.
+/// number of all granules in the block, and whether uncounted accesses are possible.
 #[must_use]
 pub fn accesses_word(touched: u64, granules: u64, reached: bool) -> u64 {
     let most = (1 << GRANULES_BITS) - 1;
@@ -358,8 +359,8 @@ pub fn accesses_of_word(word: u64) -> (u64, u64, bool) {
     (word >> (GRANULES_BITS + 1), word >> 1 & ((1 << GRANULES_BITS) - 1), word & 1 != 0)
 }
 
-/// Encodes a string of at most [`TEXT_MAX`] bytes, which follows the numbers of its event. Returns slots, and how many
-/// of them are used.
+/// Encodes a string of at most [`TEXT_MAX`] bytes, which follows the numbers of its event. Returns an array of slots
+/// and the number of used slots.
 #[must_use]
 pub fn text_slots(text: &[u8]) -> ([Slot; TEXT_SLOTS], usize) {
     let mut slots = [[0; 2]; _];
@@ -391,7 +392,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Decodes the first slot of an event. Returns `None` if this version does not know its kind.
+    /// Decodes the first slot of an event. Returns `None` if this version does not support its kind.
     #[must_use]
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the values are fields of a word")]
@@ -406,7 +407,8 @@ impl Head {
         })
     }
 
-    /// Returns the number of slots that follow. If it is [`SLOTS_MAX`] or more, the slots are not an event.
+    /// Returns the number of slots that follow. If this number is [`SLOTS_MAX`] or more, the slots do not encode an
+    /// event.
     #[must_use]
     #[inline]
     pub fn more(&self) -> usize {
@@ -511,7 +513,7 @@ mod tests {
                 back(&SpoolEvent { extra: 42, size: length as u64, ..SpoolEvent::new(kind, 1, 9) }, &text);
             }
         }
-        // A length that no string has.
+        // A length greater than the maximum length of a string.
         let long = SpoolEvent { size: TEXT_MAX as u64 + 1, ..SpoolEvent::new(Kind::Mark, 1, 9) };
         let ([first, second, ..], _) = long.to_slots();
         let more = vec![second; SLOTS_MAX];

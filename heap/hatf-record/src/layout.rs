@@ -17,7 +17,7 @@ pub(crate) const CHUNK_BYTES_WORD: u32 = 32 * 1024;
 pub const CHUNK_HEAD_BYTES: usize = 512;
 /// Slots per chunk.
 pub const CHUNK_SLOTS: usize = (CHUNK_BYTES - CHUNK_HEAD_BYTES) / SLOT_BYTES;
-/// The maximum number of chunks in a spool, which amounts to 64 GiB.
+/// The maximum number of chunks in a spool. They amount to 64 GiB.
 pub const CHUNKS_MAX: usize = 1 << 21;
 
 /// A flag added to a Python version whose frame layout is unknown.
@@ -61,7 +61,8 @@ macro_rules! shared {
 }
 
 shared! {
-    /// The data shared by both sides. Groups of fields written by different sides are on separate cache lines.
+    /// The data shared by the recorded program and `hatf`. Groups of fields written by different sides are on separate
+    /// cache lines.
     pub struct Header (512 bytes) {
         pub(crate) magic: AtomicU64,
         pub(crate) version: AtomicU32,
@@ -71,7 +72,7 @@ shared! {
         pub start: AtomicU64,
         /// The process ID of `hatf record`, or 0 if there is none because the process created its own spool.
         pub recorder: AtomicU32,
-        /// Nonzero if there is no reader any more.
+        /// Nonzero if the reader is gone.
         pub closed: AtomicU32,
         /// The number of the [`crate::Clock`] that stamps events.
         pub clock: AtomicU32,
@@ -79,9 +80,9 @@ shared! {
         pub when_full: AtomicU32,
         /// The maximum time in milliseconds that a full spool may block a thread.
         pub patience: AtomicU64,
-        /// In the first process's spool: the maximum number of further processes recorded simultaneously.
+        /// The maximum number of further processes recorded simultaneously. Used only in the first process's spool.
         pub follow: AtomicU32,
-        /// The number of chunks in each of their spools.
+        /// The number of chunks in the spool of each further process.
         pub follow_chunks: AtomicU32,
         /// The maximum number of frames in a stack, or 0 if no stacks are recorded.
         pub stack_depth: AtomicU32,
@@ -97,13 +98,13 @@ shared! {
         pub toggle_signal: AtomicU32,
         /// The signal that requests a trace of the retained events, or 0 if there is none.
         pub dump_signal: AtomicU32,
-        /// If only the last part is retained: the stamp before which events are missing, or 0 if none are missing.
+        /// The stamp before which events are missing if only the last part is retained, or 0 if no events are missing.
         pub horizon: AtomicU64,
-        /// In a spool that the first process created itself: the start time of the process, in kernel ticks since boot.
+        /// The start time of the process in kernel ticks since boot, if the first process created this spool itself.
         pub began: AtomicU64,
         /// The number of events guaranteed to be in the trace, because they were flushed.
         pub in_trace: AtomicU64,
-        /// The stamp of the last of these events.
+        /// The stamp of the last event counted in `in_trace`.
         pub in_trace_until: AtomicU64,
         /// The recorded process, or 0 before it has loaded the recorder.
         pub process: AtomicU32,
@@ -113,7 +114,7 @@ shared! {
         pub forks: AtomicU32,
         /// The number of other processes that loaded the recorder.
         pub other_processes: AtomicU32,
-        /// The number of the last thread, less 1: the main thread is not counted.
+        /// The number of numbered threads, not counting the main thread.
         pub threads: AtomicU32,
         /// The number of leading chunks that the program has mapped, if it has not mapped all of them.
         pub mapped: AtomicU32,
@@ -127,35 +128,35 @@ shared! {
         pub stopped: AtomicU32,
         /// The parent of this process, unless it is `hatf record`.
         pub parent: AtomicU32,
-        /// The number of this process among the recorded ones: 0 for the first one, 1 for the second one, and so on.
+        /// The 0-based number of this process among the recorded processes.
         pub number: AtomicU32,
         /// The exit status of the process plus [`EXITED`], or 0 if the process has not reported it.
         pub exit: AtomicU32,
-        /// In the first process's spool: the number of further processes that received a number.
+        /// The number of further processes that received a number. Used only in the first process's spool.
         pub numbers: AtomicU32,
-        /// In the first process's spool: the number of further spools created.
+        /// The number of further spools created. Used only in the first process's spool.
         pub spools: AtomicU32,
-        /// In the first process's spool: the number of further processes being recorded now.
+        /// The number of further processes being recorded now. Used only in the first process's spool.
         pub followed: AtomicU32,
-        /// In the first process's spool: the number of processes that could not be followed, or that would have
-        /// exceeded the limit.
+        /// The number of processes that could not be followed, or that would have exceeded the limit. Used only in the
+        /// first process's spool.
         pub not_followed: AtomicU32,
-        /// In the first process's spool: the number of forked processes that are recorded or have found that they
-        /// should not be.
+        /// The number of forked processes that are being recorded or have determined that they should not be recorded.
+        /// Used only in the first process's spool.
         pub answered: AtomicU32,
-        /// Nonzero if stacks were requested but are not recorded, because there is no room for their table or no way to
-        /// find them.
+        /// Nonzero if stacks were requested but are not recorded, because there is no room for the stack table or no
+        /// way to walk stacks.
         pub stackless: AtomicU32,
         /// The number of times that the process requested a trace of the retained events.
         pub dumps: AtomicU32,
-        /// The major and minor version of Python, if its frames were requested, with [`PYTHON_UNKNOWN`] if their layout
-        /// is unknown; 0 if there is no Python.
+        /// The major and minor version of Python, if its frames were requested, plus [`PYTHON_UNKNOWN`] if their layout
+        /// is unknown. 0 if the process has no Python.
         pub python: AtomicU32,
         /// The maximum size of a process's stack table in MiB.
         pub stack_room: AtomicU32,
         /// The number of functions of a statically linked allocator whose calls are recorded at function entry.
         pub linked: AtomicU32,
-        /// Nonzero while the process is becoming another program that has not loaded the recorder yet.
+        /// Nonzero after an `exec` begins, until the new program loads the recorder.
         pub becomes: AtomicU32,
         /// In the first process's spool: the reasons why processes could not be followed, as bits numbered by
         /// [`crate::NotFollowed`].
@@ -168,7 +169,8 @@ shared! {
         pub(crate) ready: AtomicU32,
         /// The number of threads waiting for a ready chunk.
         pub waiting: AtomicU32,
-        /// The futex on which they wait. It is incremented when chunks become ready while threads are waiting.
+        /// The futex on which threads wait for a ready chunk. It is incremented when chunks become ready while threads
+        /// are waiting.
         pub wakeups: AtomicU32,
         /// The thread of `hatf record` that makes chunks ready, with [`KEEPER_GONE`] set by the kernel if that thread
         /// is gone; 0 if there is no such thread yet or any more.
@@ -180,13 +182,14 @@ shared! {
 shared! {
     /// The head of a chunk. It is zero until a thread takes the chunk.
     pub struct ChunkHead (64 bytes) {
-        /// The thread and, above it, the number of the chunk among the thread's chunks, from 0. Written last.
+        /// The thread number and, in the bits above it, the 0-based index of the chunk among the thread's chunks.
+        /// Written last.
         pub owner: AtomicU64,
         /// A stamp before the first event.
         pub stamp: AtomicU64,
-        /// The `CLOCK_MONOTONIC` time in nanoseconds at that stamp.
+        /// The `CLOCK_MONOTONIC` time in nanoseconds that corresponds to `stamp`.
         pub nanoseconds: AtomicU64,
-        /// The process and, above it, the number of its image, from 1.
+        /// The process ID and, in the bits above it, the 1-based number of the program image.
         pub image: AtomicU64,
         /// The thread ID in the system.
         pub task: AtomicU64,

@@ -1,12 +1,12 @@
-//! Instructions to the recorder for functions of a statically linked allocator. They are in a file next to the spool,
-//! which `hatf record` generates from the program's symbol table.
+//! Instructions to the recorder for functions of a statically linked allocator. `hatf record` generates them from the
+//! program's symbol table and writes them to a file next to the spool.
 //!
 //! The file contains a [`Source`] followed by a [`Patch`] per function. All numbers are little-endian. The recorder
 //! only changes code that matches the file; everything else stays unchanged.
 
 /// The number of bytes replaced at the start of a function: a jump with a four-byte displacement.
 pub const JUMP_BYTES: usize = 5;
-/// The maximum number of bytes moved from the start of a function: those of the jump, and the rest of a 15-byte
+/// The maximum number of bytes moved from the start of a function: the bytes of the jump and the rest of a 15-byte
 /// instruction.
 pub const TAKEN_MAX: usize = 24;
 /// The maximum number of bytes of the moved instructions.
@@ -20,31 +20,31 @@ pub const PATCHES_MAX: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
-    /// Size.
+    /// The arguments are `(size)`.
     Malloc,
-    /// Size of a zeroed block.
+    /// The arguments are `(size)`, and the block is zeroed.
     Zalloc,
-    /// Count and size.
+    /// The arguments are `(count, size)`.
     Calloc,
-    /// Block and size.
+    /// The arguments are `(block, size)`.
     Realloc,
-    /// Block, count and size.
+    /// The arguments are `(block, count, size)`.
     Reallocarray,
-    /// Block. The remaining arguments describe its size.
+    /// The first argument is the block. The remaining arguments describe its size.
     Free,
-    /// Alignment and size.
+    /// The arguments are `(alignment, size)`.
     AlignedAlloc,
-    /// Alignment and size.
+    /// The arguments are `(alignment, size)`.
     Memalign,
-    /// Size and alignment.
+    /// The arguments are `(size, alignment)`.
     Aligned,
-    /// Place to store the block, alignment and size.
+    /// The arguments are `(place, alignment, size)`. The address of the block is stored at `place`.
     PosixMemalign,
-    /// Size, and jemalloc's flags, whose low six bits are the logarithm of the alignment.
+    /// The arguments are `(size, flags)`. The low six bits of jemalloc's flags are the logarithm of the alignment.
     Mallocx,
-    /// Size.
+    /// The arguments are `(size)`.
     Valloc,
-    /// Size, rounded up to full pages.
+    /// The arguments are `(size)`. The size is rounded up to full pages.
     Pvalloc,
 }
 
@@ -104,7 +104,7 @@ pub struct Patch {
     pub address: u64,
     /// The meaning of the arguments.
     pub role: Role,
-    /// The number of arguments that precede those of the role.
+    /// The number of arguments that precede the arguments of the role.
     pub skipped: u8,
     /// The number of bytes of complete instructions that are moved from the start of the function.
     pub taken: u8,
@@ -232,7 +232,7 @@ mod tests {
         assert!(Role::ALL.iter().enumerate().all(|(number, role)| *role as usize == number));
     }
 
-    /// No input leads outside of the moved bytes.
+    /// No input causes an access outside of the moved bytes.
     #[test]
     fn any_bytes() {
         assert_eq!(Source::split(&[0; SOURCE_BYTES]), None);

@@ -1,5 +1,5 @@
-//! Models of the spool: threads that write events, `hatf`, which makes chunks ready and reads them, and a process that
-//! retires chunks.
+//! Models of the spool, with threads that write events, `hatf`, which makes chunks ready and reads them, and a process
+//! that retires chunks.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -39,7 +39,7 @@ pub(crate) fn events(spool: Spool<'_>, chunk: usize) -> Vec<SpoolEvent> {
 }
 
 /// A thread writes events while `hatf` reads them and makes another chunk ready. The reader finds a prefix of the
-/// events, complete and in order, and in the end all except those counted as lost.
+/// events, complete and in order, and in the end all events except those counted as lost.
 #[test]
 fn what_is_read_was_written() {
     const EVENTS: u64 = 3;
@@ -56,7 +56,7 @@ fn what_is_read_was_written() {
         share(spool);
         let writer = spawn(move || {
             let mut written = 0;
-            // Leak the producer so that nothing else gets its address.
+            // Leak the producer so that nothing else receives its address.
             let producer: &Producer = Box::leak(Box::default());
             if let Some(taken) = spool.take() {
                 let owner = Owner { thread: 1, process: 2, image: 3, task: 4 };

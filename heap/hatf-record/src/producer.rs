@@ -16,8 +16,8 @@ use crate::layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, SharedSlot};
 use crate::local_atomic::{Interruptible, Local, LocalAtomic, interruptible};
 use crate::spool::Chunk;
 
-/// Stamps that differ above this number of bits cannot be encoded by their low half alone, so a [`Kind::Stamp`] is
-/// written.
+/// If two stamps differ in bits above this number of bits, their low half alone does not suffice, so a [`Kind::Stamp`]
+/// is written.
 const EPOCH_BITS: u32 = 31;
 
 /// The owner of a chunk.
@@ -27,7 +27,7 @@ pub struct Owner {
     pub thread: u32,
     /// The process ID.
     pub process: u32,
-    /// The number of the process image, from 1.
+    /// The 1-based number of the process image.
     pub image: u32,
     /// The thread ID in the system.
     pub task: u32,
@@ -88,7 +88,7 @@ impl Producer {
         same_epoch
     }
 
-    /// Writes an event of several slots. Returns `false` if the chunk has no room for it, and ends the chunk.
+    /// Writes an event of several slots. If the chunk has no room for it, ends the chunk and returns `false`.
     ///
     /// # Safety
     /// As for [`Producer::put`].
@@ -117,7 +117,7 @@ impl Producer {
                 return false;
             }
             // Write the slots that describe the event first, so that a killed process never leaves the event without
-            // them. Of the event itself, write the first slot last.
+            // them. Write the first slot of the event itself last.
             if new_epoch {
                 put(0, stamp_slot(stamp));
                 self.epoch.set(stamp >> EPOCH_BITS);
@@ -200,7 +200,7 @@ impl Producer {
     }
 }
 
-/// Returns whether a cursor is at a slot.
+/// Returns whether a cursor points to a slot.
 #[inline(always)]
 fn is_slot(at: usize) -> bool {
     at % CHUNK_BYTES >= CHUNK_HEAD_BYTES

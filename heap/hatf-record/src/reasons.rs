@@ -36,13 +36,13 @@ numbers! {
 }
 
 numbers! {
-    /// The answer of a running process to a request to record it.
+    /// The response of a running process to a request to record it.
     Answer {
         /// The process is now being recorded, or is no longer being recorded.
         Done = 1,
         /// Another recorder is already recording the process.
         Recorded = 2,
-        /// The process could not open the spool, or has no memory for it.
+        /// The process could not open the spool, or has no memory for the spool.
         NoSpool = 3,
         /// None of the process's modules calls a recorded function.
         NoCalls = 4,

@@ -1,9 +1,9 @@
-//! The spool: a shared file with chunks of events, each of which belongs to one thread.
+//! The spool: a shared file that consists of chunks of events. Each chunk belongs to one thread.
 //!
 //! The file contains a header, a state word for each chunk, and the chunks. A thread that has no chunk, or has filled
-//! its chunk, takes the next ready one and owns it exclusively: it writes events into it using plain stores. `hatf`
-//! makes chunks ready ahead of the threads, so that these need no system calls, and reclaims chunks after their events
-//! have been saved elsewhere.
+//! its chunk, takes the next ready chunk. The thread then owns the chunk exclusively and writes events with plain
+//! stores. `hatf` makes chunks ready in advance, so that threads need no system calls, and reclaims chunks after saving
+//! their events elsewhere.
 //!
 //! | state | meaning |
 //! | --- | --- |
@@ -12,8 +12,8 @@
 //! | `TAKEN` | contains, or will contain, events of a thread |
 //! | `GIVEN_UP` | unmapped by the program, which will not take it again |
 //!
-//! A slot is written once, and its first word is written last. Therefore everything that is not zero is complete, and
-//! the file of a killed process can be read like that of a running one: see [`Chunk`].
+//! A slot is written once, and its first word is written last. Therefore every nonzero slot is complete, and the spool
+//! of a killed process can be read like the spool of a running process: see [`Chunk`].
 //!
 //! Every word is an atomic: another process may write anything anywhere at any time without causing undefined behaviour
 //! on either side. Values read from the file must be validated.
@@ -48,7 +48,7 @@ pub const fn offset_of(chunks: usize, chunk: usize) -> usize {
     area(chunks) + chunk * CHUNK_BYTES
 }
 
-/// A view of a spool in mapped memory, with all of its chunks or as many as could be mapped.
+/// A view of a spool in mapped memory. It covers all chunks, or as many as could be mapped.
 #[derive(Clone, Copy, Debug)]
 pub struct Spool<'m> {
     header: &'m Header,
@@ -79,8 +79,8 @@ impl<'m> Spool<'m> {
         spool
     }
 
-    /// Returns a view of a spool that was created by [`Spool::create`], in this process or another one, and whose first
-    /// `bytes` bytes are mapped. Returns `None` if there is no spool of this version, or if not even one chunk is
+    /// Returns a view of a spool created by [`Spool::create`] in this process or another one. The first `bytes` bytes
+    /// of the spool are mapped. Returns `None` if there is no spool of this version, or if not even one chunk is
     /// mapped.
     ///
     /// # Safety
@@ -100,8 +100,8 @@ impl<'m> Spool<'m> {
         if fits { unsafe { Self::again(memory, bytes, chunks) } } else { None }
     }
 
-    /// Returns a view of a spool with this many chunks, regardless of its current header. Returns `None` if no chunk is
-    /// inside of `bytes`.
+    /// Returns a view of a spool with this many chunks, regardless of its current header. Returns `None` if the first
+    /// `bytes` bytes contain no complete chunk.
     ///
     /// # Safety
     /// As for [`Spool::attach`].
@@ -165,7 +165,7 @@ impl<'m> Spool<'m> {
         })
     }
 
-    /// Takes a ready chunk. Returns `None` if there is none.
+    /// Takes a ready chunk. Returns `None` if no chunk is ready.
     #[must_use]
     pub fn take(&self) -> Option<usize> {
         for _ in 0..self.mapped {
@@ -198,7 +198,7 @@ impl<'m> Spool<'m> {
     /// Retires a chunk permanently before it is unmapped. Returns `false` if a thread owns it.
     #[must_use]
     pub fn give_up(&self, chunk: usize) -> bool {
-        // `hatf` makes the chunk ready in between at most once. There is no waiting for other changes.
+        // `hatf` makes the chunk ready at most once in the meantime. This loop does not wait for other changes.
         for _ in 0..3 {
             if self.change(chunk, READY, GIVEN_UP) {
                 self.header.ready.fetch_sub(1, Ordering::AcqRel);
@@ -221,7 +221,7 @@ impl<'m> Spool<'m> {
         Self { mapped: chunks.min(self.mapped), ..*self }
     }
 
-    /// Returns the address of a chunk among those mapped by the original view.
+    /// Returns the address of a chunk that the original view has mapped.
     #[must_use]
     pub fn place(&self, chunk: usize) -> *mut u8 {
         self.first.wrapping_add(chunk.wrapping_mul(CHUNK_BYTES))
@@ -272,8 +272,7 @@ impl<'m> Spool<'m> {
         states.filter(|(_, state)| state.load(Ordering::Acquire) == TAKEN).map(|(chunk, _)| chunk)
     }
 
-    /// Notifies the threads that are waiting for a chunk, if any. Returns whether the futex [`Header::wakeups`] has
-    /// changed.
+    /// Notifies any threads that are waiting for a chunk. Returns whether the futex [`Header::wakeups`] has changed.
     #[must_use]
     pub fn wakes(&self) -> bool {
         let waits = self.header.waiting.load(Ordering::SeqCst) != 0;
@@ -329,7 +328,7 @@ impl<'m> Chunk<'m> {
         (first != 0).then(|| [first, second.load(Ordering::Relaxed)])
     }
 
-    /// Writes slots, starting with the last one. Writes nothing if any of them is outside of the chunk.
+    /// Writes slots, starting with the last one. Writes nothing if any slot is outside of the chunk.
     pub fn write(&self, number: usize, slots: &[Slot]) {
         let Some(places) = self.slots.get(number..).and_then(|rest| rest.get(..slots.len())) else { return };
         for (place, slot) in places.iter().zip(slots).rev() {
@@ -351,8 +350,7 @@ impl<'m> Chunk<'m> {
             word.store(0, Ordering::Relaxed);
         }
         for slot in self.slots {
-            // The bytes after the last written slot are zeros, but there may be slots that were reserved and never
-            // written.
+            // The bytes after the last written slot are zeros, but some slots may have been reserved and never written.
             slot.words[0].store(0, Ordering::Relaxed);
             slot.words[1].store(0, Ordering::Relaxed);
         }

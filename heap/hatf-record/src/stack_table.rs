@@ -39,7 +39,7 @@ const ADDRESS_BITS: u32 = 48;
 pub struct StackTable<'m>(&'m [SharedSlot]);
 
 impl<'m> StackTable<'m> {
-    /// Returns a view of a table, or `None` if the memory does not contain one.
+    /// Returns a view of a table, or `None` if the memory does not contain a table.
     ///
     /// # Safety
     /// `memory` must be aligned to 16 bytes, valid for reads and writes for `'m` up to `bytes`, and accessed through
@@ -107,7 +107,7 @@ impl<'m> StackTable<'m> {
     pub fn insert(&self, caller: u32, address: u64, mut grow: impl FnMut(Range<usize>) -> bool) -> Option<u32> {
         let first = first_word(caller, address)?;
         loop {
-            // The word is shared: it must not extend the loop beyond the number of levels.
+            // The word is in shared memory, so its value must not extend the loop beyond the last level.
             let last = self.more_levels().load(Ordering::Acquire).min(self.last_level());
             for level in 0..=last {
                 if let Some(node) = self.insert_in(level, caller, first, address, level == last) {
@@ -124,7 +124,7 @@ impl<'m> StackTable<'m> {
         }
     }
 
-    /// Finds a node in a level, or adds it there if `adds` is set. Returns `None` if it is not there.
+    /// Finds a node in a level, or adds it there if `adds` is set. Returns `None` if the level does not contain it.
     fn insert_in(&self, level: u64, caller: u32, first: u64, address: u64, adds: bool) -> Option<u32> {
         let (start, end) = level_nodes(level)?;
         let second = u64::from(caller) + 1;
@@ -190,7 +190,7 @@ impl<'m> StackTable<'m> {
 }
 
 /// Returns the size in bytes of the largest table whose nodes need at most this many bytes. The smallest table has
-/// 262,144 nodes, the largest 67 million.
+/// 262,144 nodes, and the largest table has 67 million nodes.
 #[must_use]
 pub fn stacks_bytes(most: usize) -> usize {
     let fits = |nodes: &&usize| **nodes * size_of::<SharedSlot>() <= most;
@@ -230,7 +230,7 @@ fn level_bytes(level: u64) -> Option<Range<usize>> {
     Some(bytes_of(start)..bytes_of(end))
 }
 
-/// Decodes the two words of a node into its caller and its address. Returns `None` if they are not a node.
+/// Decodes the two words of a node into its caller and its address. Returns `None` if the words are not a node.
 #[inline]
 fn stack_node([first, second]: [u64; 2]) -> Option<(u32, u64)> {
     let caller = u32::try_from(second.checked_sub(1)?).ok()?;
@@ -332,7 +332,7 @@ mod tests {
             (1..5 * STACK_NODES as u64 / 4).filter(|address| table.insert(0, *address, &mut grow).is_none()).count();
         assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
-        // The entire file except for the part that was already allocated, each part once.
+        // Each part of the file is allocated once, except for the part that was allocated from the start.
         assert_eq!(
             (grown[0].start, grown[4].end, grown.len()),
             (stacks_first_bytes(STACKS_BYTES, false), STACKS_BYTES, 5)
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(stacks_head(7, STACKS_BYTES, true)[3], 3);
     }
 
-    /// Tables are as large as there is room for, and any other length is rejected.
+    /// A table is as large as the available room permits, and any other length is rejected.
     #[test]
     fn lengths() {
         let lengths: Vec<_> = [0, 1 << 23, (256 << 20) - 1, 256 << 20, usize::MAX].map(stacks_bytes).to_vec();
@@ -402,7 +402,7 @@ mod models {
         unsafe { StackTable::attach(memory.as_mut_ptr().cast(), bytes_of(NODES)) }.unwrap()
     }
 
-    /// Shares the head, and this many positions of each level where a node is searched for.
+    /// Shares the head and, in each level, the first `places` positions at which a node is searched for.
     fn share(table: StackTable<'static>, caller: u32, address: u64, places: usize) {
         table.0[..HEAD].iter().for_each(|slot| slot.words.share());
         for (start, end) in [0, 1].map(|level| level_nodes(level).unwrap()) {
@@ -413,8 +413,8 @@ mod models {
         }
     }
 
-    /// Returns an address with the same position in the first level as another address, but with a different caller
-    /// that has the same low bits.
+    /// Returns a different caller with the same low bits, whose node for this address has the same position in the
+    /// first level.
     fn neighbour(table: StackTable<'_>, caller: u32, address: u64) -> u32 {
         let place = |caller| place_of(caller, address, LEVELS[1].min(table.nodes()));
         (1..u32::MAX >> 16).map(|high| caller | high << 16).find(|other| place(*other) == place(caller)).unwrap()

@@ -48,8 +48,8 @@ impl<'m> Stream<'m> {
         self.at
     }
 
-    /// Reads an event and appends its string to `text`. Stamps never decrease: if a signal handler's event follows that
-    /// of the call which it interrupted, it gets the stamp of that call.
+    /// Reads an event and appends its string to `text`. Stamps never decrease: if a signal handler's event follows the
+    /// event of the interrupted call, it receives the stamp of that call.
     #[inline]
     pub fn next(&mut self, text: &mut Vec<u8>) -> Next {
         loop {
@@ -129,7 +129,7 @@ impl<'m> Stream<'m> {
         (self.at, self.stamp, self.about) = (plain.behind, plain.event.time, About::default());
     }
 
-    /// Reads an event of several slots. Returns `None` if they are not valid.
+    /// Reads an event of several slots. Returns `None` if the slots are not valid.
     fn long(&mut self, head: &Head, more: usize, text: &mut Vec<u8>) -> Option<SpoolEvent> {
         self.at += 1;
         let mut slots: [Slot; SLOTS_MAX] = [[0; 2]; _];
@@ -147,11 +147,11 @@ impl<'m> Stream<'m> {
         event
     }
 
-    /// Skips slots that were reserved and never written, if written ones follow. Returns whether this is the case.
+    /// Skips slots that were reserved and never written, if written slots follow. Returns whether it skipped any slots.
     pub fn skip_gap(&mut self) -> bool {
         let behind = (self.at..CHUNK_SLOTS).find(|at| self.chunk.slot(*at).is_some());
         if behind.is_some_and(|behind| behind > self.at) {
-            // The data belonged to the missing event.
+            // The additional data belonged to the missing event.
             self.about = About::default();
         }
         self.at = behind.unwrap_or(self.at);

@@ -1,5 +1,5 @@
-//! The atomics of lock-free code: those of `core` or, in a model (`--cfg loom`), those whose interleavings loom
-//! explores.
+//! The atomics of lock-free code. They come from `core` or, in a model (`--cfg loom`), from loom, which explores their
+//! interleavings.
 
 #[cfg(not(all(loom, test)))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};

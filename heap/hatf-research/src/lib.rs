@@ -1,7 +1,7 @@
-//! Models of allocation and scoped memory: what papers ask of heap traces.
+//! Research on heap traces: allocation models and scoped memory from published papers.
 //!
-//! - [`model`] fits allocation models to a trace and generates synthetic traces from them; [`synthetic`] writes these.
-//! - [`regions`] simulates scoped memory, and infers regions that a program could use.
+//! - [`model`] fits allocation models to a trace and generates synthetic traces; [`synthetic`] writes synthetic traces.
+//! - [`regions`] simulates scoped memory and infers regions that a program could use.
 //! - [`scoped`] reads and writes traces of scoped memory.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -9,7 +9,7 @@ use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UserMetadat
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Error, Result};
 
-/// Start of the simulated heap in a synthetic trace. It is not 0, because 0 is not a block address.
+/// Start of the simulated heap in a synthetic trace. The start is not 0, because 0 is not a valid block address.
 const BASE: u64 = 1 << 32;
 
 /// A change of a synthetic heap.
@@ -26,8 +26,9 @@ const BATCH: usize = 4096;
 /// Maximum number of batches waiting to be written.
 const WAITING: usize = 4;
 
-/// An [`Observer`] that passes on object changes without addresses. It does not use `hatf_trace::pipeline`, which passes on
-/// block events: the thread that draws the objects, already the bottleneck, would then have to place them as well.
+/// An [`Observer`] that passes object changes without addresses to another thread. It does not use
+/// `hatf_trace::pipeline`, which passes block events with addresses: the thread that draws the objects, already the
+/// bottleneck, would then also have to place them.
 struct Steps<F> {
     batch: Vec<Step>,
     hand_on: F,
@@ -42,7 +43,7 @@ impl<F: FnMut(&mut Vec<Step>) -> hatf_lab::Result<()>> Observer for Steps<F> {
     }
 }
 
-/// Writer of object changes without addresses. The simulated allocator `bsd` places the blocks.
+/// A writer of object changes without addresses. The simulated allocator `bsd` places the blocks.
 struct SyntheticWriter<'w> {
     writer: HeapWriter<'w>,
     allocator: Bsd,
@@ -54,7 +55,7 @@ struct SyntheticWriter<'w> {
 impl SyntheticWriter<'_> {
     fn write(&mut self, steps: &[Step]) -> Result<()> {
         // The addresses of freed blocks are scattered. Touching them here overlaps their cache misses, whereas the loop
-        // below would wait for each miss: a third more events per second with one thread.
+        // below would wait for each miss. With one thread, this increases the throughput by a third.
         let mut touched = 0;
         for step in steps {
             touched ^= self.places.get(step.slot as usize).map_or(0, |place| place.address);
@@ -87,10 +88,11 @@ impl SyntheticWriter<'_> {
 }
 
 /// Writes a synthetic trace of the events that `run` passes to the observer, and returns the result of `run`. If the
-/// options allow several threads, `run` gets its own; the bytes of the trace do not depend on it.
+/// options allow several threads, `run` gets its own thread. The bytes of the trace do not depend on the number of
+/// threads.
 ///
 /// # Errors
-/// Errors of the sink and of `run`, or if no thread can be created.
+/// Returns errors of the sink and of `run`. Fails if no thread can be created.
 pub fn write_synthetic<T: Send>(
     sink: &mut dyn Sink,
     options: &HeapOptions,
@@ -129,7 +131,7 @@ fn write_here<T>(
     let mut steps = Steps { batch: Vec::with_capacity(BATCH), hand_on };
     let result = run(&mut steps);
     let result = result.and_then(|result| (steps.hand_on)(&mut steps.batch).map(|()| result));
-    // The writer's error, if it stopped the events.
+    // If an error of the writer stopped the events, return this error.
     failed.map_or(result.map_err(Into::into), Err)
 }
 

@@ -26,7 +26,7 @@ impl Error {
     }
 
     /// Returns a function that wraps an I/O error on a temporary file. The message names the directory, because the
-    /// temporary file system may be full even if others are not.
+    /// temporary file system may be full even if other file systems are not.
     pub fn temporary_file() -> impl FnOnce(io::Error) -> Self {
         Self::system(format!("a temporary file in {}", std::env::temp_dir().display()))
     }

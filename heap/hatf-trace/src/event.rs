@@ -1,5 +1,5 @@
-//! Heap events, as the parts of this crate exchange them. An event can express more than any single trace format, so
-//! every format converts to and from events.
+//! Heap events exchanged between the parts of this crate. Events can express more than any single trace format, so
+//! every format is converted to and from events.
 //!
 //! The file has more than 400 lines because each event kind is documented here with all of its fields.
 
@@ -8,8 +8,8 @@ use crate::loss::{Loss, Losses};
 pub use crate::stack::Stack;
 pub use crate::user_metadata::{UserMetadata, has_sizes_only, user_metadata_lines};
 
-/// The size of a `realloc` if the trace does not store it: the Meta-TF version of the paper's HATF 1.0 has no field for
-/// it.
+/// A placeholder for the size of a `realloc` that the trace does not store. The Meta-TF version of the paper's HATF 1.0
+/// has no field for this size.
 pub const UNKNOWN_SIZE: u64 = u64::MAX;
 
 /// An allocation function.
@@ -23,7 +23,7 @@ pub enum Function {
     Realloc,
     /// `reallocarray`
     Reallocarray,
-    /// `memalign`, or an aligned allocation function that is not known more precisely.
+    /// `memalign`, or an unspecified aligned allocation function.
     Memalign,
     /// `posix_memalign`
     PosixMemalign,
@@ -65,7 +65,7 @@ impl Function {
         }
     }
 
-    /// Returns whether the function takes an existing block.
+    /// Returns whether the function reallocates an existing block.
     #[must_use]
     pub fn is_realloc(self) -> bool {
         matches!(self, Self::Realloc | Self::Reallocarray)
@@ -108,8 +108,8 @@ impl Call {
         Self { function, detail: 0, size: 0, usable: 0, old: 0, address: 0 }
     }
 
-    /// Returns whether the call ended the block passed to it: it returned a block, or the size was 0. A failed realloc
-    /// leaves its block unchanged.
+    /// Returns whether the call ended the lifetime of the block passed to it, which is the case if it returned a block,
+    /// or the size was 0. A failed realloc leaves its block unchanged.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
         self.old != 0 && (self.address != 0 || self.size == 0)
@@ -198,7 +198,7 @@ pub struct Accesses {
     pub touched: u64,
     /// The number of granules that contain a byte of the block.
     pub granules: u64,
-    /// Whether code that is not instrumented may have accessed the block, too.
+    /// Whether uninstrumented code may have accessed the block, too.
     pub reached: bool,
 }
 
@@ -209,7 +209,7 @@ impl Accesses {
         self.loads.saturating_add(self.stores)
     }
 
-    /// Returns the accessed part of the block as a whole percentage, rounded down; 0 for a block without granules.
+    /// Returns the accessed share of the block in percent, rounded down, or 0 for a block without granules.
     #[must_use]
     pub fn percent_utilized(&self) -> u64 {
         self.touched.min(self.granules).saturating_mul(100).checked_div(self.granules).unwrap_or(0)
@@ -253,7 +253,7 @@ pub enum EventKind<'a> {
         /// The name.
         name: &'a [u8],
     },
-    /// The program requested pages from the system or released some.
+    /// The program requested pages from the system or released pages.
     Pages(Pages),
     /// The memory use of the process was sampled.
     Resident(Resident),
@@ -281,7 +281,7 @@ pub enum EventKind<'a> {
     },
     /// A program or a shared object was loaded.
     ModuleLoad {
-        /// The number added to the addresses in the file to get those in memory.
+        /// The load bias: the number added to an address in the file to obtain the address in memory.
         bias: u64,
         /// The start address.
         start: u64,
@@ -300,8 +300,8 @@ pub enum EventKind<'a> {
         /// The path, or empty if unknown.
         path: &'a [u8],
     },
-    /// The function that a stack frame is in, while the frame's module is loaded. If a frame has several symbols, each
-    /// but the last is inlined into the next.
+    /// The function that contains a stack frame, valid while the frame's module is loaded. If a frame has several
+    /// symbols, each function except the last is inlined into the next one.
     Symbol {
         /// The frame address.
         frame: u64,
@@ -326,7 +326,7 @@ pub enum EventKind<'a> {
     },
     /// The thread left the function that it entered last.
     Leave,
-    /// The thread runs on a different CPU from the one at its previous event, or this is its first event.
+    /// The thread runs on a different CPU than at its previous event, or this is its first event.
     Processor {
         /// The kernel's number of the CPU.
         cpu: u64,
@@ -372,7 +372,8 @@ impl EventKind<'static> {
 }
 
 impl<'a> EventKind<'a> {
-    /// Returns the kind of loss in a format that stores only calls and frees, or `None` for calls and frees.
+    /// Returns the kind of loss if the event is written to a format that stores only calls and frees, or `None` for
+    /// calls and frees.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         Some(match self {
@@ -395,7 +396,7 @@ impl<'a> EventKind<'a> {
         })
     }
 
-    /// Splits the name off, so that [`named`](EventKind::named) can restore it.
+    /// Splits off the name, so that [`named`](EventKind::named) can restore it.
     pub(crate) fn nameless(self) -> (EventKind<'static>, &'a [u8]) {
         let kind = match self {
             Self::ThreadName { name } => return (EventKind::ThreadName { name: &[] }, name),
@@ -443,7 +444,7 @@ pub struct Event<'a> {
     pub time: u64,
     /// The thread that caused the event, or that started or ended; 1 if the trace has no threads.
     pub thread: u64,
-    /// The heap of the event. Images are numbered from 1; 0 if the trace has no heaps.
+    /// The heap of the event, or 0 if the trace has no heaps. Images are numbered from 1.
     pub heap: u64,
     /// The call stack, empty if unknown.
     pub stack: Stack<'a>,
@@ -506,8 +507,8 @@ pub trait EventSink {
     /// As for [`EventSink::event`].
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()>;
 
-    /// Announces addresses that the next events refer to. A source announces only those it knows. The default does
-    /// nothing.
+    /// Announces addresses that the next events refer to. A source announces only the addresses that it knows. The
+    /// default does nothing.
     fn coming(&mut self, addresses: &[u64]) {
         let _ = addresses;
     }
@@ -532,7 +533,7 @@ pub trait EventSource {
     /// Passes all remaining items to a sink. Sources override this method for speed.
     ///
     /// # Errors
-    /// The first error of either side.
+    /// The first error of the source or the sink.
     fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()>
     where
         Self: Sized,
@@ -556,7 +557,7 @@ pub trait EventSource {
         UserMetadata::new()
     }
 
-    /// Returns counts of what the events read so far could not represent.
+    /// Returns counts of the data that the events read so far could not represent.
     fn losses(&self) -> Losses {
         Losses::default()
     }
@@ -565,7 +566,7 @@ pub trait EventSource {
 /// Passes all items of a source and its user metadata to a sink.
 ///
 /// # Errors
-/// The first error of either side.
+/// The first error of the source or the sink.
 pub fn copy<S: EventSource, T: EventSink + ?Sized>(source: &mut S, sink: &mut T) -> Result<()> {
     let first = source.user_metadata();
     if !first.is_empty() {

@@ -1,4 +1,4 @@
-//! Heap allocation traces: events, and all supported trace formats.
+//! Heap allocation traces: their events, and all supported trace formats.
 //!
 //! - [`event`] defines heap events independently of the trace format. Sources produce events, and sinks consume them.
 //! - [`forms`] opens a trace of any format and converts it to another; [`loss`] counts what the target format cannot
@@ -8,10 +8,10 @@
 //! - [`stacks`] resolves stack frames to locations.
 //! - [`stack_hash`] computes stack hashes that are the same in every trace of a build.
 //! - [`calendar`] formats times as dates.
-//! - [`pipeline`] passes what another thread reads to a sink in this thread.
+//! - [`pipeline`] passes the events that another thread reads to a sink in this thread.
 //!
-//! All of these work event by event, in memory bounded by the number of live blocks. Nothing here prints or runs a
-//! program.
+//! All of these modules work event by event, in memory bounded by the number of live blocks. Nothing here prints or
+//! runs a program.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod calendar;

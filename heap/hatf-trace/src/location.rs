@@ -41,8 +41,8 @@ impl Location {
         self.module.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the names of the location, innermost first: those of its functions, or one derived from its module or
-    /// address.
+    /// Returns the names of the location, innermost first: the names of its functions, or a name derived from its
+    /// module or address.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let unknown = self.functions.is_empty().then(|| {
             let module = self.module_name();
@@ -70,7 +70,8 @@ impl Location {
         }
     }
 
-    /// Returns a line for each function: its [short name](short_name), and its source position or else its module.
+    /// Returns a line for each function, which contains its [short name](short_name) and its source position, or its
+    /// module if the position is unknown.
     pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
         self.short_names().enumerate().map(|(number, name)| match self.functions.get(number) {
             Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!("{name} at {file}:{line}"),

@@ -53,7 +53,7 @@ losses! {
     ReallocKind = "realloc kinds that do not follow from the addresses",
     /// Reallocs recorded as two events.
     Halves = "reallocs recorded as two events (written as free and realloc)",
-    /// Heaps other than that of the image.
+    /// Heaps other than the image's heap.
     Heap = "heap numbers of events",
     /// The creation and destruction of heaps.
     Heaps = "heap creations and destructions",

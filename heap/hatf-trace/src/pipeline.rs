@@ -7,8 +7,8 @@ use crate::{Error, Result};
 use metatf_tools::pipeline::{Feed, beside, pipe};
 use std::ops::Range;
 
-/// Steps in a batch: few enough to stay in the cache of the core that fills or consumes the batch, and enough that the
-/// other thread is rarely woken.
+/// The number of steps in a batch. It is small enough that a batch stays in the cache of the core that fills or
+/// consumes it, and large enough that the other thread is rarely woken.
 const BATCH: usize = 4096;
 /// Maximum number of full batches waiting to be consumed.
 const WAITING: usize = 4;
@@ -19,7 +19,7 @@ const AHEAD: usize = 16;
 /// Runs `give` in a new thread and passes everything it produces to `sink` in the current thread.
 ///
 /// # Errors
-/// The error of `sink`, which also stops `give`; otherwise the error of `give`, or the system could not start a thread.
+/// `sink` failed, which also stops `give`; `give` failed; or the system could not start a thread.
 pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {
@@ -46,7 +46,7 @@ pub struct EventFeed {
     of: Option<(u64, u64)>,
     /// Number of batches sent.
     sent: u64,
-    /// Per stack number, the last batch that contains the stack and the stack's index there. A batch contains each
+    /// For each stack number, the last batch that contains the stack and the stack's index there. A batch contains each
     /// stack once.
     places: Vec<(u64, Option<u32>)>,
 }
@@ -55,13 +55,13 @@ pub struct EventFeed {
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
-    /// Address that each step refers to: for a realloc the old one, and 0 for steps without an address.
+    /// The address that each step refers to: the old address of a realloc, or 0 for steps without an address.
     addresses: Vec<u64>,
     /// Events without a dedicated [`Step`].
     others: Vec<Other>,
     comments: Vec<Range<usize>>,
     abouts: Vec<UserMetadata>,
-    /// Event stacks: all frames in sequence, then the end and the number of each stack.
+    /// The frames of all event stacks in sequence. The following field contains the end and the number of each stack.
     frames: Vec<u64>,
     stacks: Vec<(usize, u32)>,
     /// Names and attributes of events, and comments.
@@ -96,7 +96,7 @@ enum Step {
     Flush,
 }
 
-/// An event, and the positions in its batch of its variable-length parts.
+/// An event, and the positions of its variable-length parts in the batch.
 struct Other {
     event: Event<'static>,
     stack: Option<u32>,
@@ -277,7 +277,7 @@ impl EventSink for EventFeed {
 mod tests {
     use super::*;
 
-    /// Records everything it receives as strings, and fails after a given number of items.
+    /// A sink that records everything it receives as strings, and fails after a given number of items.
     struct Notes(Vec<String>, usize);
 
     impl Notes {
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Checks that the address of each event was announced.
+    /// A check that the address of each event was announced.
     #[derive(Default)]
     struct Coming(Vec<u64>, usize);
 

@@ -1,5 +1,5 @@
-//! Function names shortened for people: without the additions of compilers, and with template arguments only if they
-//! are short.
+//! Function names shortened for people. Additions of compilers are removed, and template arguments are kept only if
+//! they are short.
 
 use std::borrow::Cow;
 

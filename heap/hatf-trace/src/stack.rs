@@ -27,8 +27,8 @@ impl<'a> Stack<'a> {
         Self { frames, number: if number < Self::NUMBERS { number } else { 0 } }
     }
 
-    /// Returns the number that the source gave this stack, from 1, or 0 if the stack has no number. A stack without a
-    /// number may have occurred before.
+    /// Returns the number that the source assigned to this stack, from 1, or 0 if the stack has no number. A stack
+    /// without a number may have occurred before.
     #[must_use]
     pub fn number(self) -> u32 {
         self.number

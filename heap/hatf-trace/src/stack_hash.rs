@@ -11,9 +11,9 @@
 //! | a Python frame with a name in the trace | 3 | the file, a zero byte, the function, a zero byte, the line |
 //! | any other frame, such as code generated at run time | 4 | |
 //!
-//! Offsets and lines are 8-byte little-endian integers. A stack hash is the same function over the hashes of the
-//! frames, innermost frame first, as 8-byte little-endian integers. The empty stack, which stands for an unknown stack,
-//! has the hash 0.
+//! Offsets and lines are 8-byte little-endian integers. A stack hash is computed by the same function over the hashes
+//! of the frames, innermost frame first, as 8-byte little-endian integers. The empty stack, which represents an unknown
+//! stack, has the hash 0.
 
 use std::hash::Hasher as _;
 
@@ -94,7 +94,7 @@ pub fn frame_hash(location: &Location) -> u64 {
     hasher.finish()
 }
 
-/// Returns the bytes that a string of hexadecimal digits stands for; any other string is returned as its own bytes.
+/// Decodes a string of hexadecimal digits. Any other string is returned as its own bytes.
 fn build_id_bytes(build_id: &str) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pair = |pair: &[u8]| match pair {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(frame_hash(&location("", "/lib/a.so", 16)), frame_hash(&location("", "/mnt/a.so", 16)));
         assert_ne!(frame_hash(&one), frame_hash(&location("0a1b", "/lib/a.so", 17)));
         assert_ne!(frame_hash(&one), frame_hash(&location("0a1c", "/lib/a.so", 16)));
-        // Code generated at run time has the same hash wherever it is located, and whether it has a name or not.
+        // Code generated at run time has the same hash regardless of its location and of whether it has a name.
         let jit = Location { address: 5, ..Location::default() };
         assert_eq!(
             frame_hash(&jit),

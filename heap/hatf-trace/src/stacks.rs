@@ -19,7 +19,8 @@ pub use crate::location::{Function, Location};
 /// has addresses in this range.
 pub const PYTHON_FRAMES: u64 = 1 << 47;
 
-/// Returns whether a frame denotes a position in Python code, which the trace describes, rather than a return address.
+/// Returns whether a frame denotes a position in Python code rather than a return address. The trace describes such
+/// positions.
 #[must_use]
 pub fn is_python(frame: u64) -> bool {
     (PYTHON_FRAMES..2 * PYTHON_FRAMES).contains(&frame)
@@ -30,7 +31,7 @@ pub fn is_python(frame: u64) -> bool {
 pub struct Module {
     /// The number of the module, counted from 0 in load order.
     pub number: usize,
-    /// The number added to the addresses in the file to get those in memory.
+    /// The load bias: the number added to an address in the file to obtain the address in memory.
     pub bias: u64,
     /// The start address.
     pub start: u64,
@@ -65,7 +66,7 @@ impl Modules {
                 let known =
                     self.loaded.get(&start).map(|known| (known.bias, known.end, &*known.build_id, &*known.path));
                 if known == Some((bias, end, &build_id, path)) {
-                    // Two threads that saw the module load at the same time both recorded it.
+                    // Two threads observed the module at the same time, and both recorded it.
                     return false;
                 }
                 let (number, path) = (self.count, path.to_owned());
@@ -196,7 +197,7 @@ impl Stacks {
         number
     }
 
-    /// Returns the number of a stack, compared by its locations.
+    /// Returns the number of a stack. Stacks with equal locations have the same number.
     fn add(&mut self, stack: &[u64]) -> u64 {
         let mut locations = Vec::with_capacity(stack.len());
         for frame in stack {
@@ -251,7 +252,7 @@ impl Stacks {
         Self { locations, stacks, resolved, ..Self::default() }
     }
 
-    /// Adds the locations and stacks that `other` has in addition. This value must be [finished](Self::finished) and a
+    /// Adds the locations and stacks that only `other` contains. This value must be [finished](Self::finished) and a
     /// previous state of `other`. Names given to this value are kept.
     pub fn catch_up(&mut self, other: &Self) {
         self.locations.extend_from_slice(other.locations.get(self.locations.len()..).unwrap_or_default());
@@ -283,7 +284,7 @@ impl Stacks {
         &self.locations
     }
 
-    /// Adds functions to locations that have none, by index in [`locations`](Self::locations). The stacks and their
+    /// Adds functions to locations without functions, by index in [`locations`](Self::locations). The stacks and their
     /// numbers do not change.
     pub fn name_locations(&mut self, functions: impl IntoIterator<Item = (usize, Vec<Function>)>) {
         for (location, functions) in functions {
@@ -379,7 +380,7 @@ mod tests {
         symbol(&mut stacks, 0x1010, 0, b"outer");
         let first = stacks.number(&[0x1010, 0x2000, 0x2001]);
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
-        // The same stack with a source number, which gets another meaning once modules change.
+        // The same stack with a source number, whose meaning changes when modules change.
         let numbered = Stack::numbered(&[0x1010, 0x2000, 0x2001], 5);
         assert_eq!([(); 2].map(|()| stacks.number(numbered)), [first; 2]);
         assert_ne!(stacks.number(Stack::numbered(&[0x1010], 3)), first);

@@ -13,10 +13,10 @@ use crate::{Error, Result};
 /// can truncate them in the meantime.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
-    /// Opens the file.
+    /// The function that opens the file.
     pub open: fn(&Path) -> metatf::Result<Reader<'static>>,
-    /// Called with each trace before it is read, and its name for messages; for example, to receive its
-    /// [warnings](Reader::on_warning).
+    /// A function called with each trace before it is read, and with the name of the trace for messages. For example,
+    /// it can receive the trace's [warnings](Reader::on_warning).
     pub opened: fn(&mut Reader<'static>, &str),
 }
 

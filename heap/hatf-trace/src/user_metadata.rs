@@ -1,4 +1,4 @@
-//! User metadata of a heap trace, which describes where the trace comes from.
+//! User metadata of a heap trace, which describes the origin of the trace.
 
 use serde_json::{Map, Value};
 

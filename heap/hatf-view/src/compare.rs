@@ -1,6 +1,6 @@
-//! Comparison of two heap traces: their totals and the allocations of each stack, size class and thread.
+//! Comparison of two heap traces by totals and by the allocations of each stack, size class and thread.
 //!
-//! [`Counting`] reads one trace into a [`Summary`]; [`Comparison`] pairs the rows of two.
+//! [`Counting`] summarizes one trace as a [`Summary`]; a [`Comparison`] pairs the rows of two summaries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub struct Counting {
     current: Option<u64>,
 }
 
-/// The figures of a trace that are compared.
+/// The figures of one trace to compare with another.
 #[derive(Debug)]
 pub struct Summary {
     /// Totals of the trace.
@@ -82,7 +82,8 @@ impl Observer for Counting {
 }
 
 impl Summary {
-    /// Returns whether stacks can be compared: some contain more than addresses, or nothing was allocated.
+    /// Returns whether stacks can be compared, because some of them contain more than addresses or because nothing was
+    /// allocated.
     #[must_use]
     pub fn has_sites(&self) -> bool {
         self.stacks.have_places() || self.totals.objects == 0
@@ -96,11 +97,11 @@ pub enum Matching {
     Functions,
     /// Match build IDs and offsets within modules, because one of the traces has no symbols.
     Offsets,
-    /// No matching, because one of the traces has no stacks or its stacks are only addresses.
+    /// No matching, because one of the traces has no stacks or its stacks consist only of addresses.
     Nothing,
 }
 
-/// The stacks of a pair of sites: the first matching stack of each trace, if there is one.
+/// The stacks of a pair of sites. Each is the first matching stack of its trace, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteStacks {
     /// Stack number in the first trace.
@@ -180,9 +181,9 @@ fn sites(before: &Summary, after: &Summary, matching: Matching) -> Vec<Pair<Site
 
 /// Keys by which modules are matched.
 ///
-/// A module's key is its file name, because different builds are in different directories, or its path if a trace has
-/// two modules with the same file name. The program always matches the program, whatever their names, unless exec left
-/// a trace with two programs.
+/// The key of a module is its file name, because different builds are in different directories. If a trace contains two
+/// modules with the same file name, their keys are their paths. The two programs always match, whatever their names
+/// are, unless a trace contains several programs (exec).
 struct ModuleKeys<'s> {
     one_program: bool,
     /// File names shared by several modules of a trace.
@@ -216,7 +217,7 @@ impl<'s> ModuleKeys<'s> {
     }
 }
 
-/// Numbers for stacks; stacks that match have equal numbers.
+/// Keys of stacks. Matching stacks have equal keys.
 #[derive(Default)]
 struct StackKeys {
     names: HashMap<String, u32>,
@@ -224,7 +225,7 @@ struct StackKeys {
 }
 
 impl StackKeys {
-    /// Returns the key of each stack, by its number.
+    /// Returns the key of each stack, indexed by stack number.
     fn of(&mut self, stacks: &Stacks, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
         let locations: Vec<Vec<u32>> =
             stacks.locations().iter().map(|location| self.location(location, modules, matching)).collect();
@@ -237,7 +238,7 @@ impl StackKeys {
         (0..stacks.count()).map(key).collect()
     }
 
-    /// Returns the key of a frame. Keys never contain addresses, which differ from run to run.
+    /// Returns the key of a frame. Keys never contain addresses, because addresses differ from run to run.
     fn location(&mut self, location: &Location, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
         let mut number = |name: String| {
             let next = number_of(self.names.len());

@@ -2,14 +2,14 @@
 //!
 //! - `analyses` lists the analyses of a heap, with their options and answers.
 //! - [`analysis`] builds an [`analysis::Report`] of a heap; [`report`] prints reports.
-//! - [`calls`] finds the function of the program that holds memory; [`page`] writes an interactive HTML report of a heap.
-//! - `symbolize` looks up functions in the files of programs.
-//! - `profile` reads, writes and merges heap profiles, and reads LLVM's.
+//! - [`calls`] attributes memory to application functions; [`page`] writes an interactive HTML report of a heap.
+//! - `symbolize` looks up function names in executables and shared objects.
+//! - `profile` reads, writes and merges heap profiles, and also reads LLVM profiles.
 //! - [`compare`] finds the differences between two traces.
 //! - `suppress` reads and writes suppressions for known leaks.
 //! - [`threads`] runs two tasks in parallel.
 //!
-//! `analyses`, `symbolize`, `profile` and `suppress` need the feature `native`, which is enabled by default.
+//! `analyses`, `symbolize`, `profile` and `suppress` require the feature `native`, which is enabled by default.
 //!
 //! All modules process one event at a time, in memory bounded by the number of live blocks.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

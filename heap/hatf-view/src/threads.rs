@@ -1,4 +1,4 @@
-//! Running two tasks in parallel.
+//! Runs two tasks in parallel.
 
 use std::io;
 

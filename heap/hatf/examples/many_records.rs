@@ -1,11 +1,11 @@
-//! Writes a heap trace with a given number of records, to measure the cost of long traces:
+//! Writes a heap trace with a given number of records, for measuring the cost of long traces:
 //!
 //! ```console
 //! $ cargo run --release -p hatf --example many_records -- 1000000000 many.mtf
 //! ```
 //!
-//! The trace is of an imaginary program with a few thousand live blocks. It allocates blocks of a few sizes and frees
-//! the oldest, the newest, or a random block.
+//! The trace describes an imaginary program with a few thousand live blocks. The program allocates blocks of a few
+//! sizes and frees the oldest, the newest, or a random block.
 
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};

@@ -1,4 +1,4 @@
-//! What the command `hatf` adds to the libraries of heap traces.
+//! Parts of the `hatf` command that are not in the libraries for heap traces.
 //!
 //! | library | contents |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | `hatf-research` | models of allocation and scoped memory |
 //! | `hatf-arrow` | heap traces as tables |
 //!
-//! - [`share`] derives traces from traces: a part, a merged trace, a sample, an anonymized trace.
-//! - `watch` (a feature) shows a heap live on the terminal.
+//! - [`share`] derives parts, merged traces, samples and anonymized traces from other traces.
+//! - `watch`, which requires the feature of the same name, shows a live view of a heap on the terminal.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod share;

@@ -1,5 +1,5 @@
-//! A larger stack for hatf itself. A stack limit (`ulimit -s`) is meant for the recorded program and may leave too
-//! little for hatf.
+//! Provides a sufficient stack for hatf itself. A stack limit (`ulimit -s`) is meant for the recorded program and may
+//! be too small for hatf.
 
 use std::process::ExitCode;
 use std::ptr::null_mut;
@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 /// Sufficient stack size in bytes.
 const ENOUGH: libc::rlim_t = 1 << 20;
 
-/// Runs the command with a sufficient stack: in a new thread, if the main thread's stack is smaller.
+/// Runs the command with a sufficient stack, in a new thread if the main thread's stack is too small.
 pub(crate) fn with_room(run: fn() -> ExitCode) -> ExitCode {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a local variable that receives the result.
@@ -18,9 +18,8 @@ pub(crate) fn with_room(run: fn() -> ExitCode) -> ExitCode {
     let name = std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned();
     let builder = std::thread::Builder::new().name(name.chars().filter(|c| *c != '\0').collect()).stack_size(8 << 20);
     let Ok(thread) = builder.spawn(run) else { return run() };
-    // Let only the working thread receive signals.
-    // SAFETY: zero is a valid value of this bit set; the calls initialize the set and change only the signal mask of
-    // this thread.
+    // Only the working thread should receive signals. SAFETY: zero is a valid value of this bit set; the calls
+    // initialize the set and change only the signal mask of this thread.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);

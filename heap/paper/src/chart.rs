@@ -1,21 +1,21 @@
-//! A chart of the bytes per record for every encoding, in the packing with the smallest mean.
+//! A chart of the bytes per record of every encoding, in the packing with the smallest mean.
 //!
-//! It is drawn here because `metatf_page` has no chart type with a row per group that contains a bar and a numbered dot
-//! per trace.
+//! This module draws the chart itself, because `metatf_page` has no chart type whose rows contain a bar and a numbered
+//! dot per trace.
 
 use std::io::{self, Write};
 
 use super::column::{Column, Packing, STAR};
 use super::measure::Measured;
 
-/// Positions of the encoding (right-aligned), packing and mean, and the start of the scale.
+/// Horizontal positions of the encoding (right-aligned), the packing, the mean, and the start of the scale.
 const TITLE: f64 = 170.0;
 const PACKING: f64 = 180.0;
 const MEAN: f64 = 270.0;
 const LEFT: f64 = 290.0;
 const WIDTH: f64 = 640.0;
 const TOP: f64 = 58.0;
-/// Heights of a bar and of a line of numbers above it, and the gap below.
+/// Heights of a bar, of a line of numbers above the bar, and of the gap below.
 const BAR: f64 = 10.0;
 const LINE: f64 = 9.0;
 const GAP: f64 = 8.0;
@@ -43,12 +43,12 @@ impl<'m> Row<'m> {
             (count > 0.0).then_some(Self { column, packing, mean, figures })
         };
         let rows = column.packings().iter().filter_map(row);
-        // A packing that some traces lack must not be compared with the means of other packings.
+        // The mean of a packing that some traces lack is not comparable with the means of other packings.
         rows.min_by(|a, b| b.figures.len().cmp(&a.figures.len()).then(a.mean.total_cmp(&b.mean)))
     }
 }
 
-/// Draws a bar with the mean over all traces for each encoding, and a numbered dot for each trace.
+/// Draws a bar for the mean of each encoding over all traces, and a numbered dot for each trace.
 ///
 /// # Errors
 /// Fails if the output cannot be written.
@@ -109,10 +109,10 @@ pub fn chart(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// Returns the height of the number at each dot, like flags on poles, so that no number covers another one or a pole.
-/// Dots are ordered from right to left.
+/// Returns the height of the number at each dot. Numbers are drawn like flags on poles, at heights at which no number
+/// covers another number or a pole. Dots are ordered from right to left.
 fn flags(dots: impl Iterator<Item = f64>) -> Vec<f64> {
-    // For each line of numbers, the position up to which it is free.
+    // The position up to which each line of numbers is free.
     let mut free: Vec<f64> = Vec::new();
     let flag = |dot: f64| {
         let line = free.iter().position(|&free| dot + NUMBER <= free).unwrap_or(free.len());
@@ -127,7 +127,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Returns the distance between grid lines: 1, 2 or 5 times a power of ten, with at most ten lines.
+/// Returns the distance between grid lines, which is 1, 2 or 5 times a power of ten and leads to at most ten lines.
 fn tick(most: f64) -> f64 {
     let power = 10_f64.powf((most / 10.0).log10().floor());
     [1.0, 2.0, 5.0].map(|n| n * power).into_iter().find(|step| most / step <= 10.0).unwrap_or(power * 10.0)
@@ -153,7 +153,7 @@ mod tests {
         assert!(text.contains(">zstd-") && text.contains("a&lt;b&amp;c: "));
     }
 
-    /// The named packing is the one whose figures are shown, and never one that a trace lacks.
+    /// A row names the packing whose figures it shows. This is never a packing that a trace lacks.
     #[test]
     fn one_packing_a_row() {
         let raw: Vec<u8> = (0..100_u64).flat_map(|i| [1, 8, 16 * i, 0].map(u64::to_le_bytes)).flatten().collect();

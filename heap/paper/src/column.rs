@@ -1,4 +1,4 @@
-//! The columns of the tables: the encodings and their packings.
+//! The columns of the tables, which are the encodings with their packings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,26 +16,26 @@ pub enum Column {
     Simple32,
     /// A line of text per record.
     Ascii,
-    /// HATF 1.0 records with planned metadata records: `naive` is the paper's "HATF (naive)", `best` is its "HATF
-    /// (best)", and the others are the columns of its tables 7 and 8. `optimal` is not in the paper.
+    /// HATF 1.0 records with planned metadata records. `naive` is the paper's "HATF (naive)", `best` is its "HATF
+    /// (best)", and the other plans are the columns of its tables 7 and 8. `optimal` is not in the paper.
     Hatf(Plan),
-    /// The same, with metadata records as long as in HATF 1.0: their arguments have 8 bytes, while those of `Hatf` have
-    /// as few as necessary.
+    /// The same, with metadata records as long as in HATF 1.0. Their arguments have 8 bytes, whereas those of `Hatf`
+    /// have as few as necessary.
     HatfLong(Plan),
-    /// The fields of the simple binary as Parquet columns, each in the most suitable encoding, written by pyarrow if
-    /// python3 has it.
+    /// The fields of the simple binary as Parquet columns, each in the most suitable encoding. They are written by
+    /// pyarrow, if it is installed.
     Parquet,
     /// Each field of the simple binary in its own stream.
     SplitStream,
-    /// The paper's split: `best`, with all unencoded addresses in a separate file.
+    /// The paper's split, which is `best` with all unencoded addresses in a separate file.
     SplitAddr,
     /// `best` for sizes, with all addresses in a stream section.
     AddressSection,
-    /// `dtds/heap-split.dtd`: the paper's interpretations, with separate streams for filter and codec.
+    /// `dtds/heap-split.dtd`, which uses the paper's interpretations, with separate streams for filter and codec.
     Split,
-    /// `dtds/heap-values.dtd`: predictors without knowledge of heaps.
+    /// `dtds/heap-values.dtd`, which uses predictors without knowledge of heaps.
     Values,
-    /// `dtds/heap.dtd`: a model of the heap.
+    /// `dtds/heap.dtd`, which uses a model of the heap.
     Heap,
 }
 
@@ -48,9 +48,9 @@ pub(super) const STAR: &str = "*: not in the paper";
 pub enum Packing {
     /// Uncompressed.
     Raw,
-    /// gzip's default: DEFLATE at level 6. In Meta-TF, section by section without a filter.
+    /// DEFLATE at level 6, which is gzip's default. In Meta-TF, each section is compressed without a filter.
     Gzip,
-    /// xz's default, if the command is installed.
+    /// xz's default. Requires the xz command.
     Xz,
     /// zstd at level 3. In Meta-TF, the preset `default` with filters.
     #[serde(rename = "zstd-3")]
@@ -159,8 +159,8 @@ impl Column {
         }
     }
 
-    /// Returns whether the column's times are measured, which applies to the encodings of the paper's tables 5 and 6,
-    /// and to this project's.
+    /// Returns whether the column's times are measured. This applies to the encodings in the paper's tables 5 and 6 and
+    /// to those of this project.
     #[must_use]
     pub fn is_timed(self) -> bool {
         match self {
@@ -215,7 +215,7 @@ impl Packing {
         match self {
             Self::Zstd3 => Preset::Default.apply(&mut write),
             Self::Zstd19 => Preset::Archive.apply(&mut write),
-            // Like a compressed file: each section is compressed as a single unit.
+            // As in a compressed file, each section is compressed as a single unit.
             Self::Raw | Self::Gzip | Self::Xz => {
                 Preset::Archive.apply(&mut write);
                 write.codec = if self == Self::Gzip { Codec::Zlib(6) } else { Codec::Stored };

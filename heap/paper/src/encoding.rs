@@ -1,4 +1,4 @@
-//! Conversion of raw records to a file in one of the encodings, and back.
+//! Conversion between raw records and files in one of the encodings.
 
 use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
@@ -22,7 +22,7 @@ const LONG: u8 = 8;
 /// The stream of differences in `heap-split.dtd`.
 const STEPS: u8 = 3;
 
-/// The files of a trace: one file, or two streams compressed independently.
+/// The files of a trace, which are one file or two independently compressed streams.
 pub(super) type Files = Vec<Vec<u8>>;
 
 /// The encoding of a column.
@@ -36,7 +36,7 @@ struct Fields {
     schema: Schema,
     /// The index of the section.
     section: usize,
-    /// For each raw tag from 1 on, the index of the record, and the raw field of each of its leaves.
+    /// For each raw tag from 1 on, the index of the DTD's record, and the raw field for each leaf of that record.
     records: Vec<(u16, Vec<usize>)>,
 }
 
@@ -53,7 +53,8 @@ impl Encoding {
         Ok(Self { column, fields: text.map(Fields::new).transpose()? })
     }
 
-    /// Encodes raw records as files. Returns `None` if the compressor is not installed or the records do not fit.
+    /// Encodes raw records as files. Returns `None` if the compressor is not installed or if the fields are too wide
+    /// for the encoding.
     pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Files>> {
         let write = packing.write_options();
         if let (Column::SplitAddr, Some(fields)) = (self.column, &self.fields) {
@@ -76,8 +77,8 @@ impl Encoding {
         Ok(file?.map(|file| vec![file]))
     }
 
-    /// Decodes files to raw records. Returns `None` if the command that created them has already compared them, or if
-    /// no check is required.
+    /// Decodes files to raw records. Returns `None` if the command that created the files has already checked them, or
+    /// if no check is required.
     pub(super) fn read(&self, files: &[Vec<u8>], packing: Packing) -> Result<Option<Vec<u8>>> {
         let mut raw = Vec::new();
         if let (Column::SplitAddr, Some(fields), [rest, addresses]) = (self.column, &self.fields, files) {
@@ -124,7 +125,7 @@ impl Fields {
         let records = ["malloc", "free", "calloc", "realloc", "memalign"].map(|name| {
             let id = section.records.iter().find(|&&id| schema.dtd.record(id).is_some_and(|r| r.name == name))?;
             let record = schema.dtd.record(*id)?;
-            // The first of two addresses is the old one.
+            // The first of two addresses is the old address.
             let twice = record.leaves.iter().filter(|leaf| leaf.name == "address").count() == 2;
             let mut olds = usize::from(twice);
             let field = |name: &str| match name {
@@ -164,7 +165,7 @@ impl Fields {
         Ok(writer.finish().map_err(failed)?.0)
     }
 
-    /// Writes addresses either unchanged or as differences, whichever is shorter. The choice may depend on the packing.
+    /// Writes addresses unchanged or as differences, whichever is shorter. The choice may depend on the packing.
     fn split(&self, raw: &[u8], write: &WriteOptions) -> Result<Vec<u8>> {
         let plain = self.write(raw, write, false)?;
         let steps = self.write(raw, write, true)?;

@@ -1,8 +1,9 @@
-//! Sizes and speeds of heap traces in every encoding: the tables in section 3 of the paper, and later encodings.
+//! Sizes and speeds of heap traces in every encoding, as in the tables in section 3 of the paper, including later
+//! encodings.
 //!
-//! All encodings contain the same data: the calls of a trace as raw 32-byte records (tag, size, address, old address).
-//! Every size is that of a complete file, including header, index and DTD, and counts only after the file has been read
-//! back and compared. Sizes are exact; times are medians of CPU time over several in-memory runs.
+//! All encodings contain the same data, which are the calls of a trace as raw 32-byte records (tag, size, address, old
+//! address). Every size is that of a complete file, including header, index and DTD. A size counts only after the file
+//! has been read back and compared. Sizes are exact; times are medians of CPU time over several in-memory runs.
 //!
 //! | module | contents |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Prints the tables of the paper for any heap traces.
+//! Prints the tables of the paper for arbitrary heap traces.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ struct Paper {
     svg: Option<PathBuf>,
 }
 
-/// Parses a name and a file.
+/// Parses `NAME=FILE`.
 fn peer(text: &str) -> std::result::Result<(String, PathBuf), String> {
     let split = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
     let (name, path) = split.ok_or("expected NAME=FILE, such as heaptrack=heaptrack.perl.1234.zst")?;
@@ -129,7 +129,8 @@ fn run(options: &Paper) -> Result<()> {
     metatf_cli::print(&Sizes { traces: measured }, &options.printed).map_err(Error::system(options.printed.place()))
 }
 
-/// Returns other tools' files by trace and name. The first file with a name belongs to the first trace, and so on.
+/// Returns the sizes of other tools' files by trace and name. The first file with a name belongs to the first trace,
+/// the second file to the second trace, and so on.
 fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     let mut peers = vec![BTreeMap::new(); options.traces.len()];
     for (name, path) in &options.peers {
@@ -142,7 +143,7 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     Ok(peers)
 }
 
-/// Measures the first records of one trace. Prints the parts that raw records cannot represent.
+/// Measures the first records of one trace. Prints the losses of the conversion to raw records.
 fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
@@ -158,7 +159,7 @@ fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Resu
     Ok(Measured { is_all, ..measured })
 }
 
-/// Creates a progress bar that shows the current measurement, if there is a terminal.
+/// Creates a progress bar that shows the current measurement if standard error is a terminal.
 fn progress(steps: u64) -> ProgressBar {
     if !metatf_cli::stderr_is_terminal() {
         return ProgressBar::hidden();

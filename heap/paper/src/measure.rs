@@ -22,9 +22,9 @@ use hatf_view::analysis::{Report, ReportBuilder};
 pub struct Options {
     /// The columns to measure; all of them if empty.
     pub only: Vec<Column>,
-    /// The number of runs for measuring times, whose median counts. `None` means that times are not measured.
+    /// The number of runs from which median times are computed. `None` means that times are not measured.
     pub runs: Option<usize>,
-    /// The number of threads that measure sizes, or 0 for one per CPU. Times are measured afterwards by one thread.
+    /// The number of threads that measure sizes, or 0 for one per CPU. Afterwards, a single thread measures times.
     pub threads: usize,
 }
 
@@ -63,14 +63,14 @@ pub struct Measured {
     pub name: String,
     /// The summary of the measured part.
     pub summary: Summary,
-    /// Whether the entire trace was measured, and not just its first records.
+    /// Whether the entire trace was measured rather than only its first records.
     pub is_all: bool,
     /// File sizes in bytes by column name and packing.
     pub bytes: BTreeMap<&'static str, BTreeMap<Packing, usize>>,
     /// Times by column name; empty unless requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub times: BTreeMap<&'static str, Times>,
-    /// The reason why a column is missing, entirely or in some packing, by column name.
+    /// By column name, the reason why the column is missing entirely or in some packing.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<&'static str, &'static str>,
     /// Sizes of other tools' files from the same run in bytes, by name.
@@ -79,7 +79,7 @@ pub struct Measured {
     /// Nanoseconds per record for copying the simple binary in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copying: Option<f64>,
-    /// The paper's ASCII/Perl, if perl is installed.
+    /// The times of the paper's ASCII/Perl, if perl is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ascii_perl: Option<Perl>,
 }
@@ -87,9 +87,9 @@ pub struct Measured {
 /// CPU time of perl in nanoseconds per record, including its startup.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Perl {
-    /// Splitting lines of text into numbers.
+    /// Time for splitting lines of text into numbers.
     pub read: f64,
-    /// Printing such lines from raw records.
+    /// Time for printing lines of text from raw records.
     pub write: f64,
 }
 
@@ -98,7 +98,7 @@ pub struct Perl {
 pub struct Summary {
     /// The number of records.
     pub records: u64,
-    /// Allocating calls, except for reallocs of a block.
+    /// The number of allocating calls, except for reallocs of a block.
     pub allocs: u64,
     /// Reallocs of a block.
     pub reallocs: u64,
@@ -185,8 +185,8 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
     })
 }
 
-/// Returns the size of every file that can be created here, using several threads. The slowest columns are last and are
-/// started first, so that no thread is left alone with one of them.
+/// Returns the size of every file that can be created on this machine, using several threads. The slowest columns are
+/// last in the list and are started first, so that no thread is left alone with one of them.
 fn sizes(
     name: &str,
     raw: &[u8],
@@ -231,7 +231,7 @@ fn sizes(
     })
 }
 
-/// Returns the size of the files in bytes, or `None` if the program that creates them is not installed.
+/// Returns the total size of the files in bytes, or `None` if the program that creates them is not installed.
 fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usize>> {
     let Some(files) = encoding.write(raw, packing)? else { return Ok(None) };
     match encoding.read(&files, packing)? {
@@ -255,7 +255,7 @@ fn summary(raw: &[u8]) -> Result<Summary> {
     })
 }
 
-/// Measures the times of a column. Returns `None` if nothing is written.
+/// Measures the times of a column. Returns `None` if no file can be written.
 fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result<Option<Times>> {
     let both = |packing| -> Result<Option<(f64, f64)>> {
         let (write, files) = median(runs, raw, processor_time, || encoding.write(raw, packing))?;
@@ -270,7 +270,7 @@ fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result
     Ok(Some(Times { read, write, read_packed, write_packed }))
 }
 
-/// Times perl, and compares its output and results with ours.
+/// Measures the times of perl, and compares its output and results with those of this crate.
 fn perl(raw: &[u8], runs: usize) -> Result<Option<Perl>> {
     let text = simple::to_ascii(raw);
     let (write, written) = median(runs, raw, children_time, || tools::perl_ascii(raw))?;
@@ -305,16 +305,16 @@ fn median<T>(
 /// Returns the CPU time of all threads in this process in nanoseconds.
 fn processor_time() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer; this clock always exists.
+    // SAFETY: the pointer is to a local variable that receives the result; this clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
 /// Returns the CPU time of finished child processes in nanoseconds.
 fn children_time() -> u64 {
-    // SAFETY: numbers, for which zeros are values.
+    // SAFETY: the structure consists of numbers, for which zero is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: a place for the answer; this process can always ask for its children.
+    // SAFETY: the pointer is to a local variable that receives the result; a process can always query its children.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let microseconds = |time: libc::timeval| {
         time.tv_sec.cast_unsigned().wrapping_mul(1_000_000).wrapping_add(time.tv_usec.cast_unsigned())

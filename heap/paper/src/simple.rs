@@ -1,5 +1,4 @@
-//! Formats other than Meta-TF: the simple binary, which consists of raw records, and ASCII; and compression of complete
-//! files.
+//! Formats other than Meta-TF, which are ASCII and the simple binary (raw records), and compression of complete files.
 
 use std::io::{Read as _, Write as _};
 
@@ -10,7 +9,7 @@ use hatf_trace::{Error, Result};
 /// Bytes per raw record.
 pub(super) const RECORD: usize = 32;
 
-/// Returns the fields of a raw record: tag, size, address, old address.
+/// Returns the fields of a raw record, which are tag, size, address and old address.
 pub(super) fn fields(record: &[u8; RECORD]) -> [u64; 4] {
     let mut fields = [0; 4];
     for (field, bytes) in fields.iter_mut().zip(record.as_chunks::<8>().0) {
@@ -26,7 +25,7 @@ pub(super) fn push(fields: [u64; 4], raw: &mut Vec<u8>) {
     }
 }
 
-/// Converts the fields of raw records to 32 bits. Returns `None` if one does not fit.
+/// Converts the fields of raw records to 32 bits. Returns `None` if a field does not fit.
 pub(super) fn narrow(raw: &[u8]) -> Option<Vec<u8>> {
     let mut narrow = Vec::with_capacity(raw.len() / 2);
     for field in raw.as_chunks::<RECORD>().0.iter().flat_map(fields) {
@@ -40,7 +39,8 @@ pub(super) fn widen(narrow: &[u8]) -> Vec<u8> {
     narrow.as_chunks::<4>().0.iter().flat_map(|field| u64::from(u32::from_le_bytes(*field)).to_le_bytes()).collect()
 }
 
-/// Prints a line per record: tag, size (not for frees) and addresses in hexadecimal (an old one only for reallocs).
+/// Prints a line per record. A line contains the tag, the size (except for frees) and the address in hexadecimal; for a
+/// realloc, also the old address.
 pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     for record in raw.as_chunks::<RECORD>().0 {
@@ -55,7 +55,7 @@ pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns a line of text with the number of raw records, and each field of all of them combined by exclusive or.
+/// Returns a line of text with the number of raw records, and the exclusive or of each field over all records.
 pub(super) fn fields_together(raw: &[u8]) -> String {
     let mut all = [0; 4];
     for record in raw.as_chunks::<RECORD>().0 {
@@ -65,7 +65,7 @@ pub(super) fn fields_together(raw: &[u8]) -> String {
     format!("{} {tag} {size} {address} {old}\n", raw.len() / RECORD)
 }
 
-/// Parses such lines.
+/// Parses the lines that [`to_ascii`] prints.
 pub(super) fn from_ascii(text: &[u8], raw: &mut Vec<u8>) -> Result<()> {
     let number = |word: Option<&[u8]>, radix| {
         let word = std::str::from_utf8(word?).ok()?;

@@ -1,26 +1,26 @@
 //! The paper's HATF SplitAddr: "splits all unencoded addresses (i.e., addresses not encoded by BaseOffset or Stride field
 //! interpretations) from the rest of the HATF (best) trace, and compresses the two streams independently" (section 3).
 //!
-//! Both directions are a single walk along an uncompressed version 1 file: chunks, metadata records, records. The walk
-//! determines the length of each item from the tables of the schema (spec 4.1, 5.2) and never needs the bytes of an
-//! address. The addresses are moved unchanged, so the two streams together are exactly as long as the file.
+//! Both directions are a single walk along the chunks, metadata records and records of an uncompressed version 1 file.
+//! The walk determines the length of each item from the tables of the schema (spec 4.1, 5.2) and never depends on the
+//! bytes of an address. The addresses are moved unchanged, so the two streams together are exactly as long as the file.
 
 use metatf::container::Order;
 use metatf::format::{Format, Interpretation, LeafKind, METADATA, Record};
 
 use hatf_trace::{Error, Result};
 
-/// Bytes of the class 2 file header before its DTD's URL, and the offset of the header's total length.
+/// Bytes of the class 2 file header before the URL of the DTD, and the offset of the header's total length.
 const HEADER: usize = 40;
 const HEADER_START: usize = 24;
-/// Bytes in a chunk header, and in the footer after the index.
+/// Bytes in a chunk header, and bytes in the footer after the index.
 const CHUNK: usize = 48;
 const FOOTER: usize = 16;
 const DATA: u8 = 0;
 const INDEX: u8 = 2;
 const RESET: u8 = 1;
 
-/// The two streams: the rest of the trace, and its addresses.
+/// The two streams, which contain the rest of the trace and its addresses.
 pub(super) type Streams<T> = [T; 2];
 
 /// Splits a file.
@@ -36,7 +36,7 @@ pub(super) fn merge(format: &Format, streams: Streams<&[u8]>) -> Result<Vec<u8>>
     if merge.streams.iter().all(|stream| stream.is_empty()) { Ok(merge.file) } else { Err(wrong("bytes left over")) }
 }
 
-/// A source of the file's contents, piece by piece, wherever they are stored.
+/// A source of the pieces of a file, which may be stored in one file or in two streams.
 trait Pieces {
     /// Takes the next bytes, which may be an address.
     fn take(&mut self, length: usize, is_address: bool) -> Option<&[u8]>;
@@ -68,12 +68,13 @@ impl Pieces for Merge<'_> {
     }
 }
 
-/// The properties of a leaf that metadata can change.
+/// The state of a leaf that metadata can change.
 #[derive(Clone, Copy)]
 struct Leaf {
     is_address: bool,
     interpretation: u8,
-    /// The number of bytes stored now, and the number stored again after an interpretation that stores none.
+    /// The number of bytes stored at present. `last_width` is the number to restore after an interpretation that stores
+    /// no bytes.
     width: u8,
     last_width: u8,
 }
@@ -113,7 +114,7 @@ fn initial(format: &Format) -> Result<Vec<Vec<Leaf>>> {
         _ => None,
     };
     let leaves = |record: &Record| record.leaves.iter().map(leaf).collect::<Option<Vec<_>>>();
-    // HATF does not use the predefined records; metadata records have their own rule.
+    // HATF does not use the predefined records, and metadata records have their own rule.
     let own = |(index, record)| if index <= usize::from(METADATA) { Some(Vec::new()) } else { leaves(record) };
     format.records.iter().enumerate().map(own).collect::<Option<_>>().ok_or_else(|| wrong("a leaf unknown to HATF"))
 }
@@ -146,7 +147,7 @@ fn metadata(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces) ->
     let [tag, field, property] = array(file)?;
     let (kind, of_name, width) = (property & 7, property & 8 != 0, property >> 4);
     let width = if width == 0 { 8 } else { usize::from(width) };
-    // All other widths and interpretations have one value.
+    // All other widths and interpretations have one value each.
     let values = match kind {
         1 => 0,
         6 | 7 => 2,
@@ -212,8 +213,8 @@ mod tests {
 
     use super::*;
 
-    /// Metadata of each kind in HATF (best), for one leaf and for all leaves with a name; a width of 0, and a width set
-    /// while nothing is stored.
+    /// Covers metadata of each kind in HATF (best), for one leaf and for all leaves with a name. Also covers a width of
+    /// 0, and a width that is set while no bytes are stored.
     #[test]
     fn every_kind_of_metadata() {
         let schema = Schema::parse("paper.dtd", include_bytes!("hatf.dtd").as_slice()).unwrap();
@@ -250,7 +251,7 @@ mod tests {
                 unencoded += 2 * 8;
             }
         }
-        // The metadata has no address; the width was 8 before.
+        // The metadata has no address, and the width was 8 before.
         writer.inner().set(section, free, 1, Change::Width(0)).unwrap();
         put(&mut writer, free, &[0]);
         let file = writer.finish().unwrap();
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!((rest.len() + addresses.len(), addresses.len()), (file.len(), unencoded));
         assert_eq!(addresses, [0x5010_u64.to_le_bytes(), 0x5010_u64.to_le_bytes()].concat());
         assert_eq!(merge(&schema.format, [&rest, &addresses]).unwrap(), file);
-        // Streams that do not belong together.
+        // Streams that do not belong together are rejected.
         for (rest, addresses) in [
             (&rest[..rest.len() - 1], &addresses[..]),
             (&rest, &addresses[1..]),

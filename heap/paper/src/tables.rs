@@ -1,4 +1,4 @@
-//! The tables, formatted for people.
+//! The tables, formatted as text.
 
 use std::collections::BTreeSet;
 
@@ -21,11 +21,11 @@ struct Table {
     title: String,
     head: Vec<String>,
     rows: Vec<Vec<Value>>,
-    /// Notes about missing values and their reasons, and the meaning of a star.
+    /// Notes on missing values with the reasons, and the meaning of a star.
     notes: Vec<String>,
 }
 
-/// A column of a size table: its encoding, and the packings shown in a cell.
+/// A column of a size table, which consists of an encoding and the packings shown in a cell.
 type Cell = (Column, &'static [Packing]);
 
 const RAW_AND_GZIP: &[Packing] = &[Packing::Raw, Packing::Gzip];
@@ -87,7 +87,8 @@ impl page::Report for Sizes {
             packed_times(measured),
             sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
             sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
-            // The same columns occur in the tables above, so this table is omitted if only those were measured.
+            // Some of these columns also occur in the tables above, so omit this table if only those columns were
+            // measured.
             sizes("Metadata records of 12 bytes, and shorter ones: bytes a record, raw / gzip", METADATA, measured)
                 .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
         ];
@@ -128,7 +129,7 @@ fn summaries(measured: &[Measured]) -> Table {
     Table { title, head, rows: measured.iter().map(row).collect(), notes }
 }
 
-/// Returns a table of sizes, or `None` if none of them was measured.
+/// Returns a table of sizes, or `None` if no size was measured.
 fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
     let there = |cell: &&Cell| measured.iter().any(|m| cell.1.iter().any(|&p| m.size(cell.0, p).is_some()));
     let columns = cells.iter().map(|cell| (cell.0.name(), cell.0.title()));
@@ -148,7 +149,7 @@ fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
     Some(table)
 }
 
-/// Returns notes about the missing columns (given by name and title), with the affected traces and reasons.
+/// Returns notes on the missing columns, with the affected traces and the reasons. Columns are given by name and title.
 fn absences(measured: &[Measured], columns: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for (name, title) in columns {
@@ -174,7 +175,7 @@ fn peers(measured: &[Measured]) -> Option<Table> {
 /// Read and write times in nanoseconds for each trace and column, and the titles of the columns.
 type Timed = (Vec<&'static str>, Vec<Vec<Vec<Option<f64>>>>);
 
-/// Returns the times, or `None` if none were measured.
+/// Returns the times, or `None` if no times were measured.
 fn timed(measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Timed> {
     let timed = |column: &Column| measured.iter().any(|m| m.times.contains_key(column.name()));
     let columns: Vec<Column> = Column::ALL.into_iter().filter(timed).collect();
@@ -186,7 +187,7 @@ fn timed(measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Tim
     (!columns.is_empty()).then(|| (columns.iter().map(|column| column.title()).collect(), figures))
 }
 
-/// Returns table 5, with the columns that exist only uncompressed: ASCII by perl, and copying in memory.
+/// Returns table 5, including the columns that exist only uncompressed (ASCII by perl, and copying in memory).
 fn times(measured: &[Measured]) -> Option<Table> {
     let (mut head, mut figures) = timed(measured, |t| (t.read, t.write))?;
     let perl = measured.iter().any(|m| m.ascii_perl.is_some());
@@ -217,7 +218,7 @@ fn packed_times(measured: &[Measured]) -> Option<Table> {
     Some(table)
 }
 
-/// Returns a table of figures: a row for each trace, the mean, and the worst.
+/// Returns a table of figures, with a row for each trace, the mean, and the worst figure.
 fn table(
     title: &str,
     head: impl Iterator<Item = String>,
@@ -303,7 +304,7 @@ mod tests {
         assert!(!text.contains("Other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
     }
 
-    /// Missing values are explained next to the table, and encodings that are not in the paper are marked.
+    /// Missing values are explained below the table, and encodings that are not in the paper are marked.
     #[test]
     fn notes() {
         let mut raw = Vec::new();

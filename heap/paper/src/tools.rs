@@ -1,4 +1,4 @@
-//! Files created by other programs, if these are installed.
+//! Files created by other programs, provided that they are installed.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
@@ -24,13 +24,13 @@ pub(super) fn perl_ascii(raw: &[u8]) -> Result<Option<Vec<u8>>> {
     through("perl", ["-e", include_str!("ascii.pl"), "write"], raw)
 }
 
-/// Reads such lines using perl. Returns their number, and each field of all of them combined by exclusive or.
+/// Reads lines of text using perl. Returns the number of lines, and the exclusive or of each field over all lines.
 pub(super) fn perl_fields(text: &[u8]) -> Result<Option<Vec<u8>>> {
     through("perl", ["-e", include_str!("ascii.pl"), "read"], text)
 }
 
-/// Returns a command's output for an input. Returns `None` if the command is not installed, prints nothing, or fails
-/// (in which case it prints the reason).
+/// Returns a command's output for an input. Returns `None` if the command is not installed, prints nothing, or fails. A
+/// failing command prints the reason.
 fn through<const N: usize>(program: &str, arguments: [&str; N], bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut command = Command::new(program);
     command.args(arguments.map(OsStr::new)).stdin(Stdio::piped()).stdout(Stdio::piped());

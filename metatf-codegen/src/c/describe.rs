@@ -1,4 +1,4 @@
-//! The tables with which a debugger shows the events in a buffer.
+//! The tables that a debugger uses to show the events in a buffer.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub(super) fn describe(emitters: &Emitters, layout: &Layout) -> String {
     include_str!("describe.h").replacen("@EVENTS@\n", &(fields + &rows), 1)
 }
 
-/// Returns the format of a field and its size or, for a length, the index of the field that it measures.
+/// Returns the format of a field, and its size or, for a length, the index of the measured field.
 fn field(put: Put, event: &EventC) -> (char, usize) {
     let bytes = stored(put).map_or(0, |(width, _)| usize::from(width));
     match put {

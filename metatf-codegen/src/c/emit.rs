@@ -1,4 +1,4 @@
-//! The parts of the header that depend on the DTD: its head, constants, and a function and a macro for each event.
+//! The parts of the header that depend on the DTD: the head, constants, and a function and a macro for each event.
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
     out
 }
 
-/// The amount of memory that a trace has for strings.
+/// The amount of memory for the strings of a trace.
 const STRING_BYTES: &str = "\
 /* The total size of the interned strings of a trace, plus 6 bytes each; must be the same in all files. */
 #ifndef PFX_STRING_BYTES
@@ -63,7 +63,7 @@ const STRING_BYTES: &str = "\
 ";
 
 /// Returns the parts of the header for string IDs: a field of the trace, its initialization, declarations and the
-/// implementation. All are empty if strings have no IDs.
+/// implementation. All parts are empty if strings have no IDs.
 pub(super) fn strings(layout: &Layout) -> [(&'static str, String); 4] {
     let names = ["@STRINGS@\n", "@STRINGS_BEGIN@\n", "@STRINGS_FUNCTION@\n", "@STRINGS_IMPLEMENTATION@\n"];
     let texts = match &layout.intern {
@@ -187,7 +187,7 @@ fn c_type(machine: Machine) -> String {
     }
 }
 
-/// Writes the code that puts a leaf. `own` is the value that telemetry fills in.
+/// Writes the code that appends a leaf. `own` is the value that telemetry fills in.
 fn one(put: Put, event: &EventC, own: &str) -> String {
     let name = |index: usize| event.arguments.get(index).map_or("", |argument| argument.0.as_str());
     let call = |function: &str, value: &str| format!("    at = pfx_put{function}(at, {value});\n");
@@ -217,7 +217,7 @@ fn one(put: Put, event: &EventC, own: &str) -> String {
     }
 }
 
-/// Writes the code that puts a constant number.
+/// Writes the code that appends a constant number.
 fn number(value: u64, width: u8) -> String {
     match width {
         1 | 2 | 4 => format!("at = pfx_put{}(at, 0x{:x});", width * 8, value & u64::MAX >> (64 - 8 * u32::from(width))),
@@ -230,7 +230,7 @@ fn number(value: u64, width: u8) -> String {
     }
 }
 
-/// Writes the function that puts telemetry's own records.
+/// Writes the function that appends telemetry's own records.
 pub(super) fn own(layout: &Layout) -> String {
     let mut out = String::new();
     if layout.dropped.is_none() {
@@ -286,7 +286,8 @@ fn indented(layout: &Layout, event: &EventC, own: &str) -> String {
     out
 }
 
-/// Makes a line safe for a comment: it must not end the comment, start another, or end in a line continuation.
+/// Makes a line safe for a comment, so that it cannot end the comment, start another comment, or end in a line
+/// continuation.
 fn comment(line: &str) -> String {
     let line = line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?");
     line.trim_end_matches('\\').to_owned()

@@ -1,5 +1,5 @@
-//! The storage of events: the number of bytes of each leaf, and the metadata at the start of a chunk that sets these
-//! widths.
+//! The layout of stored events: the width of each leaf in bytes, and the metadata at the start of a chunk that sets
+//! these widths.
 
 use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
 
@@ -9,7 +9,7 @@ use crate::names::Scope;
 use crate::options::{OptionError, Options};
 use crate::uses::leaf;
 
-/// All events, by section.
+/// All events, grouped by section.
 pub(crate) struct Layout {
     pub(crate) sections: Vec<Stored>,
     pub(crate) events: Vec<EventC>,
@@ -48,7 +48,7 @@ pub(crate) struct EventC {
     pub(crate) record: String,
 }
 
-/// The data to put for a leaf.
+/// The data to write for a leaf.
 #[derive(Clone, Copy)]
 pub(crate) enum Put {
     /// A constant with this number of bytes.
@@ -59,7 +59,7 @@ pub(crate) enum Put {
     Clock,
     Thread,
     Process,
-    /// The number of dropped events, or the wall-clock time.
+    /// A value that the emitter provides: the number of dropped events, or the wall-clock time.
     Own,
     /// The ID of a string, its length, and the string itself.
     OwnId,
@@ -157,14 +157,15 @@ impl Layout {
         usize::from(self.tag_width) + event.leaves.iter().map(|put| most(*put)).sum::<usize>()
     }
 
-    /// Returns the size of a chunk with one string and the index of its section, or `None` if strings have no IDs.
+    /// Returns the size of a chunk with one string, and the index of the chunk's section, or `None` if strings have no
+    /// IDs.
     pub(crate) fn string_chunk(&self) -> Option<(usize, usize)> {
         let event = self.intern.as_ref()?;
         let metadata = self.sections.get(event.section.checked_sub(1)?).map_or(0, |section| section.metadata.len());
         Some((48 + metadata + self.most(event), event.section))
     }
 
-    /// Returns the minimum size of a buffer, which must hold telemetry's own records and the longest event.
+    /// Returns the minimum size of a buffer, which must have room for telemetry's own records and the longest event.
     pub(crate) fn buffer_least(&self) -> usize {
         self.own_chunk() + self.events.iter().map(|event| self.most(event)).max().unwrap_or(0)
     }
@@ -173,7 +174,7 @@ impl Layout {
     /// clocks.
     pub(crate) fn own_chunk(&self) -> usize {
         let metadata = self.sections.iter().map(|section| section.metadata.len()).max().unwrap_or(0);
-        // Without such a record, a comment reports dropped events.
+        // If the DTD defines no record for dropped events, a comment reports them.
         let dropped = self.dropped.as_ref().map_or(usize::from(self.tag_width) + 80, |event| self.most(event));
         let clock_sync = self.clock_sync.as_ref().map_or(0, |event| self.most(event));
         48 + metadata + dropped + clock_sync
@@ -183,7 +184,7 @@ impl Layout {
 fn named(argument: &Argument, names: &mut Scope) -> (String, Machine, Vec<String>) {
     let name = names.take(&[super::names::argument(&argument.name)]);
     if argument.machine == Machine::Bytes {
-        // Its length is an argument, too.
+        // The length is also an argument.
         names.take(&[format!("{name}_length")]);
     }
     (name, argument.machine, argument.docs.iter().map(|line| docs::plain(line)).collect())
@@ -215,7 +216,8 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
     })
 }
 
-/// Returns the number of bytes in which a number is stored, and whether it is signed, in which case its base is 0.
+/// Returns the number of bytes in which a number is stored, and whether the number is signed. The base of signed
+/// numbers is 0.
 pub(crate) fn stored(put: Put) -> Option<(u8, bool)> {
     Some(match put {
         Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
@@ -249,8 +251,8 @@ struct Setting {
 }
 
 impl Setting {
-    /// Writes the metadata records that set a leaf's width and then its interpretation, unless they are those of the
-    /// DTD.
+    /// Writes the metadata records that set a leaf's width and then its interpretation. Settings that equal the DTD's
+    /// settings are not written.
     fn write(&self, l: &Leaf, width: u8, is_signed: bool, out: &mut Vec<u8>) {
         let wanted = if is_signed { Interpretation::BaseOffset(0) } else { Interpretation::None };
         if l.width != Width::Number(width) {

@@ -1,9 +1,9 @@
 //! The header for C and C++, with emitters that write complete chunks of a trace.
 //!
-//! An event has fixed widths and depends on no state. Each chunk is a separate group that starts with the metadata for
-//! these widths. The parts that do not depend on the DTD are in `declarations.h` and `implementation.h`, in which the
-//! other parts replace names between two `@`. `implementation.h` exceeds 400 lines so that it can be read as the C code
-//! that it becomes.
+//! The fields of an event have fixed widths and depend on no state. Each chunk is a separate group that starts with the
+//! metadata for these widths. `declarations.h` and `implementation.h` contain the parts that do not depend on the DTD;
+//! names between two `@` are replaced by the other parts. `implementation.h` exceeds 400 lines so that it can be read
+//! like the generated C code.
 
 mod describe;
 mod emit;
@@ -20,12 +20,13 @@ use layout::Layout;
 const DECLARATIONS: &str = include_str!("declarations.h");
 const IMPLEMENTATION: &str = include_str!("implementation.h");
 
-/// Generates a header of emitters for C and C++. All its names start with [`Options::emitters`] or, if that is not set,
-/// with the name of the DTD. Of the other options, only `renames`, `without_kinds` and `allow_missing` are used.
+/// Generates a header of emitters for C and C++. All names in the header start with [`Options::emitters`] or, if this
+/// option is not set, with the name of the DTD. The only other options used are `renames`, `without_kinds` and
+/// `allow_missing`.
 ///
 /// # Errors
-/// Returns an error if an option refers to something that the DTD does not have, the prefix is not a valid C name, the
-/// DTD has no events, or a record has no emitter and [`Options::allow_missing`] is not set.
+/// Returns an error if an option refers to an item that is not in the DTD, the prefix is not a valid C name, the DTD
+/// defines no events, or a record has no emitter and [`Options::allow_missing`] is not set.
 pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let prefix = match &options.emitters {
         Some(prefix) => names::prefix(prefix)?,
@@ -47,7 +48,7 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let text = emit::strings(&layout).iter().fold(text, |text, (name, with)| text.replacen(name, with, 1));
     let text =
         text.replace("pfx_", &format!("{prefix}_")).replace("PFX_", &format!("{}_", prefix.to_ascii_uppercase()));
-    // The text of the DTD is inserted last, so that nothing in it is replaced.
+    // Insert the text of the DTD last, so that nothing in this text is replaced.
     let tables = tables::tables(dtd, &emitters, &layout, options, &prefix);
     Ok(text.replacen("@CRC@\n", &tables::crc(), 1).replacen("@TABLES@\n", &tables, 1))
 }

@@ -3,7 +3,7 @@
 use crate::names::{legal, snake};
 use crate::options::OptionError;
 
-/// Keywords of C and C++, and standard library macros that a field name may collide with.
+/// Keywords of C and C++, and macros of the standard library with which a field name may collide.
 const TAKEN: &[&str] = &[
     "alignas",
     "alignof",
@@ -110,7 +110,7 @@ const TAKEN: &[&str] = &[
     "xor_eq",
 ];
 
-/// Converts the name of a Rust emitter's argument to one for C.
+/// Converts an argument name of a Rust emitter to a C name.
 pub(super) fn argument(name: &str) -> String {
     let name = name.trim_start_matches("r#");
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
@@ -127,7 +127,7 @@ pub(super) fn prefix(name: &str) -> Result<String, OptionError> {
     )))
 }
 
-/// Derives a prefix from the file name of the DTD: `pools` from `pools.dtd`.
+/// Derives a prefix from the file name of the DTD, such as `pools` from `pools.dtd`.
 pub(super) fn prefix_of(source: &str) -> String {
     let stem = source.rsplit_once('.').map_or(source, |(stem, _)| stem);
     let plain: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! The tables in the header: the text of the DTD, the names of kinds, the metadata of chunks, and CRCs.
+//! The tables in the header, which contain the text of the DTD, the names of kinds, the metadata of chunks, and CRCs.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use super::layout::Layout;
 use crate::emitters::Emitters;
 use crate::options::Options;
 
-/// Maximum length of a string literal in bytes; compilers need not support more (C99, 5.2.4.1: 4,095 characters).
+/// Maximum length of a string literal in bytes. Compilers need not support more than 4,095 characters (C99, 5.2.4.1).
 const STRING_MOST: usize = 4000;
 
 /// Writes the tables of a DTD.
 pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &Options, prefix: &str) -> String {
     let mut out = String::new();
-    // The length of this name is a single byte in the header of a trace.
+    // The header of a trace stores the length of this name in a single byte.
     let source: String = options.source.chars().take(60).collect();
     let _ = writeln!(
         out,
@@ -88,8 +88,8 @@ fn quoted(bytes: &[u8]) -> String {
     out
 }
 
-/// Writes the tables for a CRC-32C of four bytes at a time: entry `n` of table `k` is the CRC of byte `n` followed by
-/// `k` zero bytes.
+/// Writes the tables for a CRC-32C that processes four bytes at a time. Entry `n` of table `k` is the CRC of byte `n`
+/// followed by `k` zero bytes.
 pub(super) fn crc() -> String {
     let entry = |byte: u32| (0..8).fold(byte, |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 });
     let table = |zeros: u32| {

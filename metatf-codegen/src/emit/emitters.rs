@@ -1,4 +1,4 @@
-//! The emitters: a function, a macro and a struct of arguments for each event, and shared items.
+//! The emitters, with a function, a macro and a struct of arguments for each event, and shared items.
 
 use proc_macro2::{Ident, Literal, Punct, Spacing, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -12,7 +12,7 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let Some(path) = &options.emitters else { return Ok(TokenStream::new()) };
     let wrong = |path: &str| OptionError(format!("`{path}` is not the path of a module"));
     let crate_path = path.strip_prefix("crate::").or(if path == "crate" { Some("") } else { None });
-    // `$crate` in two parts: it must denote the crate of the macro rather than this one.
+    // Emit `$crate` in two parts, because it must denote the crate of the macro instead of this crate.
     let (dollar, root) = (Punct::new('$', Spacing::Alone), Ident::new("crate", Span::call_site()));
     let here: TokenStream = match crate_path {
         Some("") => quote!(#dollar #root),
@@ -134,7 +134,7 @@ fn function(number: usize, event: &Event, has_rare: bool, runtime: &TokenStream)
         let ty = field_type(field.machine, false, runtime);
         quote!(#name: #ty)
     });
-    // Separate parameters are passed in registers.
+    // Use separate parameters, because they are passed in registers.
     let parameters: Vec<_> = parameters.collect();
     let many = (names.len() > 7)
         .then(|| quote!(#[allow(clippy::too_many_arguments, reason = "the DTD determines the fields")]));

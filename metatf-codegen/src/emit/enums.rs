@@ -1,4 +1,4 @@
-//! An enum for the records of each section, an enum of all sections, and an enum of stream elements.
+//! The enums for the records of each section, for all sections, and for stream elements.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -22,7 +22,7 @@ use crate::options::{OptionError, Options};
 /// Version of the contract with the runtime, as checked by the runtime's `check_codegen`.
 const CODEGEN_VERSION: u32 = 5;
 
-/// Emits the complete output: a module, in reading order.
+/// Emits the complete output, which is a module in reading order.
 pub(crate) fn emit(
     dtd: &Dtd,
     model: &Model,
@@ -69,7 +69,7 @@ pub(crate) fn emit(
     })
 }
 
-/// Emits attributes for lints that are meant for handwritten code.
+/// Emits attributes that disable lints meant for handwritten code.
 fn lints() -> TokenStream {
     quote! {
         #[allow(unknown_lints, renamed_and_removed_lints, reason = "different versions have different lints")]
@@ -97,8 +97,8 @@ fn lints() -> TokenStream {
     }
 }
 
-/// Returns a readable literal for a text: a raw string, with its line breaks. Characters that do not belong in a source
-/// file are escaped.
+/// Returns a readable literal for a text, which is a raw string with line breaks. Characters that do not belong in a
+/// source file are escaped.
 fn literal(text: &str) -> Literal {
     let is_plain = |c: char| matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().eq([c]);
     if !text.chars().all(is_plain) {
@@ -116,7 +116,7 @@ fn generic(name: &str, bytes: bool) -> TokenStream {
     if bytes { quote!(#name<Bytes>) } else { quote!(#name) }
 }
 
-/// Returns the same as [`generic`] for a declaration, in which structs own their bytes by default.
+/// Returns the same as [`generic`] for a declaration, where structs own their bytes by default.
 fn declared(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes = ::std::vec::Vec<u8>>) } else { quote!(#name) }

@@ -1,4 +1,4 @@
-//! The types of numbers with named values or bits: an enum, or a struct of flags.
+//! The types of numbers with named values or bits, which are enums or structs of flags.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;

@@ -1,4 +1,4 @@
-//! The rows of records and models, which describe the file.
+//! The table rows of records and models, which describe the file.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     let (of, name) = (ident(&columns.of), ident(&columns.name));
     let listed = model.tagged.iter().flat_map(|t| t.records.iter().map(move |listed| (t, listed)));
     let listed = listed.filter(|(_, listed)| listed.record == columns.record);
-    // Both follow the order of the sections.
+    // Both lists follow the order of the sections.
     let places = listed.zip(&columns.places).map(|((section, listed), (column, _))| {
         let (index, top, name) = (number(section.index as u64), ident(&section.variant), ident(&section.name));
         let (variant, write, column) = (ident(&listed.variant), ident(&listed.method), ident(column));
@@ -52,7 +52,7 @@ fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     quote!(#of(#bytes) #name [#(#places),*])
 }
 
-/// Emits a leaf: its name, storage, earlier paths and column. `any_tag` marks the tag of a catch-all record.
+/// Emits the name, storage, earlier paths and column of a leaf. `any_tag` marks the tag of a catch-all record.
 fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {

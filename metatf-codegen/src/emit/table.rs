@@ -1,5 +1,5 @@
-//! The table from which the runtime's `records!` generates everything except structs and enums. The macro's own comment
-//! describes the rows.
+//! The table from which the runtime's `records!` generates everything except structs and enums. The comment of the
+//! macro describes the rows.
 
 use metatf_parser::schema::{Dtd, RawFile, Section, SectionId};
 use proc_macro2::{Literal, TokenStream};
@@ -115,7 +115,8 @@ fn elements(model: &Model, stream: &Stream) -> TokenStream {
     quote!(elements #index #variant (#element) { #docs fn #method; #table })
 }
 
-/// Returns the single field of an element, if the element can be created from its value: `names().intern("int")`.
+/// Returns the single field of an element, if the element can be created from the field's value, as in
+/// `names().intern("int")`.
 fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
     let [field] = model.structs.get(stream.item)?.shape.fields.as_slice() else { return None };
     let kind = match field.ty {

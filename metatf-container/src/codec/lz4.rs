@@ -1,4 +1,4 @@
-//! LZ4: a payload is one block.
+//! LZ4. Each payload is a single block.
 
 use super::{Compress, Decompress, Engine, Failure};
 use crate::{Error, ErrorKind, Result};

@@ -1,8 +1,8 @@
-//! The chunk codecs (spec 5.2): a single table with an entry for each, from which this module and the tools derive
-//! everything else.
+//! The chunk codecs (spec 5.2). A single table contains an entry for each codec, from which this module and the tools
+//! derive everything else.
 //!
 //! To add a codec, add a file with its engine to this directory, a variant of [`Codec`], an entry in [`CODECS`], and a
-//! feature with its name to `Cargo.toml`, which `metatf` forwards.
+//! feature with its name to `Cargo.toml`. `metatf` forwards such features.
 
 #[cfg(feature = "lz4")]
 mod lz4;
@@ -37,10 +37,10 @@ pub(crate) const STORED: u8 = 0;
 
 /// The properties of a codec for all code outside its own module.
 pub(crate) struct CodecEntry {
-    /// Its name, which is its feature's name when lowercased.
+    /// The codec's name. In lower case, this is also the name of the codec's feature.
     name: &'static str,
     feature: &'static str,
-    /// The highest level and the default level; 0 if it has no levels.
+    /// The highest level and the default level; 0 if the codec has no levels.
     levels: (i32, i32),
     with_level: fn(i32) -> Codec,
     /// The compression strength. The filter that suits a stronger codec suits weaker codecs, too.
@@ -54,7 +54,7 @@ pub(crate) struct CodecEntry {
     pub(crate) engine: Option<Engine>,
 }
 
-/// Creates compressors and decompressors for a sequence of chunks.
+/// The functions that create compressors and decompressors for a sequence of chunks.
 pub(crate) struct Engine {
     /// Creates a compressor, or `None` if the codec can only decompress.
     pub(crate) compress: Option<fn() -> Box<dyn Compress>>,
@@ -63,8 +63,8 @@ pub(crate) struct Engine {
 
 /// Compresses chunks.
 pub(crate) trait Compress: Send {
-    /// Compresses into `out`, which must be empty. Returns false if it gives up because the result would not be
-    /// shorter.
+    /// Compresses into `out`, which must be empty. Returns false if compression is abandoned because the result would
+    /// not be shorter.
     fn compress(&mut self, level: i32, raw: &[u8], out: &mut Vec<u8>) -> Result<bool>;
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn built_in(number: u8) -> Result<&'static CodecEntry, ErrorKind> {
 }
 
 impl Codec {
-    /// Returns its number in a chunk header.
+    /// Returns the codec's number in a chunk header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -171,7 +171,7 @@ impl Codec {
         }
     }
 
-    /// Returns its level, or 0 if it has no levels.
+    /// Returns the codec's level, or 0 if the codec has no levels.
     pub(crate) fn level(self) -> i32 {
         match self {
             Self::Stored | Self::Lz4 => 0,
@@ -207,7 +207,7 @@ impl Codec {
 
 impl Default for Codec {
     /// Returns zstd at level 3 if its compressor is built in, otherwise another codec with a built-in compressor, or
-    /// `Stored` if there is none.
+    /// `Stored` if no compressor is built in.
     fn default() -> Self {
         let built_in = CODECS.iter().find(|entry| entry.compresses());
         built_in.map_or(Self::Stored, |entry| (entry.with_level)(entry.levels.1))

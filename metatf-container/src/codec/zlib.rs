@@ -1,4 +1,4 @@
-//! zlib (RFC 1950): a payload is one stream.
+//! zlib (RFC 1950). Each payload is a single stream.
 
 use super::{Compress, Decompress, Engine, Failure};
 use crate::{Error, ErrorKind, Result, memory};

@@ -1,4 +1,4 @@
-//! zstd (RFC 8878), using the C library: a payload is one frame.
+//! zstd (RFC 8878), using the C library. Each payload is a single frame.
 
 use super::{Compress, Decompress, Engine, Failure};
 use crate::{Result, memory};

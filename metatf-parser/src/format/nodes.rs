@@ -10,7 +10,7 @@ pub(super) struct Node {
     pub(super) head_end: usize,
     /// The last token.
     pub(super) last: usize,
-    /// Whether this is a record or a section rather than a property.
+    /// Whether this is a record or a section, not a property.
     pub(super) is_definition: bool,
     /// The block in braces.
     pub(super) block: Option<Block>,
@@ -40,7 +40,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads definitions until a `}` or the end of the text. Braces nest at most two deep.
+    /// Reads definitions until a `}` or the end of the text. Braces nest at most two levels deep.
     fn nodes(&mut self) -> Vec<Node> {
         let mut nodes = Vec::new();
         while self.at < self.lexed.tokens.len() && self.mark(self.at) != Some(b'}') {

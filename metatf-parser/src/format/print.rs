@@ -25,12 +25,12 @@ struct Printer<'a> {
     level: usize,
     /// Whether the current line is not empty.
     line_open: bool,
-    /// Whether this block is still empty, so no blank line may precede the next line.
+    /// Whether this block is still empty, in which case no blank line may precede the next line.
     fresh: bool,
 }
 
 impl Printer<'_> {
-    /// Prints the definitions of a block, then the comments before its end (the token `end`).
+    /// Prints the definitions of a block, and then the comments before its end (the token `end`).
     fn nodes(&mut self, nodes: &[Node], end: usize) {
         let mut before: Option<&Node> = None;
         for node in nodes {
@@ -75,8 +75,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Starts a line for the text at `offset`, which is `token` or a comment before it. Keeps at most one of the blank
-    /// lines before it.
+    /// Starts a line for the text at `offset`, which is `token` or a comment before it. Keeps at most one blank line
+    /// before this text.
     fn new_line(&mut self, offset: usize, token: usize) {
         self.end_line();
         if !self.fresh && self.follows_blank_line(offset, token) {
@@ -105,7 +105,7 @@ impl Printer<'_> {
         }
         match &node.block {
             None => {
-                // A record without a block may lack its `;`. If there is a `;`, a comment may precede it.
+                // A record without a block may lack the `;`. If there is a `;`, a comment may precede it.
                 let end = if node.last == node.head_end { ";" } else { "" };
                 self.head(words(self.text, self.lexed, node.first, node.last), end);
             }
@@ -134,7 +134,7 @@ impl Printer<'_> {
         self.line_open = true;
     }
 
-    /// Fills lines with words and appends `end` to the last one.
+    /// Fills lines with words, and appends `end` to the last word.
     fn head(&mut self, words: Vec<Word>, end: &str) {
         let indent = (self.level + 1) * INDENT;
         let mut column = self.level * INDENT;
@@ -168,7 +168,8 @@ impl Printer<'_> {
         *column = indent;
     }
 
-    /// Checks whether a property, or a definition written on one line, fits on one line and contains no comment.
+    /// Checks whether a property, or a definition that was written on one line, fits on one line and contains no
+    /// comment.
     fn stays_on_one_line(&self, node: &Node) -> bool {
         let line_of = |token: usize| self.source.line_of(self.start_of(token));
         let stood = node.block.is_none() || line_of(node.first) == line_of(node.last);
@@ -181,7 +182,7 @@ impl Printer<'_> {
         bytes < 100 * MOST_COLUMNS && column + self.one_line(node).chars().count() <= MOST_COLUMNS
     }
 
-    /// Checks whether two properties share a line: they belong to the same field and were written on one line.
+    /// Checks whether two properties share a line, because they belong to the same field and were written on one line.
     fn joins(&self, before: &Node, node: &Node) -> bool {
         let column = self.out.rsplit('\n').next().map_or(0, |line| line.chars().count());
         !before.is_definition

@@ -34,7 +34,7 @@ pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
     }
 }
 
-/// Returns the name offsets of records that are the only record of a documented section, such as the elements of
+/// Returns the name offsets of records that are the only record in a documented section, such as the elements of
 /// tables.
 fn only_ones(index: &Index) -> HashSet<usize> {
     let documented: HashSet<usize> = index.symbols.iter().filter_map(documented_section).collect();
@@ -48,12 +48,12 @@ fn documented_section(symbol: &Symbol) -> Option<usize> {
     symbol.definitions.first().filter(|_| is).map(|place| place.start)
 }
 
-/// Returns each undocumented field once, located at its properties or in its field list.
+/// Returns each undocumented field once, located at the field's properties or in the field list.
 fn fields(linter: &Linter) -> Vec<(Range<usize>, String)> {
     let mut found = BTreeMap::new();
     for record in &linter.index.records {
         let own = |field: &&ResolvedField| !field.leaf.is_implied() && !is_of_vfield(field);
-        // The section's comment documents an element with a single value.
+        // An element with a single value is documented by its section's comment.
         if record.tag.is_none() && record.fields.iter().filter(own).count() <= 1 {
             continue;
         }

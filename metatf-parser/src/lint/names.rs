@@ -13,9 +13,9 @@ pub(super) fn check(linter: &mut Linter) {
     }
 }
 
-/// Reports each name after the first of a group of similar names.
+/// Reports all names except the first in each group of similar names.
 fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
-    // The first declaration of each name as written.
+    // The first declaration of each name, as spelled in the text.
     let mut places = BTreeMap::new();
     for symbol in linter.index.symbols.iter().filter(|symbol| symbol.kind == kind && !symbol.predefined) {
         let Some(place) = symbol.definitions.first() else { continue };

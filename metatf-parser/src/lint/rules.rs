@@ -22,7 +22,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns a sentence that describes what the rule finds.
+            /// Returns a sentence that describes the findings of the rule.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {

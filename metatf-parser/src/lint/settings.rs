@@ -1,4 +1,4 @@
-//! The rule for properties without effect (spec 3.1: the nearest setting applies).
+//! The rule for properties without an effect, because only the nearest setting applies (spec 3.1).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(super) fn check(linter: &mut Linter) {
     let settings = fields().flat_map(|field| &field.settings);
     let mut used: Vec<usize> = settings.filter_map(|set| Some(set.span.as_ref()?.start)).collect();
     used.sort_unstable();
-    // The parser already warns about names that no record has.
+    // The parser already warns about names that do not occur in any record.
     let known: HashSet<&str> = fields().map(|field| field.leaf.name.as_str()).collect();
     let reported: HashSet<usize> = index.diagnostics.iter().map(|found| found.primary.span.start).collect();
     let lexed = linter.lexed;
@@ -46,7 +46,7 @@ struct Statement<'l> {
 }
 
 impl<'l> Statement<'l> {
-    /// Returns the statement whose `=` is the given token, if it sets a property that fields inherit.
+    /// Returns the statement whose `=` is this token, if it sets a property that fields inherit.
     fn at(linter: &Linter<'l>, equals: usize) -> Option<Self> {
         let tokens = &linter.lexed.tokens;
         let is = |at: usize, mark: u8| tokens.get(at).is_some_and(|token| token.kind == Kind::Mark(mark));
@@ -77,7 +77,7 @@ impl<'l> Statement<'l> {
         Some(Self { path, field, property, target, tokens: (first, semicolon) })
     }
 
-    /// Returns the edit that removes the statement, and its line if nothing else is on the line.
+    /// Returns the edit that removes the statement, and also the line if it contains nothing else.
     fn removal(&self, linter: &Linter) -> Suggestion {
         let (first, semicolon) = self.tokens;
         let text = linter.text;
@@ -98,7 +98,7 @@ impl<'l> Statement<'l> {
         } else {
             span.start -= indent;
         }
-        // A comment above the statement would become that of the next definition.
+        // A comment above the statement would become the comment of the next definition.
         let certain = linter.lexed.comments_before(first).is_empty();
         Suggestion { span, text: String::new(), certain }
     }

@@ -1,4 +1,4 @@
-//! Rules for empty sections and for sections that nothing refers to.
+//! Rules for empty sections, and for sections without references.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ pub(super) fn check(linter: &mut Linter) {
     let index = linter.index;
     let mut sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).peekable();
     let has_global = index.outline.iter().any(|declared| declared.kind == SymbolKind::Record);
-    // A file without a header finds its sections by position (spec 5.4).
+    // In a file without a header, sections are found by their position (spec 5.4).
     let is_raw = index.records.iter().flat_map(|record| &record.fields).any(|field| {
         let role = field.leaf.annotations.get("role");
         role.is_some_and(|role| role.trim_matches('"') == MAGIC)
@@ -49,7 +49,7 @@ pub(super) fn check(linter: &mut Linter) {
     }
 }
 
-/// Checks whether a comment mentions the section number and so explains how traces refer to it.
+/// Checks whether a comment mentions the section number, and thereby explains how traces refer to the section.
 fn is_mentioned(linter: &Linter, number: &str) -> bool {
     let words = |comment: &crate::lexer::Comment| {
         let text = linter.text.get(comment.span.range()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Assembles the resolved schema: records, sections and cells.
+//! Assembles the records, sections and cells of the resolved schema.
 
 use super::bases::PREDEFINED_RECORDS;
 use super::leaves::{Resolved, ResolvedLeaf};
@@ -13,7 +13,7 @@ use crate::schema::{
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// Returns the schema, or `None` if an error has been reported or is found here.
+/// Returns the schema, or `None` if an error was found here or earlier.
 pub(super) fn dtd(
     mut model: Model,
     resolved: Vec<Resolved>,
@@ -59,7 +59,7 @@ fn section(
 ) -> Option<Section> {
     let places: Vec<usize> = model.top_records(index).iter().filter_map(|r| *by_index.get(*r)?).collect();
     let tops: Vec<&Resolved> = places.iter().filter_map(|p| resolved.get(*p)).collect();
-    // A global record counts in every section.
+    // Charge a global record for every section.
     let bytes = tops.iter().map(|r| r.leaves.len() * 8 + 64).sum();
     if !model.budget.charge(bytes) {
         report.add(too_large(Span::at(report.source.start)));
@@ -83,7 +83,7 @@ fn section(
     } else {
         section.records = [COMMENT, SECTION, METADATA].into_iter().chain(ids).collect();
         let fresh = u32::try_from(section.cell_initials.len()).ok()?;
-        // `comment` has three leaves. Their cells follow those of the DTD's records.
+        // `comment` has three leaves. Their cells follow the cells of the DTD's records.
         section.cells = vec![vec![fresh, fresh + 1, fresh + 2], Vec::new(), Vec::new()];
         section.cell_initials.extend([0; 3]);
     }
@@ -91,7 +91,7 @@ fn section(
     Some(section)
 }
 
-/// Returns the record of the schema, or `None` if there are more predicted leaves than [`ModelId`] can number.
+/// Returns the record of the schema, or `None` if [`ModelId`] cannot number all predicted leaves.
 fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) -> Option<Record> {
     let Resolved { layout, leaves, tag } = resolved;
     let record = model.records.get(layout.record);
@@ -110,7 +110,7 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
     })
 }
 
-/// Returns the earlier names of a record, which its block sets for `tag`.
+/// Returns the earlier names of a record, which the record's block sets for `tag`.
 fn was(record: &RecordModel) -> Vec<String> {
     let setting = record.slots.get(&["tag"]).and_then(|slot| slot.get(Property::Was));
     match setting.map(|setting| &setting.value) {

@@ -1,4 +1,4 @@
-//! Bases such as `baseOffset record.field.value` (spec 4): the value last seen for a leaf of a record of the same
+//! Bases such as `baseOffset record.field.value` (spec 4), which are the last value of a leaf in a record of the same
 //! section.
 
 use super::layout::{Layout, RawLeaf};
@@ -11,8 +11,9 @@ use crate::schema::{Interpretation, LeafId, RecordId};
 /// Number of predefined records, which come first in [`crate::schema::Dtd::records`].
 pub(super) const PREDEFINED_RECORDS: usize = 3;
 
-/// Returns the leaf that the reference denotes: a path from the record's fields, or the first leaf of that name
-/// anywhere in the record. [`referenced`](super::referenced) checks that it is a number after all leaves are known.
+/// Returns the leaf that the reference denotes. This is the leaf at a path from the record's fields, or the first leaf
+/// with that name anywhere in the record. After all leaves are known, [`referenced`](super::referenced) checks that the
+/// leaf is a number.
 pub(super) fn resolve(
     model: &Model,
     layouts: &[Layout],

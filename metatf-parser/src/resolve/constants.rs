@@ -5,7 +5,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, Leaf, Width};
 use crate::span::Span;
 
-/// Checks whether a record can store this constant, and reports an error if it cannot.
+/// Checks whether a record can store this constant. Reports an error if not.
 pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter) -> bool {
     if !leaf.is_numeric() {
         report.add(
@@ -47,7 +47,7 @@ fn holds_bytes(width: u8) -> String {
     if width == 1 { "1 byte holds".to_owned() } else { format!("{width} bytes hold") }
 }
 
-/// Returns the largest number that fits in `width` bytes, 0 to 8.
+/// Returns the largest number that fits in `width` bytes, where `width` is 0 to 8.
 fn largest(width: u8) -> u64 {
     1_u64.checked_shl(u32::from(width) * 8).map_or(u64::MAX, |n| n - 1)
 }

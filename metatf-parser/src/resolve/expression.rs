@@ -1,9 +1,11 @@
-//! Resolves expressions (spec 3.2, 3.3): constants are folded, and references become leaves of the same record.
+//! Resolves expressions (spec 3.2, 3.3). Constants are folded, and references are resolved to leaves of the same
+//! record.
 //!
 //! In a record's block, a path starts at a field of that record. An example is `data.width = length.value;` in the
-//! block of the record that lists both fields; from outside, it is `box.data.width = box.length.value;`. In a property
-//! of a section or the top level, a path starts at the record that lists the leaf, or else at a record that nests it,
-//! innermost first. If a name occurs several times before the leaf, the nearest occurrence is used.
+//! block of the record that lists both fields. Outside of this block, the statement is
+//! `box.data.width = box.length.value;`. In a property of a section or the top level, a path starts at the record that
+//! lists the leaf, or else at a record that nests this record, innermost first. If a name occurs several times before
+//! the leaf, the nearest occurrence is used.
 
 use super::layout::Layout;
 use crate::ast::{Aspect, Expression, Operator, Reference, Step};
@@ -37,13 +39,13 @@ pub(super) struct Context<'c, 'a> {
     pub(super) layout: &'c Layout<'a>,
     /// Index of the leaf whose width or value the expression computes.
     pub(super) leaf: usize,
-    /// Widths of the leaves before it; `None` for a width that could not be resolved.
+    /// Widths of the leaves before this leaf; `None` for a width that could not be resolved.
     pub(super) widths: &'c [Option<Width>],
-    /// Frames that a path may start in, in order of preference.
+    /// Frames in which a path may start, in order of preference.
     pub(super) frames: Vec<usize>,
 }
 
-/// Folds an expression without references. The expression may refer to the width of `tag` if `tag_width` is given.
+/// Folds an expression without references. If `tag_width` is known, the expression may refer to the width of `tag`.
 pub(super) fn constant(expression: &Expression, tag_width: Option<u8>) -> Option<u64> {
     let resolve = |reference: &Reference| match (reference.path.as_slice(), reference.of, tag_width) {
         ([only], Aspect::Width, Some(width)) if only.text == "tag" => Ok(ExprOp::Push(u64::from(width))),
@@ -60,7 +62,7 @@ pub(super) fn compute(expression: &Expression, place: Span, context: &Context) -
     fold(expression, place, |reference| context.resolve(reference, place))
 }
 
-/// An operand on the stack: the index of its first step in the output, and its value if it is constant.
+/// An operand on the stack, with the index of its first step in the output, and its value if it is constant.
 struct Operand {
     start: usize,
     constant: Option<u64>,
@@ -102,7 +104,7 @@ fn fold(
     }
 }
 
-/// Combines two operands. Every step must be within 0 to 2^64-1 (spec 3.2).
+/// Combines two operands. The result of every step must be in the range 0 to 2^64-1 (spec 3.2).
 fn combine(
     operator: Operator,
     left: &Operand,
@@ -143,7 +145,7 @@ fn overflow(place: Span) -> Draft {
 impl Context<'_, '_> {
     fn resolve(&self, reference: &Reference, place: Span) -> Result<ExprOp, Failure> {
         let at = reference.span.or(place);
-        // All tags have the same width, so nested records may refer to it as well.
+        // All tags have the same width, so nested records may also refer to it.
         if let ([only], Aspect::Width, Some(Width::Number(tag))) = (
             reference.path.as_slice(),
             reference.of,
@@ -176,7 +178,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Returns the nearest earlier leaf that the path can refer to, or the rule that prevents the reference.
+    /// Returns the nearest earlier leaf that the path can refer to, or the rule that forbids the reference.
     fn find(&self, reference: &Reference) -> Result<usize, Code> {
         let unknown = Code::UnknownReference;
         let from = |frame: &usize| {

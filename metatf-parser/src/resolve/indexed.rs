@@ -1,4 +1,4 @@
-//! Builds the index of a text: which names refer to which items (spec 3.1), as far as the text can be resolved.
+//! Builds the index of a text, which maps names to items (spec 3.1) as far as the text can be resolved.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -62,11 +62,11 @@ enum Key<'a> {
     Scoped(ScopeIndex, &'a str),
 }
 
-/// The start of a path: the fields of one record, or those of every record that a scope's property applies to.
+/// The start of a path, which is a field of one record, or a field of every record that a scope's property applies to.
 #[derive(Clone, Copy)]
 enum Start<'a> {
     Block(RecordIndex),
-    /// A scope and the field whose property it sets.
+    /// A scope and a field whose property the scope sets.
     Scope(ScopeIndex, &'a str),
 }
 
@@ -77,17 +77,18 @@ struct Builder<'m, 'a> {
     /// IDs of sections, and of fields that scopes set properties for.
     ids: HashMap<Key<'a>, Option<SymbolId>>,
     record_ids: Vec<Option<SymbolId>>,
-    /// For each record, the index of its first field in `field_ids`, in the order of the model.
+    /// The index of each record's first field in `field_ids`, in the order of the model.
     first_fields: Vec<usize>,
     field_ids: Vec<Option<SymbolId>>,
-    /// For each symbol, another symbol of its family, or the symbol itself.
+    /// For each symbol, another symbol of the same family, or the symbol itself.
     families: Vec<SymbolId>,
     uses: Vec<Use>,
-    /// For each scope and field name, the records of the scope, and records nested in them, that list the field.
+    /// For each scope and field name, the records that list the field. They are records of the scope or nested in
+    /// records of the scope.
     lists: HashMap<ScopeIndex, HashMap<&'a str, Vec<RecordIndex>>>,
     /// Fields that share their previous value by name.
     shared: HashMap<&'a str, SymbolId>,
-    /// Remaining visits out of [`MOST_VISITS`].
+    /// Remaining part of [`MOST_VISITS`].
     visits: usize,
 }
 
@@ -205,7 +206,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Visits the expressions used as counts, which nest at most 32 deep.
+    /// Visits the expressions used as counts, which nest at most 32 levels deep.
     fn counts(&mut self, item: &'a FieldItem<'a>, record: RecordIndex) {
         match item {
             FieldItem::Name(_) => {}
@@ -237,7 +238,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Returns the records of a scope, and the records they nest, that list a field.
+    /// Returns the records that list a field. They are records of a scope or nested in records of the scope.
     fn records_with(&mut self, scope: ScopeIndex, field: &str) -> Vec<RecordIndex> {
         let model = self.model;
         let lists = self.lists.entry(scope).or_insert_with(|| {
@@ -254,8 +255,8 @@ impl<'a> Builder<'_, 'a> {
         lists.get(field).cloned().unwrap_or_default()
     }
 
-    /// Adds a use of each name in a path. The path starts at the fields of those records in `starts` that have its
-    /// first name, and the symbols it denotes in these records form one family. Returns the symbol of the last name.
+    /// Adds a use of each name in a path. The path starts in those records of `starts` that contain a field with its
+    /// first name. The symbols that it denotes in these records form one family. Returns the symbol of the last name.
     fn path(&mut self, path: &[Name<'a>], starts: &[RecordIndex], role: Role) -> Option<SymbolId> {
         if let ([name], [record]) = (path, starts)
             && self.model.records.get(*record).and_then(|r| r.field(name.text)) == Some(Field::Leaf)
@@ -285,7 +286,7 @@ impl<'a> Builder<'_, 'a> {
         last
     }
 
-    /// Adds a use of a name that may denote any of several symbols.
+    /// Adds a use of a name that may denote any one of several symbols.
     fn one_of(&mut self, name: &Name<'a>, keys: &[Key<'a>], role: Role) -> Option<SymbolId> {
         let (first, others) = keys.split_first()?;
         let symbol = self.add(name.span, *first, name.text, role);
@@ -331,7 +332,7 @@ impl<'a> Builder<'_, 'a> {
     fn starts(&mut self, start: Start<'a>) -> Vec<RecordIndex> {
         match start {
             Start::Block(record) => vec![record],
-            // The record that lists the field, or a record that nests it.
+            // These are the records that list the field, and records that nest them.
             Start::Scope(scope, field) => {
                 let mut records = self.records_with(scope, field);
                 if self.visit(self.model.records.len()) {
@@ -342,7 +343,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Counts visits to this many records, and checks whether any visits remain.
+    /// Counts visits to this many records, and returns whether any visits remain.
     fn visit(&mut self, records: usize) -> bool {
         self.visits = self.visits.saturating_sub(records);
         self.visits > 0
@@ -425,7 +426,7 @@ impl<'a> Builder<'_, 'a> {
                 }
             }
         }
-        // A path tried in two meanings adds its first names twice.
+        // A path that was tried with two meanings has added its first names twice.
         self.uses.sort_by_key(|u| (u.span.start, u.role != Role::Definition));
         self.uses.dedup_by_key(|u| u.span.start);
         let outline = self.model.scopes.iter().flat_map(|scope| declared_scope(scope.ast)).collect();
@@ -488,7 +489,7 @@ fn laid_out(model: &Model, Resolved { layout, leaves, tag }: Resolved) -> LaidOu
     }
 }
 
-/// Returns the number of bytes that a leaf occupies, if it is the same in every record.
+/// Returns the number of bytes that a leaf occupies, if this number is the same in every record.
 fn stored(leaf: &Leaf, raw: &RawLeaf) -> Option<u64> {
     let bytes = match leaf.width {
         _ if !leaf.interpretation.stores() => 0,

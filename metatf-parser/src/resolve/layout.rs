@@ -17,7 +17,7 @@ const MOST_LEAVES: usize = 255;
 /// An instance of a record in the layout: the top record, or a record nested in it.
 pub(super) struct Frame<'a> {
     pub(super) record: RecordIndex,
-    /// The instance that nests this one, with the field name there.
+    /// The enclosing instance, and the field name of this instance there.
     pub(super) parent: Option<(usize, &'a str)>,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Returns the nearest matching leaf that `leaf` may refer to. Otherwise returns the rule that prevents the
-    /// reference, or `unknown` if no leaf matches.
+    /// Returns the nearest matching leaf that `leaf` may refer to. If there is no such leaf, returns the rule that
+    /// forbids the reference, or `unknown` if no leaf matches.
     pub(super) fn nearest(
         &self,
         leaf: usize,
@@ -67,7 +67,7 @@ impl<'a> Layout<'a> {
         Err(problem)
     }
 
-    /// Checks whether the names from `frame` (exclusive) down to the leaf are `path`.
+    /// Checks whether the names from `frame` (exclusive) down to the leaf equal `path`.
     pub(super) fn has_path(&self, leaf: &RawLeaf, frame: usize, path: &[Name]) -> bool {
         let Some((last, nesting)) = path.split_last() else { return false };
         if leaf.name != last.text {
@@ -83,13 +83,13 @@ impl<'a> Layout<'a> {
         at == frame
     }
 
-    /// Returns the frames from a leaf's frame up to that of the top record.
+    /// Returns the frames from a leaf's frame up to the frame of the top record.
     pub(super) fn frames_up(&self, leaf: &RawLeaf) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(leaf.frame), |at| self.frames.get(*at)?.parent.map(|(parent, _)| parent))
     }
 }
 
-/// Flattens a top record. Returns `None` if it cannot be flattened, which has been reported.
+/// Flattens a top record. If the record cannot be flattened, reports the mistake and returns `None`.
 pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mut Reporter) -> Option<Layout<'a>> {
     let ast = model.records.get(record).filter(|r| r.sound)?.ast;
     let mut expander = Expander {
@@ -106,20 +106,20 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
     let full = expander.full;
     let mut layout = expander.layout;
     layout.items = items;
-    // A DTD may have a large number of small records.
+    // A DTD may define a large number of small records.
     layout.items.shrink_to_fit();
     layout.leaves.shrink_to_fit();
     (!full).then_some(layout)
 }
 
-/// The names in one JSON object (spec 8): the number of uses of each, and the keys assigned so far.
+/// The names in one JSON object (spec 8), with their numbers of uses and the keys assigned so far.
 #[derive(Default)]
 struct Object<'a> {
     uses: Vec<(&'a str, usize)>,
-    /// Repeated groups and records, by the name of their count.
+    /// The number of repeated groups and records for each name of a count.
     repetitions: Vec<(&'a str, usize)>,
     keys: Vec<(Cow<'a, str>, Span)>,
-    /// Whether a key was generated and so may clash with a name in the text.
+    /// Whether a generated key may clash with a name in the text.
     made: bool,
 }
 
@@ -144,7 +144,7 @@ struct Place {
     object: usize,
     repeats: Vec<usize>,
     path: Vec<String>,
-    /// The location to report for predefined fields: the place that nests them.
+    /// The location to report for predefined fields, which is the place that nests them.
     site: Span,
 }
 
@@ -156,7 +156,7 @@ struct Expander<'m, 'a, 'r, 's> {
     repeats: usize,
     /// Locations of counts encoded in place, by frame and name.
     in_place: HashMap<(usize, &'a str), Span>,
-    /// Whether a limit was exceeded, which has been reported.
+    /// Whether a limit was exceeded and reported.
     full: bool,
 }
 
@@ -173,8 +173,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         items
     }
 
-    /// Adds the items of a field list entry. A group that is not repeated is flattened (spec 3.1, 8). The depth was
-    /// checked before and is at most 32.
+    /// Adds the items of a field list entry. A group that is not repeated is flattened (spec 3.1, 8). The depth has
+    /// already been limited to 32.
     fn list(&mut self, item: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
         if self.full {
             return;
@@ -214,7 +214,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.extend(self.leaf(name.text, name.span, place).map(Item::Leaf));
     }
 
-    /// Returns the doc of a nested record at this place: the field's doc, or else the record's own.
+    /// Returns the doc of a nested record at this place, which is the doc of the field or else of the record.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
         let slot = self.model.records.get(frame.record)?.slots.get(&[name.text]);
@@ -262,7 +262,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         if matches!(count, Count::Name(name) if wrong(name))
             || matches!(body, FieldItem::Name(name) if wrong_body(name))
         {
-            // Already reported with the names in the field list.
+            // The missing name has already been reported.
             return;
         }
         let counter = match count {
@@ -301,8 +301,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.push(Item::Repeat { count: counter, key, body });
     }
 
-    /// Returns the leaf that stores the count: the nearest earlier leaf of the same record, or else a new leaf in
-    /// place.
+    /// Returns the leaf that stores the count. This is the nearest earlier leaf of the same record, or else a new leaf
+    /// in place.
     fn counter(&mut self, count: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
         let mut over = false;
         for (index, leaf) in self.layout.leaves.iter().enumerate().rev() {
@@ -338,8 +338,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(leaf)
     }
 
-    /// Returns the key `n_items`, or `n_items_2` and so on if one object has several repetitions with the same count.
-    /// `own` is the key of a repetition with a computed count.
+    /// Returns the key `n_items`, or `n_items_2` and so on if one object contains several repetitions with the same
+    /// count. `own` is the key of a repetition with a computed count.
     fn items_key(&mut self, count: &'a Count<'a>, own: &'a str, place: &Place) -> String {
         let count = match count {
             Count::Name(count) => count,
@@ -354,7 +354,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         self.give(Cow::Owned(key), count.span.or(place.site), place.object)
     }
 
-    /// Returns the key of a field. The second field of a name has the key `name_2` (spec 3.1).
+    /// Returns the key of a field. The second field with the same name gets the key `name_2` (spec 3.1).
     fn key(&mut self, name: &'a str, span: Span, object: usize) -> String {
         let uses = self.objects.get_mut(object).map_or(1, |object| {
             let uses = count(&mut object.uses, name);

@@ -1,4 +1,4 @@
-//! Looks up the properties of every leaf (spec 3.1) and checks that the required ones are set (spec 3.2).
+//! Looks up the properties of every leaf (spec 3.1) and checks that the required properties are set (spec 3.2).
 
 use super::bases;
 use super::constants;
@@ -26,21 +26,21 @@ pub(super) struct Resolved<'a> {
     pub(super) tag: Option<Tag>,
 }
 
-/// A leaf with the information that later checks need.
+/// A leaf with the information required by later checks.
 pub(super) struct ResolvedLeaf {
     pub(super) leaf: Leaf,
     /// Whether a mistake in the leaf has been reported.
     pub(super) broken: bool,
     pub(super) sharing: Sharing,
-    /// The location of its interpretation, or of the field.
+    /// The location of the leaf's interpretation, or else of the field.
     pub(super) place: Span,
     /// The leaf's model, which is numbered after all leaves are known.
     pub(super) predicted: Option<Predicted>,
-    /// The location of the `section` property, if its bytes are records of a section.
+    /// The location of the `section` property, if the leaf's bytes are records of a section.
     pub(super) nested: Option<Span>,
 }
 
-/// The leaves that a leaf shares its previous value with (spec 4).
+/// The other leaves that share a leaf's previous value (spec 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
     Own,
@@ -48,9 +48,9 @@ pub(super) enum Sharing {
     Name,
     /// Shared with every leaf whose delta or stride is set by the property at this location.
     Property(Span),
-    /// Shared with the leaves of both kinds.
+    /// Shared as described by both `Name` and `Property`.
     NameAndProperty(Span),
-    /// Not shared, because nothing is set.
+    /// Not shared, because no property shares it.
     Alone,
 }
 
@@ -98,7 +98,7 @@ fn size(leaf: &Leaf) -> usize {
     let expression = width.map_or(0, |e| e.0.len() * 16) + leaf.name.len() * 3 * usize::from(leaf.computed.is_some());
     let was = leaf.was.iter().map(|name| name.len() + 24).sum::<usize>();
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
-    // Lists of names are shared by all leaves that have them.
+    // Name lists are not charged, because leaves share them.
     expression
         + was
         + annotations
@@ -129,7 +129,7 @@ impl<'a> Looker<'_, 'a> {
             computed: None,
             format: self.lookup.format(),
             names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
-            // For a tag, these are the earlier names of the record.
+            // For a tag, `was` would list the earlier names of the record.
             was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
             section: None,
             unit: self.lookup.text(Property::Unit),
@@ -209,7 +209,7 @@ impl<'a> Looker<'_, 'a> {
         ResolvedLeaf { leaf, broken, sharing, place, predicted, nested }
     }
 
-    /// Returns the leaf of a computed count (spec 3.3). It stores nothing, and its name is the expression.
+    /// Returns the leaf of a computed count (spec 3.3). The leaf stores nothing and is named after the expression.
     fn computed(
         &self,
         computed: &ast::Computed,
@@ -230,7 +230,7 @@ impl<'a> Looker<'_, 'a> {
         if let Some(expression) = &expression {
             let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
             leaf.name = format!("({})", expression_text(expression, path));
-            // As with fields of the same name, the second such leaf is a separate one.
+            // As with fields of the same name, the key of a second leaf gets a number.
             let same = |l: &&ResolvedLeaf| {
                 l.leaf.computed.is_some()
                     && l.leaf.name == leaf.name
@@ -247,7 +247,7 @@ impl<'a> Looker<'_, 'a> {
         ResolvedLeaf { leaf, broken, sharing: Sharing::Alone, place, predicted: None, nested: None }
     }
 
-    /// Resolves an interpretation. Returns `None` if it has a mistake, which has been reported.
+    /// Resolves an interpretation. If it contains a mistake, reports the mistake and returns `None`.
     fn interpretation(&self, setting: &Setting, report: &mut Reporter) -> Option<Interpretation> {
         let Value::Interpretation(ast::Interpretation { word, arguments }) = &setting.value else { return None };
         let mut numbers = Vec::new();
@@ -266,8 +266,8 @@ impl<'a> Looker<'_, 'a> {
         Interpretation::new(*word, &numbers)
     }
 
-    /// Returns the model of a predicted leaf. Returns `None` if the leaf is not predicted, or if its model has a
-    /// mistake, which has been reported.
+    /// Returns the model of a predicted leaf. Returns `None` if the leaf is not predicted, or if its model contains a
+    /// mistake that has been reported.
     fn predicted(&self, found: &Found, report: &mut Reporter) -> Option<Predicted> {
         let Value::Interpretation(interpretation) = &found.setting.value else { return None };
         let [ast::Argument::Model(model), ast::Argument::Number(section)] = interpretation.arguments.as_slice() else {
@@ -278,8 +278,8 @@ impl<'a> Looker<'_, 'a> {
         predictors::resolve(&Place { model: model_of, layouts, layout, leaf, frames }, model, *section, report)
     }
 
-    /// Resolves a width (spec 3.2): 0 to 8 is a number, a larger width is a byte array, and an expression is a byte
-    /// array of variable length.
+    /// Resolves a width (spec 3.2). A width of 0 to 8 makes the leaf a number, a larger width makes it a byte array,
+    /// and an expression makes it a byte array of variable length.
     fn width(&self, found: &Found, widths: &[Option<Width>], report: &mut Reporter) -> Option<Width> {
         let place = found.setting.value_span.or(self.raw.site);
         let expression = match &found.setting.value {
@@ -328,7 +328,7 @@ impl<'a> Looker<'_, 'a> {
         Some(Width::Array(length))
     }
 
-    /// Warns of an array that does not fit in a chunk (spec 5.2).
+    /// Warns about an array that does not fit in a chunk (spec 5.2).
     fn large(&self, bytes: u32, place: Span, report: &mut Reporter) {
         if bytes > MOST_IN_A_CHUNK {
             let name = self.raw.name;
@@ -440,7 +440,7 @@ impl<'a> Looker<'_, 'a> {
         self.model.records.get(frame.record)?.ast.brace.map(|brace| Span::at(brace.end()))
     }
 
-    /// Reports a missing property of a leaf if it is misspelled.
+    /// Creates a diagnostic if a missing property of a leaf is misspelled.
     fn misspelt(&self, code: Code, property: Property, message: &str) -> Option<Draft> {
         let setting = self.lookup.misspelt(property)?;
         Some(setting.misspelt(code, message.to_owned()).also(self.raw.site, "the field"))

@@ -1,4 +1,4 @@
-//! Property lookup (spec 3.1): the scopes of a leaf, nearest first, and the properties they set.
+//! Property lookup (spec 3.1) in the scopes of a leaf, nearest first.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub(super) struct Found<'a> {
     pub(super) frame: Option<usize>,
 }
 
-/// The scopes that provide a leaf's properties, nearest first. Each entry holds the scope's settings for the leaf, the
-/// scope, and the frame of the record if the scope is a block.
+/// The scopes that provide a leaf's properties, nearest first. Each entry contains the scope's settings for the leaf,
+/// the scope, and the frame of the record if the scope is a block.
 pub(super) struct Lookup<'m, 'a> {
     chain: Vec<(Slot<'m, 'a>, Origin, Option<usize>)>,
 }
@@ -79,7 +79,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         found
     }
 
-    /// Finds the annotation that is a misspelled form of this property.
+    /// Finds an annotation that is probably a misspelling of this property.
     pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting<'a>> {
         let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings());
         settings.find(|setting| setting.misspells() == Some(property))
@@ -98,7 +98,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         Some((setting, names))
     }
 
-    /// Returns the earlier names.
+    /// Returns the field's names in earlier versions.
     pub(super) fn was(&self) -> Vec<String> {
         self.text(Property::Was).and_then(|text| earlier(&text)).unwrap_or_default()
     }
@@ -130,7 +130,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         settings.find(|setting| setting.annotation.is_some() && setting.name.text == name)
     }
 
-    /// Returns the annotations: properties without a meaning in the language (spec 2).
+    /// Returns the annotations, which are properties without a meaning in the language (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
         for setting in self.chain.iter().flat_map(|(slot, ..)| slot.settings()) {

@@ -1,5 +1,5 @@
-//! Resolves a syntax tree to a schema (spec 3), with one file for each family of rules. After a mistake, each step
-//! reports it and continues with the rest, so a single run reports all mistakes.
+//! Resolves a syntax tree to a schema (spec 3), with one file for each family of rules. Each step reports a mistake and
+//! continues with the rest, so a single run reports all mistakes.
 
 mod assemble;
 mod bases;
@@ -36,8 +36,8 @@ use crate::schema::Dtd;
 use crate::span::Span;
 use model::Model;
 
-/// Returns the schema if there are no errors. `source` is the text for the schema, without a byte-order mark; locations
-/// refer to the text with the mark.
+/// Returns the schema if there are no errors. `source` is the text for the schema, without a byte-order mark. Locations
+/// refer to the text including the mark.
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
     let vfield = predefined::vfield();
     let laid_out = lay_out(ast, &vfield, report);
@@ -48,7 +48,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     assemble::dtd(laid_out.model, laid_out.resolved, laid_out.predefined, ast, source, report)
 }
 
-/// Returns the index, whatever the mistakes. Diagnostics go to the reporter, as with [`resolve`].
+/// Returns the index, even if there are mistakes. Diagnostics are passed to the reporter, as in [`resolve`].
 #[cfg(feature = "index")]
 pub(crate) fn index(ast: &Ast, source: &str, report: &mut Reporter) -> crate::index::Index {
     let vfield = predefined::vfield();
@@ -66,7 +66,7 @@ struct LaidOut<'a> {
     resolved: Vec<leaves::Resolved<'a>>,
     /// The tags of the predefined records.
     predefined: [u32; 3],
-    /// Whether a limit was reached, which has been reported.
+    /// Whether a limit was reached and reported.
     incomplete: bool,
 }
 

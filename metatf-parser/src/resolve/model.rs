@@ -1,4 +1,4 @@
-//! The resolver's working state: scopes and records.
+//! The resolver's working state, which consists of scopes and records.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) const PREDEFINED_TAGGED: [&str; 3] = ["comment", "section", "metadata
 pub(super) enum Field {
     Leaf,
     Record(RecordIndex),
-    /// A tagged record, which cannot be nested. Reported.
+    /// A tagged record, which cannot be nested. The mistake has been reported.
     Wrong,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Visible {
 
 pub(super) struct ScopeModel<'a> {
     pub(super) ast: &'a ast::Scope<'a>,
-    /// 0 for the global scope; `None` if the number is invalid.
+    /// The section number, which is 0 for the global scope; `None` if the number is invalid.
     pub(super) number: Option<u8>,
     pub(super) names: HashMap<&'a str, RecordIndex>,
     /// The scope's own records, in text order.
@@ -50,19 +50,19 @@ pub(super) struct ScopeModel<'a> {
 pub(super) struct RecordModel<'a> {
     pub(super) ast: &'a ast::Record<'a>,
     pub(super) scope: ScopeIndex,
-    /// The origin of properties set in its block.
+    /// The origin of properties set in the record's block.
     pub(super) origin: Origin,
-    /// Whether it lists `tag` or sets `tag.value`.
+    /// Whether the record lists `tag` or sets `tag.value`.
     pub(super) tagged: bool,
-    /// Whether it lists `tag`.
+    /// Whether the record lists `tag`.
     pub(super) lists_tag: bool,
-    /// Whether its name is neither a duplicate nor predefined.
+    /// Whether the record's name is neither a duplicate nor predefined.
     pub(super) named: bool,
-    /// Whether it can be expanded: it does not nest itself, and does not nest too deep.
+    /// Whether the record can be expanded because it neither nests itself nor nests too deeply.
     pub(super) sound: bool,
-    /// Whether another record lists it.
+    /// Whether another record lists this record.
     pub(super) nested: bool,
-    /// The meaning of the names in its field list, sorted by name.
+    /// The meanings of the names in the field list, sorted by name.
     pub(super) fields: Vec<(&'a str, Field)>,
     pub(super) slots: Slots<'a>,
 }
@@ -85,14 +85,14 @@ impl RecordModel<'_> {
 pub(super) struct Model<'a> {
     pub(super) scopes: Vec<ScopeModel<'a>>,
     pub(super) records: Vec<RecordModel<'a>>,
-    /// The tag width; `None` if it is set to an invalid value.
+    /// The tag width; `None` if the width set in the DTD is invalid.
     pub(super) tag_width: Option<u8>,
     pub(super) budget: Budget,
     pub(super) lists: NameLists,
 }
 
 impl<'a> Model<'a> {
-    /// Looks up a name (spec 3.1). A section sees its own records and the global ones.
+    /// Looks up a name (spec 3.1). A section sees its own records and the global records.
     pub(super) fn visible(&self, scope: ScopeIndex, name: &str) -> Visible {
         if PREDEFINED_TAGGED.contains(&name) {
             return Visible::PredefinedTagged;
@@ -102,8 +102,8 @@ impl<'a> Model<'a> {
         own.or_else(global).map_or(Visible::Nothing, |index| Visible::Record(*index))
     }
 
-    /// Returns the tagged records that a section may contain in addition to the predefined ones: the global records,
-    /// then its own (spec 3.1). For a stream section, returns its element.
+    /// Returns the tagged records that a section may contain in addition to predefined records (spec 3.1). Global
+    /// records precede the section's own records. For a stream section, returns its element.
     pub(super) fn top_records(&self, scope: ScopeIndex) -> Vec<RecordIndex> {
         let Some(section) = self.scopes.get(scope) else { return Vec::new() };
         if let Some(element) = section.stream {
@@ -114,8 +114,7 @@ impl<'a> Model<'a> {
         all.filter(|r| self.records.get(*r).is_some_and(|r| r.tagged && r.named)).collect()
     }
 
-    /// Returns the records that are laid out on their own, tagged records and stream elements, in the order of
-    /// [`crate::schema::Dtd::records`].
+    /// Returns the top records (tagged records and stream elements) in the order of [`crate::schema::Dtd::records`].
     pub(super) fn all_tops(&self) -> Vec<RecordIndex> {
         let mut tops = Vec::new();
         for scope in &self.scopes {
@@ -128,11 +127,11 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Maximum size of the resolved schema in bytes. Nesting multiplies the fields of a short text, and memory must stay a
-/// small multiple of the input (spec 7). The largest real DTDs need a few hundred KiB.
+/// Maximum size of the resolved schema in bytes. Nesting multiplies the fields of a short text, but memory use must
+/// remain a small multiple of the input size (spec 7). The largest real DTDs need a few hundred KiB.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The remaining bytes out of [`MOST_BYTES`].
+/// The remaining part of [`MOST_BYTES`].
 pub(super) struct Budget(usize);
 
 impl Budget {
@@ -140,12 +139,12 @@ impl Budget {
         Budget(MOST_BYTES)
     }
 
-    /// Checks whether the budget is exhausted, which has been reported.
+    /// Checks whether the budget was exhausted and this was reported.
     pub(super) fn is_spent(&self) -> bool {
         self.0 == 0
     }
 
-    /// Charges `bytes`, and checks whether the budget allows them.
+    /// Charges `bytes`, and returns whether the budget was sufficient.
     pub(super) fn charge(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
             Some(left) => self.0 = left,

@@ -99,7 +99,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     }
 }
 
-/// Checks that record names are unique (spec 3.1). The first record of a name in the text keeps the name.
+/// Checks that record names are unique (spec 3.1). The first record in the text keeps the name.
 fn unique_records(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index) else { continue };
@@ -123,7 +123,7 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
     hidden_globals(model, report);
 }
 
-/// Checks that no section record has the name of a global record, whichever comes first in the text.
+/// Checks that no record of a section has the name of a global record, regardless of which comes first in the text.
 fn hidden_globals(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index).filter(|r| r.scope != 0 && r.named) else { continue };

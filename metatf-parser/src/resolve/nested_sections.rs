@@ -1,4 +1,4 @@
-//! Checks byte arrays that contain records of a section (spec 3.7): which sections can be nested this way.
+//! Checks byte arrays that contain records of a section (spec 3.7), and whether the section can be nested in this way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ struct Graph<'a> {
     children: BTreeMap<ScopeIndex, BTreeSet<ScopeIndex>>,
     /// For each section, a field that depends on a stream section.
     takers: BTreeMap<ScopeIndex, (&'a str, Span)>,
-    /// The sections that nest too deep, including those that nest themselves.
+    /// The sections that nest too deeply, including sections that nest themselves.
     too_deep: BTreeSet<ScopeIndex>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Graph<'a> {
             }
             graph.children.insert(scope, children);
         }
-        // Each round keeps only the sections that nest one of the remaining sections.
+        // Each round keeps only sections that nest a remaining section.
         graph.too_deep.extend(graph.children.keys());
         for _ in 0..MOST_NESTING {
             let stays = |scope: &ScopeIndex| {

@@ -1,4 +1,4 @@
-//! Determines the meaning of names in field lists, and which records nest which (spec 3.1, 3.2, 3.5).
+//! Determines the meaning of names in field lists, and the nesting of records (spec 3.1, 3.2, 3.5).
 
 use super::model::{Field, Model, RecordIndex, VFIELD, Visible};
 use crate::ast::{Count, FieldItem, Name};
@@ -23,7 +23,7 @@ pub(super) fn check(model: &mut Model, report: &mut Reporter) {
     let children: Vec<Vec<Child>> = (0..model.records.len()).map(|i| fields(model, i, report)).collect();
     let heights = heights(model, &children, report);
     deep(model, &children, &heights, report);
-    // A record that nests one that cannot be expanded cannot be expanded either.
+    // A record cannot be expanded if it nests a record that cannot be expanded.
     for (index, height) in heights.iter().enumerate() {
         let sound = height.is_some_and(|h| h <= MOST_NESTING);
         model.records.get_mut(index).into_iter().for_each(|r| r.sound &= sound);
@@ -72,7 +72,7 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     record.tagged |= record.lists_tag;
 }
 
-/// Resolves the names in a record's field list, and returns the records it nests.
+/// Resolves the names in a record's field list, and returns the nested records.
 fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<Child> {
     let mut children = Vec::new();
     let mut found = std::collections::BTreeMap::new();
@@ -115,7 +115,7 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     children
 }
 
-/// Checks that a count is a number rather than a nested record. A *tagged* record of the same name is allowed (3.1).
+/// Checks that a count is a number, not a nested record. A *tagged* record with the same name is allowed (spec 3.1).
 fn count_name(name: &Name, untagged: bool, report: &mut Reporter) {
     if name.text == "tag" || untagged {
         let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
@@ -135,8 +135,9 @@ fn nests_tagged(name: &Name, defined: Option<Span>, report: &mut Reporter) {
     });
 }
 
-/// Returns the number of nesting levels of each record, itself included, or `None` if it nests itself or a record that
-/// does. The depth-first search uses its own stack, because the text determines the depth.
+/// Returns the number of nesting levels of each record, including the record itself, or `None` if the record nests
+/// itself or a record that nests itself. The depth-first search uses its own stack, because the text determines the
+/// depth.
 fn heights(model: &mut Model, children: &[Vec<Child>], report: &mut Reporter) -> Vec<Option<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

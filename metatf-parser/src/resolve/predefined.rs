@@ -116,7 +116,7 @@ fn section(tag_width: u8, value: u32) -> schema::Record {
     record("section", value, flat(2), vec![tag(tag_width, value), number])
 }
 
-/// Returns `metadata`. The width of `value` depends on the trace (spec 4.1); the schema has the longer default.
+/// Returns `metadata`. The width of `value` depends on the trace (spec 4.1); the schema contains the larger width.
 fn metadata(tag_width: u8, value: u32) -> schema::Record {
     let fields = [("record", tag_width), ("field", 1), ("property", 1), ("value", 8)];
     let leaves = fields.map(|(name, width)| leaf("metadata", &[name], Width::Number(width)));

@@ -18,8 +18,8 @@ const MOST_ORDER: u64 = 3;
 /// Maximum number of candidates of a model.
 const MOST_CANDIDATES: u64 = 64;
 
-/// Number of bytes charged to the budget for a reference. This is more than it occupies, because looking it up among
-/// 255 leaves takes time.
+/// Number of bytes charged to the budget for a reference. This exceeds the actual size, because a lookup among 255
+/// leaves takes time.
 const REFERENCE: usize = 1024;
 
 /// The model of a leaf.
@@ -45,12 +45,12 @@ pub(super) struct Place<'p, 'a> {
     pub(super) layout: &'p Layout<'a>,
     /// The leaf's index.
     pub(super) leaf: usize,
-    /// Frames of its record that a path may start in, in order of preference.
+    /// Frames of the leaf's record in which a path may start, in order of preference.
     pub(super) frames: Vec<usize>,
 }
 
-/// Checks everything that does not depend on a leaf: the revision, the arguments, the number of candidates, and that
-/// `heap` is the only predictor.
+/// Checks the parts of a model that do not depend on a leaf: the revision, the arguments, the number of candidates, and
+/// that `heap` is not combined with other predictors.
 pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     revision(model, report);
     let mut candidates: u64 = 0;
@@ -79,7 +79,7 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     }
 }
 
-/// Reports an unknown model revision, because decoding with other rules would produce wrong values.
+/// Reports an unknown model revision, because decoding with different rules would produce wrong values.
 fn revision(model: &ast::Model, report: &mut Reporter) {
     let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
     let of = if heap { "the model of a heap" } else { "the models of values" };
@@ -101,7 +101,7 @@ fn revision(model: &ast::Model, report: &mut Reporter) {
     report.add(draft);
 }
 
-/// Returns the argument if it is in range; otherwise reports it and returns 0.
+/// Returns the argument if it is in range. Otherwise, reports a mistake and returns 0.
 fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     if let Some(n) = n.natural().filter(|n| (1..=most).contains(n)) {
         return n;
@@ -114,10 +114,10 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     0
 }
 
-/// Returns the model of a leaf, or `None` if it has a mistake. The mistake is reported here, by [`check`] or with the
-/// stream sections.
+/// Returns the model of a leaf, or `None` if the model contains a mistake. The mistake is reported here, by [`check`],
+/// or together with the stream sections.
 pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
-    // More predictors than this exceed the candidate limit, and each leaf of a hostile text would copy them.
+    // More predictors would exceed the candidate limit, and each leaf of a hostile text would copy them.
     let sound = u64::try_from(model.predictors.len()).is_ok_and(|n| n <= MOST_CANDIDATES);
     if !place.may_be_predicted(model, report) || !sound {
         return None;
@@ -166,8 +166,8 @@ impl Place<'_, '_> {
         self.layout.leaves.get(self.leaf)
     }
 
-    /// Checks that a leaf is neither in the element of a stream section, which is itself a source of values, nor in a
-    /// predefined record.
+    /// Checks that a leaf is neither in a predefined record nor in the element of a stream section, because an element
+    /// is itself a source of values.
     fn may_be_predicted(&self, model: &ast::Model, report: &mut Reporter) -> bool {
         let Some(raw) = self.raw() else { return false };
         let tagged = self.model.records.get(self.layout.record).is_some_and(|r| r.tagged);
@@ -187,7 +187,7 @@ impl Place<'_, '_> {
 
     /// Finds an earlier leaf of the same record, or a leaf of another record.
     fn find(&self, path: &FieldPath, report: &mut Reporter) -> Option<(RecordId, LeafId)> {
-        // A failed lookup is not repeated for every other leaf with the same property.
+        // Do not repeat a failed lookup for every leaf with the same property.
         if report.has_reported(&[Code::PredictorField, Code::ForwardReference, Code::OutOfRepetition], path.span) {
             return None;
         }
@@ -200,8 +200,8 @@ impl Place<'_, '_> {
         Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
     }
 
-    /// Returns the nearest earlier leaf that the path can refer to, or the rule that prevents the reference. If no path
-    /// from the location of the property matches, a single name means the nearest leaf with that name.
+    /// Returns the nearest earlier leaf that the path can refer to, or the rule that forbids the reference. If no path
+    /// from the location of the property matches, a single name denotes the nearest leaf with that name.
     fn own(&self, path: &FieldPath) -> Result<usize, Code> {
         let from = |frame: usize| self.nearest(|leaf| self.layout.has_path(leaf, frame, &path.names));
         let mut found = self.frames.iter().map(|frame| from(*frame)).find(|f| *f != Err(Code::PredictorField));
@@ -215,9 +215,9 @@ impl Place<'_, '_> {
         self.layout.nearest(self.leaf, Code::PredictorField, matches)
     }
 
-    /// Returns the leaf of a path `RECORD.FIELD`: a leaf of a record in the same section or of a global record, found
-    /// by path or as the first leaf with that name. The tag is excluded. If the record is the leaf's own record, the
-    /// rest is a path within it.
+    /// Returns the leaf of a path `RECORD.FIELD`. The record must be in the same section or global, and the leaf is
+    /// found by its path or as the first leaf with that name. The tag is excluded. If the record is the leaf's own
+    /// record, the rest is a path within this record.
     fn other(&self, path: &FieldPath) -> Result<(usize, usize), Code> {
         let unknown = Err(Code::PredictorField);
         let Some((record, path)) = path.names.split_first().filter(|(_, path)| !path.is_empty()) else {

@@ -1,4 +1,4 @@
-//! Determines which leaves share a previous value (spec 4), as cells for each section.
+//! Determines which leaves share a previous value (spec 4), and assigns them to the cells of each section.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) struct Cells {
     pub(super) initials: Vec<u64>,
 }
 
-/// Sets of leaves that share a previous value: union-find with path halving.
+/// Sets of leaves that share a previous value, implemented by union-find with path halving.
 struct Sets(Vec<usize>);
 
 impl Sets {
@@ -38,7 +38,7 @@ impl Sets {
     }
 }
 
-/// Joins the leaves that share a previous value, and reports those with different initial values (spec 3.5).
+/// Joins the leaves that share a previous value, and reports leaves with different initial values (spec 3.5).
 pub(super) fn cells(records: &[&Resolved], report: &mut Reporter) -> Cells {
     let leaves: Vec<&ResolvedLeaf> = records.iter().flat_map(|r| &r.leaves).collect();
     let mut sets = Sets((0..leaves.len()).collect());

@@ -1,4 +1,4 @@
-//! Checks the kind of value of each property (spec 2).
+//! Checks that the value of each property is of the right kind (spec 2).
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::vocabulary::{OTHER, Property, Takes};
 /// Lists of names in properties, by the location of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
 
-/// Reports a value of the wrong kind, and parses lists of names. Later stages find the wrong variant of [`Value`], or
-/// no list, and skip the property without reporting it again.
+/// Reports a value of the wrong kind, and parses lists of names. After a mistake, later stages find the wrong variant
+/// of [`Value`], or no list, and skip the property without another report.
 pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Reporter) {
     let Some(property) = setting.property else { return };
     let draft = match (property.takes(), &setting.value) {
@@ -71,7 +71,7 @@ fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     }
 }
 
-/// Returns the value with quotes added or removed, if that makes it valid.
+/// Returns the value with quotes added or removed, if this makes the value valid.
 fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
     match (property.takes(), &setting.value) {
         (Takes::Format, Value::Word(word)) if Format::named(word).is_some() => Some(format!("\"{word}\"")),
@@ -89,7 +89,7 @@ fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
 
 fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
     let span = setting.value_span;
-    // In a string with escapes, offsets differ from those in the source, so mark the entire string.
+    // In a string with escapes, offsets differ from the offsets in the source, so mark the entire string.
     let plain = span.end() - span.start() == text.len() + 2;
     let place = if plain { Span::new(span.start() + 1 + at.start, span.start() + 1 + at.end) } else { span };
     Draft::new(Code::NameList, place, message).help(format!("write it like `{}`", property.example()))

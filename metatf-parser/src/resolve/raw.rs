@@ -8,7 +8,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, MAGIC, Names, RECORDS_SIZE, TRAILER, Width};
 use crate::span::Span;
 
-/// Checks the fields with these roles, and that exactly one section remains for the records.
+/// Checks the fields with these roles. Also checks that exactly one section remains for the records.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let (mut magic, mut around) = (None, Vec::new());
     for record in resolved {
@@ -44,7 +44,7 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     }
 }
 
-/// Returns the location at which the role is set.
+/// Returns the location that sets the role.
 fn place(model: &Model, record: &Resolved, index: usize) -> Span {
     let Some(raw) = record.layout.leaves.get(index) else { return Span::PREDEFINED };
     let setting = Lookup::new(model, &record.layout, raw).annotation("role");

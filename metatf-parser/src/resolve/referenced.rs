@@ -1,4 +1,4 @@
-//! Checks that referenced leaves are numbers, after the widths of all leaves are known.
+//! Checks that referenced leaves are numbers, once the widths of all leaves are known.
 
 use super::bases::PREDEFINED_RECORDS;
 use super::leaves::Resolved;
@@ -6,7 +6,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Interpretation;
 
-/// Checks bases (spec 4) and the fields that predictors use (spec 3.5).
+/// Checks bases (spec 4) and the fields used by predictors (spec 3.5).
 pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
     bases(resolved, report);
     predictors(resolved, report);

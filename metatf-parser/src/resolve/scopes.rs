@@ -1,5 +1,5 @@
-//! Assigns properties to their scopes (spec 3.1). In a record's block, a path starts at one of its fields; elsewhere,
-//! it is a single field name.
+//! Assigns properties to their scopes (spec 3.1). In a record's block, a path starts at one of the record's fields;
+//! elsewhere, the path is a single field name.
 
 use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex};
 use super::properties;
@@ -49,7 +49,7 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
 
 const NEVER_ON_TAG: &str = "remove it: a tag has only a width and a value, and its interpretation is always `none`";
 
-/// Checks a property of `tag`, which has only a width, set globally (spec 3.2).
+/// Checks a property of `tag` in a scope. Only the width of `tag` can be set, at the top level (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
         Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have the same width",
@@ -60,7 +60,7 @@ fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     tag_property(setting, help, report);
 }
 
-/// Checks a property of a predefined record's tag, which the top level of a DTD can set to another value (spec 3.2).
+/// Checks a property of a predefined record's tag. The top level of a DTD can set the tag to another value (spec 3.2).
 fn predefined_tag(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     if scope != 0 || setting.property.is_some_and(|property| property != Property::Value) {
         let message = format!("`{}.{}` cannot be set here", setting.path_text(), setting.name.text);
@@ -163,8 +163,8 @@ fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report:
     );
 }
 
-/// Returns the tag width, which is 1, 2 or 4 and by default 1 (spec 3.2). Returns `None` if it is invalid, which has
-/// been reported.
+/// Returns the tag width, which is 1, 2 or 4, and 1 by default (spec 3.2). If the width is invalid, reports the mistake
+/// and returns `None`.
 pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let slot = model.scopes.first().and_then(|s| s.slots.get(&["tag"]));
     let Some(property) = slot.and_then(|s| s.get(Property::Width)) else { return Some(1) };

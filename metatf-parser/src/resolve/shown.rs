@@ -1,5 +1,5 @@
 //! Checks whether a leaf can be displayed with its `format`, `values` or `flags` (spec 2). These properties do not
-//! change any stored byte.
+//! affect the stored bytes.
 
 use super::layout::RawLeaf;
 use super::lookup::Lookup;
@@ -18,7 +18,7 @@ pub(super) fn check(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, 
     names(model, lookup, raw, leaf, report);
 }
 
-/// Warns of `signed` if the 64-bit value is never negative.
+/// Warns about `signed` if the 64-bit value is never negative.
 fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
     if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
@@ -30,7 +30,7 @@ fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
     }
 }
 
-/// Warns of a format that does not apply to the field.
+/// Warns about a format that does not apply to the field.
 fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let number = |most: u8| matches!(leaf.width, Width::Unset) || matches!(leaf.width, Width::Number(w) if w <= most);
     let plain = leaf.interpretation == Interpretation::None;
@@ -55,7 +55,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     }
 }
 
-/// Checks that only an integer has names.
+/// Checks that only integers have names.
 fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
     let Some((setting, _)) = lookup.names(&model.lists) else { return };
     let why = match leaf.format {

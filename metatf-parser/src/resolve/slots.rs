@@ -7,8 +7,8 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::Property;
 
-/// The settings of one scope, sorted by path and name. Each is stored with the first name of its path, which decides
-/// most comparisons without loading the setting itself.
+/// The settings of one scope, sorted by path and name. Each entry also stores the first name of the path, so most
+/// comparisons need not load the setting itself.
 #[derive(Default)]
 pub(super) struct Slots<'a>(Vec<Entry<'a>>);
 
@@ -19,7 +19,7 @@ type Entry<'a> = (&'a str, &'a Setting<'a>);
 pub(super) struct Slot<'m, 'a>(&'m [Entry<'a>]);
 
 impl<'a> Slots<'a> {
-    /// Collects settings in text order, and reports a property set twice in one scope (spec 3.1).
+    /// Collects settings in text order, and reports properties set twice in one scope (spec 3.1).
     pub(super) fn new(settings: Vec<&'a Setting<'a>>, report: &mut Reporter) -> Slots<'a> {
         let first = |setting: &'a Setting<'a>| setting.path.first().map_or("", |name| name.text);
         let mut entries: Vec<Entry> = settings.into_iter().map(|setting| (first(setting), setting)).collect();
@@ -57,7 +57,7 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// Returns the key of a setting. An annotation with a quoted name differs from the property of the same name.
+/// Returns the key of a setting. An annotation with a quoted name is different from the property with the same name.
 fn key<'s>(setting: &'s Setting) -> (bool, &'s str) {
     (setting.quoted, setting.name.text)
 }
@@ -94,7 +94,7 @@ impl<'m, 'a> Slot<'m, 'a> {
         self.settings().min_by_key(|setting| setting.target())
     }
 
-    /// Returns the doc comment above the first property that has one.
+    /// Returns the first doc comment above a property.
     pub(super) fn doc(&self) -> Option<&'a str> {
         self.settings().filter(|s| s.doc.is_some()).min_by_key(|s| s.target())?.doc.as_deref()
     }

@@ -10,8 +10,8 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Argument, Item, Repeated, Width};
 use crate::vocabulary::Property;
 
-/// Finds stream sections (spec 3.4). A stream section has no tagged record and exactly one untagged record that no
-/// other record of the section nests.
+/// Finds stream sections (spec 3.4). A stream section contains no tagged record, and exactly one untagged record that
+/// is not nested in another record of the section.
 pub(super) fn find(model: &mut Model) {
     for index in 1..model.scopes.len() {
         let Some(scope) = model.scopes.get(index) else { continue };
@@ -33,7 +33,7 @@ pub(super) fn counts(resolved: &[Resolved], report: &mut Reporter) {
     }
 }
 
-/// Checks the counts of items, which nest at most 32 deep (spec 3.5).
+/// Checks the counts of items, which nest at most 32 levels deep (spec 3.5).
 fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
     for item in items {
         match item {

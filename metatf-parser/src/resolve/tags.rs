@@ -10,11 +10,11 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 use crate::vocabulary::{OTHER, Property};
 
-/// The value that a record sets its tag to.
+/// The value of a record's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TagValue {
     Number(u32),
-    /// All values without their own record in the same sections: a catch-all record.
+    /// A catch-all record, which matches all values not used by another record in the same sections.
     Other,
 }
 
@@ -26,8 +26,8 @@ pub(super) struct Tag {
     pub(super) catch_all: bool,
 }
 
-/// Returns the tag of a record, checked on its own and against the predefined tags. Returns `None` if there is none or
-/// it is invalid.
+/// Returns the tag of a record, after checking it by itself and against the predefined tags. Returns `None` if the tag
+/// is missing or invalid.
 pub(super) fn value(
     model: &Model,
     index: RecordIndex,
@@ -69,7 +69,8 @@ pub(super) fn value(
     None
 }
 
-/// Returns the lowest number, from 4 on, that no record uses as its tag. Considers only tags set to a literal number.
+/// Returns the lowest number, starting at 4, that no record uses as its tag. Considers only tags set to a literal
+/// number.
 fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     let settings = (0..model.records.len()).filter_map(|index| property(model, index));
     let used = settings.filter_map(|setting| match &setting.value {
@@ -80,7 +81,8 @@ fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     (4..).find(|tag| !used.contains(tag)).unwrap_or(4)
 }
 
-/// Returns the number that a tag is set to. Reports a value that is not a number or does not fit, and returns `None`.
+/// Returns the number that a tag is set to. If the value is not a number or does not fit, reports the mistake and
+/// returns `None`.
 fn number(model: &Model, property: &Setting, expression: &Expression, report: &mut Reporter) -> Option<u32> {
     let number = expression::constant(expression, model.tag_width);
     // An invalid tag width has already been reported, and the value may be valid for the intended width.
@@ -99,7 +101,7 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
     value
 }
 
-/// Returns the tags of the predefined records: 1, 2 and 3, or the values set at the top level (spec 3.2).
+/// Returns the tags of the predefined records, which are 1, 2 and 3 or the values set at the top level (spec 3.2).
 pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
     let mut tags = [1, 2, 3];
     for (tag, name) in tags.iter_mut().zip(PREDEFINED_TAGGED) {
@@ -143,8 +145,8 @@ fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     }
 }
 
-/// Checks that tags are unique among the records visible in a section (spec 3.2). Of two records with the same tag, the
-/// second one in the text is reported.
+/// Checks that tags are unique among the records visible in a section (spec 3.2). If two records have the same tag, the
+/// second record in the text is reported.
 pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, report: &mut Reporter) {
     let global = owners(model, tags, &model.top_records(0), &HashMap::new(), report);
     for scope in model.scopes.iter().skip(1) {
@@ -191,7 +193,8 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));
 }
 
-/// Returns the tags of all records. A catch-all record gets the lowest tag that is free in every section that lists it.
+/// Returns the tags of all records. A catch-all record gets the lowest tag that is free in every section that lists the
+/// record.
 pub(super) fn numbered(
     model: &Model,
     values: &HashMap<RecordIndex, TagValue>,

@@ -1,4 +1,4 @@
-//! Warns of unused items (spec 3.1).
+//! Warns about unused items (spec 3.1).
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports an untagged record that no other record nests and that is not the element of a stream section.
+/// Reports untagged records that are neither nested in another record nor the element of a stream section.
 fn records(model: &Model, report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
@@ -55,7 +55,8 @@ fn misspelt(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports properties that a section or the top level sets for a field name that no record there has, once per name.
+/// Reports properties of a section or the top level for a field name that does not occur in any record there. Each name
+/// is reported once.
 fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
     if slots.iter().next().is_none() {
@@ -76,15 +77,16 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     }
 }
 
-/// Returns the leaf names of the records of a scope and of all records they nest. The global scope covers every record.
+/// Returns the leaf names of the records of a scope, and of all records nested in them. The global scope covers every
+/// record.
 fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
     let records = reached(model, scope).into_iter().filter_map(|index| model.records.get(index));
     let fields = records.flat_map(|record| &record.fields);
     fields.filter(|(_, field)| *field == Field::Leaf).map(|(name, _)| *name).collect()
 }
 
-/// Returns the records of a scope and all records they nest. The global scope covers every record. Predefined records
-/// use only the properties set in blocks.
+/// Returns the records of a scope and all records nested in them. The global scope covers every record. Predefined
+/// records use only the properties set in blocks.
 pub(super) fn reached(model: &Model, scope: ScopeIndex) -> Vec<RecordIndex> {
     let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
         Some(section) if scope != 0 => section.records.clone(),

@@ -9,8 +9,8 @@ const ERA: i64 = 146_097;
 /// Days from 1 March of year 0 to 1 January 1970.
 const EPOCH: i64 = 719_468;
 
-/// Returns the date of `count` units, of which a second has `per_second`. The fraction has as many digits as the unit,
-/// as in `2026-11-27T02:25:04.5Z`. Returns `None` outside the years 0 to 9999, which have four digits.
+/// Returns the date after `count` units, with `per_second` units per second. The fraction has as many digits as the
+/// unit, as in `2026-11-27T02:25:04.5Z`. Returns `None` outside the years 0 to 9999, because a year has four digits.
 pub(super) fn text(count: i64, per_second: i64) -> Option<String> {
     let (seconds, part) = (count.div_euclid(per_second), count.rem_euclid(per_second));
     let (year, month, day) = civil(seconds.div_euclid(DAY))?;
@@ -23,8 +23,8 @@ pub(super) fn text(count: i64, per_second: i64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
 }
 
-/// Returns the count of a date in the format of [`text`]. The fraction may be shorter or missing. Returns `None` for
-/// any other text, for a day that does not exist, and for digits finer than the unit.
+/// Parses a date in the format of [`text`] and returns its count of units. The fraction may be shorter or missing.
+/// Returns `None` for any other text, for a day that does not exist, and for digits finer than the unit.
 pub(super) fn count(text: &str, per_second: i64) -> Option<i64> {
     let (whole, fraction) = match text.strip_suffix('Z')?.split_once('.') {
         Some((_, "")) => return None,
@@ -53,8 +53,8 @@ pub(super) fn count(text: &str, per_second: i64) -> Option<i64> {
     i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(part)).ok()
 }
 
-/// Returns the year, month and day of a day since 1970, for the years 0 to 9999. Internally, years start in March, so a
-/// leap day is the last day of a year, and five months have 153 days.
+/// Converts a number of days since 1970 to year, month and day, for the years 0 to 9999. Internally, years start in
+/// March, so a leap day is the last day of a year, and every five months have 153 days.
 fn civil(day: i64) -> Option<(i64, i64, i64)> {
     let day = day.checked_add(EPOCH)?;
     let (era, of_era) = (day.div_euclid(ERA), day.rem_euclid(ERA));
@@ -66,7 +66,7 @@ fn civil(day: i64) -> Option<(i64, i64, i64)> {
     (0..=9999).contains(&year).then_some((year, month, day))
 }
 
-/// Returns the day since 1970 of a date. The result for a date that does not exist is unspecified.
+/// Returns the number of days from 1970 to a date. The result for a date that does not exist is unspecified.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, year) = (year.div_euclid(400), year.rem_euclid(400));

@@ -1,8 +1,8 @@
-//! Earlier names (spec 2, `was`): the paths that a leaf had in earlier versions of its DTD.
+//! The paths of a leaf in earlier versions of its DTD, according to its earlier names (spec 2, `was`).
 
 use super::{Item, Leaf, LeafId, Record, Repeated};
 
-/// Maximum number of paths per leaf, because each renamed part of a path doubles the number.
+/// Maximum number of paths per leaf. Each renamed part of a path doubles the number.
 const MOST_PATHS: usize = 16;
 
 impl Record {
@@ -24,8 +24,8 @@ struct Walk<'r> {
 }
 
 impl Walk<'_> {
-    /// Visits items whose paths start with one of `prefixes`, of which the first is the current one. Items nest at most
-    /// 32 deep (spec 3.5).
+    /// Visits items whose paths start with one of `prefixes`. The first prefix is the current prefix. Items nest at
+    /// most 32 levels deep (spec 3.5).
     fn items(&mut self, items: &[Item], prefixes: &[String]) {
         for item in items {
             match item {

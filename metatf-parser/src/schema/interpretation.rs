@@ -1,5 +1,5 @@
-//! The interpretations (spec 4): their words, arguments and meaning for a leaf. A new interpretation needs a row in the
-//! table, a variant of [`Interpretation`], and an arm in each of its methods.
+//! The interpretations (spec 4), with their words, arguments and effects on a leaf. A new interpretation needs a row in
+//! the table, a variant of [`Interpretation`], and an arm in each of its methods.
 
 use super::{LeafId, ModelId, RecordId};
 
@@ -44,7 +44,7 @@ macro_rules! words {
     };
 }
 
-// In the order in which messages list them.
+// The words are in the order in which messages list them.
 words! {
     None = "none" [],
         "The stored integer.";
@@ -64,8 +64,7 @@ words! {
         "The number of a model's candidate. A value that no candidate hits is stored in a stream section.";
 }
 
-/// Joins the words for messages. Constants need this macro because they cannot iterate over
-/// [`InterpretationWord::ALL`].
+/// Joins the words for messages. This is a macro because constants cannot iterate over [`InterpretationWord::ALL`].
 macro_rules! listed_words {
     ($before_last:literal) => {
         concat!(
@@ -114,9 +113,9 @@ pub enum Interpretation {
     BaseOffsetOf(RecordId, LeafId),
     /// The previous value plus the sign-extended stored integer. The argument is the initial previous value.
     Delta(u64),
-    /// A fixed value, without stored bytes.
+    /// A fixed value. No bytes are stored.
     Default(u64),
-    /// The previous value plus the stride, without stored bytes.
+    /// The previous value plus the stride. No bytes are stored.
     Stride {
         /// The previous value before the first record.
         initial: u64,
@@ -125,19 +124,19 @@ pub enum Interpretation {
     },
     /// A byte offset into the content of the stream section with this number.
     SectionOffset(u8),
-    /// The element at the cursor of a stream section, without stored bytes.
+    /// The element at the cursor of a stream section. No bytes are stored.
     SectionStride {
         /// The number of the stream section.
         section: u8,
         /// The number of elements by which the cursor advances, at least 1.
         stride: u64,
     },
-    /// The number of a model's candidate. Values that no candidate hits are stored in a stream section.
+    /// The number of a model's candidate. Values not matched by any candidate are stored in a stream section.
     Predicted(ModelId),
 }
 
 impl Interpretation {
-    /// Returns the interpretation for a word and its numbers. A base that is a field and the number of a model are set
+    /// Returns the interpretation for a word and its numbers. The field of a base and the index of a model are set
     /// later.
     pub(crate) fn new(word: InterpretationWord, numbers: &[u64]) -> Option<Interpretation> {
         use InterpretationWord as W;
@@ -197,8 +196,8 @@ impl Interpretation {
         }
     }
 
-    /// Returns the number of the stream section that provides successive values. A model stores its section number
-    /// itself.
+    /// Returns the number of the stream section that provides the values. For a predicted leaf, the section number is
+    /// in the model instead.
     #[must_use]
     pub fn stream(self) -> Option<u8> {
         match self {
@@ -224,7 +223,7 @@ pub struct Parts {
     pub word: InterpretationWord,
     /// The name of the variant, both here and in the runtime.
     pub variant: &'static str,
-    /// The arguments in order. A field or a model is given by its index.
+    /// The arguments in order. A field or a model is represented by its index.
     pub numbers: Vec<u64>,
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Dtd {
-    /// Checks whether traces of one DTD are valid traces of the other and decode to the same values.
+    /// Checks whether traces of one DTD are also valid with the other DTD and decode to the same values.
     #[must_use]
     pub fn same_meaning(&self, other: &Dtd) -> bool {
         self.canonical() == other.canonical()
@@ -30,7 +30,7 @@ impl Dtd {
         out.number(self.tag_width);
         out.list(&self.sections, Canonical::section);
         out.list(&self.records, Canonical::record);
-        // Written only if there are any, so that a DTD without them keeps its fingerprint.
+        // Models are written only if there are any, so that a DTD without models keeps its fingerprint.
         if !self.models.is_empty() {
             out.list(&self.models, Canonical::model);
         }
@@ -77,7 +77,7 @@ impl Canonical {
     fn record(&mut self, record: &Record) {
         self.text(&record.name);
         self.optional(record.section.map(|s| s.0.into()));
-        // No tag is this large.
+        // No tag can be this large.
         self.optional(if record.catch_all { Some(u64::MAX) } else { record.tag.map(u64::from) });
         self.list(&record.items, Self::item);
         self.list(&record.leaves, Self::leaf);
@@ -128,7 +128,7 @@ impl Canonical {
         self.width(&leaf.width);
         self.interpretation(leaf.interpretation);
         self.optional(leaf.constant);
-        // Written only if present, so that a DTD without it keeps its fingerprint.
+        // The expression is written only if present, so that a DTD without expressions keeps its fingerprint.
         if let Some(expression) = &leaf.computed {
             self.list(&expression.0, |out, step| out.step(*step));
         }

@@ -1,4 +1,4 @@
-//! The resolved schema of a DTD, which all other crates use.
+//! The resolved schema of a DTD, as used by all other crates.
 //!
 //! Names are resolved, properties are inherited, and records are flattened into leaves. The schema contains no syntax
 //! and no source locations, which only diagnostics within this crate use.
@@ -42,16 +42,17 @@ pub struct LeafId(pub u8);
 pub struct Dtd {
     /// The DTD's source text as embedded in traces, without a byte-order mark.
     pub text: String,
-    /// The comment at the head of the DTD, if there is one.
+    /// The comment at the head of the DTD, if any.
     pub doc: Option<String>,
     /// The size of a tag in bytes: 1, 2 or 4.
     pub tag_width: u8,
     /// The sections. Index 0 is the global section, and the other sections follow in DTD order.
     pub sections: Vec<Section>,
-    /// The *top* records: every tagged record and every element of a stream section, starting with the predefined ones
-    /// (`comment`, `section`, `metadata`). Records that are only nested appear as [`Item::Nested`] inside them.
+    /// The *top* records: every tagged record and every element of a stream section, starting with the predefined
+    /// records (`comment`, `section`, `metadata`). Records that are only nested appear as an [`Item::Nested`] of the
+    /// top records.
     pub records: Vec<Record>,
-    /// The models of predicted leaves, one for each such leaf of a record and in the same order.
+    /// The models of predicted leaves: one model for each predicted leaf of each record, in the order of the leaves.
     pub models: Vec<Model>,
 }
 
@@ -70,15 +71,15 @@ pub struct Section {
     pub doc: Option<String>,
     /// The element, if this is a stream section (spec 3.4).
     pub stream: Option<RecordId>,
-    /// The records that this section may contain. For a stream section, this is only its element. Any other section has
-    /// `comment`, `section` and `metadata` (always IDs 0, 1 and 2), the global tagged records, and its own tagged
-    /// records in DTD order.
+    /// The records that this section may contain. A stream section contains only its element. Any other section may
+    /// contain `comment`, `section` and `metadata` (always IDs 0, 1 and 2), the global tagged records, and its own
+    /// tagged records in DTD order.
     pub records: Vec<RecordId>,
-    /// For each leaf of each of the [`records`](Self::records), the cell that holds its *previous* value (spec 4).
-    /// Leaves that share a previous value have the same cell. The lists for `section` and `metadata` are empty, because
-    /// their leaves have no cells.
+    /// For each of the [`records`](Self::records), the cells that store the *previous* values of its leaves (spec 4).
+    /// Leaves that share a previous value share a cell. The lists for `section` and `metadata` are empty, because their
+    /// leaves have no cells.
     pub cells: Vec<Vec<u32>>,
-    /// The initial value of each cell: that of its delta or stride leaves, or 0 if they have none.
+    /// The initial value of each cell, as set by its delta or stride leaves, or 0 by default.
     pub cell_initials: Vec<u64>,
 }
 
@@ -89,11 +90,11 @@ pub struct Record {
     pub name: String,
     /// The section whose definitions list the record; `None` for global and predefined records.
     pub section: Option<SectionId>,
-    /// The tag value; `None` for a stream element. For a catch-all record, this is the lowest value that no record of
-    /// its sections has, and metadata records use it to refer to the record.
+    /// The tag value; `None` for a stream element. For a catch-all record, this is the lowest value that no other
+    /// record of its sections uses; metadata records refer to the catch-all record by this value.
     pub tag: Option<u32>,
-    /// Whether this is the catch-all record, which matches all tags that no other record of its sections has (spec
-    /// 3.2). Its first leaf is the stored number, which is not a [tag](Leaf::is_tag).
+    /// Whether this is the catch-all record, which matches all tags not used by another record of its sections (spec
+    /// 3.2). The first leaf of a catch-all record is the stored number, which is not a [tag](Leaf::is_tag).
     pub catch_all: bool,
     /// The record's names in earlier versions of the DTD.
     pub was: Vec<String>,
@@ -115,20 +116,20 @@ pub enum Item {
         /// The JSON key, which is also the basis of the name in generated code: the record's name, or `name_2` for the
         /// second occurrence.
         key: String,
-        /// The name of the untagged record in the DTD (`vfield` for the predefined one).
+        /// The name of the untagged record in the DTD (`vfield` for the predefined record).
         record: String,
         /// The doc comment of the untagged record.
         doc: Option<String>,
         /// The record's layout at this place.
         items: Vec<Item>,
     },
-    /// A repetition. Its `count` is an earlier leaf; a count in place, or an [expression](Leaf::computed), directly
-    /// precedes the repetition as an [`Item::Leaf`].
+    /// A repetition. Its `count` is an earlier leaf. If the count is stored in place or is an
+    /// [expression](Leaf::computed), it directly precedes the repetition as an [`Item::Leaf`].
     Repeat {
         /// The leaf that stores the count.
         count: LeafId,
-        /// The JSON key: the leaf's own key for a repeated leaf, otherwise `<count>_items`. If the count is an
-        /// expression, the key is that of the nested record, or `items`.
+        /// The JSON key. A repeated leaf keeps its own key; other keys are `<count>_items` or, if the count is an
+        /// expression, the key of the nested record or `items`.
         key: String,
         /// The repeated part.
         body: Repeated,
@@ -153,49 +154,49 @@ pub enum Repeated {
     },
 }
 
-/// A leaf: the unit with a width, an interpretation and state.
+/// A leaf, which is the unit that has a width, an interpretation and state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// The name of the field in the DTD.
     pub name: String,
-    /// The name outside the DTD, such as `address_2` for the second `address` of an object (spec 3.1, 8).
+    /// The name used outside the DTD, such as `address_2` for the second `address` of an object (spec 3.1, 8).
     pub key: String,
     /// The keys from the top record down to this leaf, inclusive (`["box", "point", "x"]`).
     pub path: Vec<String>,
-    /// The number of stored bytes, as given in the DTD.
+    /// The number of stored bytes, as declared in the DTD.
     pub width: Width,
-    /// The interpretation of the stored bytes, as given in the DTD.
+    /// The interpretation of the stored bytes, as declared in the DTD.
     pub interpretation: Interpretation,
-    /// The value of a constant (spec 3.2), which every record must have.
+    /// The value of a constant (spec 3.2), which must be the same in every record.
     pub constant: Option<u64>,
     /// The expression of a computed count (spec 3.3). Such a leaf stores nothing, and its name is the expression in
     /// parentheses.
     pub computed: Option<Expr>,
     /// The format in which tools print the value.
     pub format: Format,
-    /// The names of its values or bits.
+    /// The names of the leaf's values or bits.
     pub names: Names,
     /// The field's names in earlier versions of the DTD.
     pub was: Vec<String>,
-    /// The number of the section whose records the byte array contains (spec 3.7).
+    /// The number of the nested section, if the byte array contains records of that section (spec 3.7).
     pub section: Option<u8>,
     /// The unit for documentation and exports.
     pub unit: Option<String>,
     /// The `doc` property or the doc comment.
     pub doc: Option<String>,
-    /// Annotations: properties that are neither standard nor known to the tools, with their values as written.
+    /// Annotations, which are properties unknown to the specification and the tools, with their values as written.
     pub annotations: BTreeMap<String, String>,
     /// Whether the leaf is inside a repetition.
     pub repeated: bool,
-    /// The scope that sets `width`; `None` if it is not set.
+    /// The scope that sets `width`; `None` if no scope sets it.
     pub width_origin: Option<Origin>,
     /// The scope that sets `interpretation`.
     pub interpretation_origin: Origin,
 }
 
 impl Leaf {
-    /// Checks whether this is the tag of a tagged record, which always has the same value. (In a catch-all record, the
-    /// tag is an ordinary field.)
+    /// Checks whether this is the tag of a tagged record, which never changes. (In a catch-all record, the tag is an
+    /// ordinary field.)
     #[must_use]
     pub fn is_tag(&self) -> bool {
         self.interpretation_origin == Origin::Tag
@@ -214,8 +215,8 @@ impl Leaf {
         matches!(self.width, Width::Unset | Width::Number(_))
     }
 
-    /// Returns the nanoseconds in one unit of the leaf's format or, failing that, of its `unit`. Returns `None` if it
-    /// has neither or the unit is not a time.
+    /// Returns the nanoseconds per unit of the leaf's format or, failing that, of its `unit`. Returns `None` if the
+    /// leaf has neither, or if the unit is not a unit of time.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<u64> {
         let unit = match self.format {
@@ -246,7 +247,8 @@ pub enum Width {
     Array(u32),
     /// A byte array whose length is computed for each record.
     Variable(Expr),
-    /// A byte array that ends before this byte. The byte is stored after the array but is not part of it.
+    /// A byte array that ends before this terminator byte. The terminator is stored after the array and is not part of
+    /// it.
     Until(u8),
 }
 
@@ -331,7 +333,7 @@ impl Comparison {
 }
 
 impl Expr {
-    /// Returns an upper bound for the value (spec 3.3).
+    /// Returns an upper bound of the expression's value (spec 3.3).
     #[must_use]
     pub fn most(&self) -> u64 {
         let mut stack = Vec::new();
@@ -365,16 +367,16 @@ impl Expr {
     }
 }
 
-/// The revision of the models that this version supports, both for values and for heaps (spec 4.2). Any change to the
+/// The model revision that this version supports, both for values and for heaps (spec 4.2). Any change to the
 /// predictions for a trace requires a new revision.
 pub const MODEL_REVISION: u64 = 1;
 
-/// The model of a predicted leaf. Every predicted leaf of every record has its own model, because the model refers to
-/// leaves of that record. Leaves that share a previous value (a cell of [`Section::cells`]) share the state that their
-/// models learn.
+/// The model of a predicted leaf. Every predicted leaf of every record has a separate model, because a model refers to
+/// other leaves of the same record. Leaves that share a previous value (a cell of [`Section::cells`]) also share the
+/// learned state of their models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// The number of the stream section that stores the values that no candidate hits.
+    /// The number of the stream section that stores the values not matched by any candidate.
     pub section: u8,
     /// The source of the candidates.
     pub kind: ModelKind,
@@ -389,7 +391,8 @@ pub enum ModelKind {
     Heap {
         /// The action on the address.
         role: HeapRole,
-        /// A leaf, such as a thread or an arena, that selects the model: each of its values has a separate model.
+        /// A leaf, such as a thread or an arena, that selects the model. There is a separate model for each of its
+        /// values.
         by: Option<(RecordId, LeafId)>,
     },
 }
@@ -406,7 +409,7 @@ pub struct Predictor {
 /// The kind of a [`Predictor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PredictorKind {
-    /// Predicts each of the last 1 to 16 values, with one candidate for each.
+    /// Predicts each of the last 1 to 16 values, with one candidate per value.
     LastValue(u8),
     /// Predicts the last value plus the last difference, with one candidate.
     Stride,
@@ -449,8 +452,8 @@ macro_rules! formats {
         /// The format in which tools print a value (spec 3, property `format`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
         pub enum Format {
-            /// Not set: numbers are printed in decimal, bytes in hexadecimal. (The text of `comment` is predefined as
-            /// [`Format::Utf8`].)
+            /// No format. Numbers are printed in decimal, and bytes in hexadecimal. (The text of `comment` is
+            /// predefined as [`Format::Utf8`].)
             #[default]
             Unset,
             $(#[doc = $doc] $variant,)*
@@ -514,10 +517,10 @@ impl Format {
     }
 }
 
-/// The scope that sets a property of a leaf.
+/// The origin of a leaf's property, as the scope that sets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// No scope: the leaf is a tag.
+    /// No scope, because the leaf is a tag.
     Tag,
     /// The block of the record with this name (top, nested or predefined).
     Block(Arc<str>),
@@ -560,8 +563,7 @@ impl Dtd {
         section.records.iter().filter_map(|id| self.record(*id)).find(|record| record.name == name)
     }
 
-    /// Returns the record for this tag in a section, with its ID: the record with the tag, or else the catch-all
-    /// record.
+    /// Returns the record with this tag in a section, or else the catch-all record, together with the record's ID.
     #[must_use]
     pub fn tagged(&self, section: &Section, tag: u32) -> Option<(RecordId, &Record)> {
         let mut records = section.records.iter().filter_map(|id| Some((*id, self.record(*id)?)));
@@ -577,7 +579,8 @@ impl Record {
         self.leaves.get(usize::from(id.0))
     }
 
-    /// Checks whether the counted item is optional: its count is an expression with a maximum of 1 (spec 3.3).
+    /// Checks whether the counted item is optional, which means that its count is an expression with a maximum of 1
+    /// (spec 3.3).
     #[must_use]
     pub fn is_optional(&self, count: LeafId) -> bool {
         self.leaf(count).and_then(|leaf| leaf.computed.as_ref()).is_some_and(|expression| expression.most() <= 1)

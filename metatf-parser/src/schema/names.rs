@@ -1,4 +1,4 @@
-//! Names for the values and bits of a number (spec 2, `values` and `flags`). They do not change any stored byte.
+//! Names for the values and bits of a number (spec 2, `values` and `flags`). Names do not affect the stored bytes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,31 +9,31 @@ use std::sync::Arc;
 /// Numbers and their names, in DTD order.
 pub type NameList = Arc<[(u64, String)]>;
 
-/// The names that a DTD gives to the values or bits of a leaf.
+/// The names of a leaf's values or bits, as defined in the DTD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Names {
     /// No names.
     #[default]
     None,
-    /// Names of values, as in an enumeration. Other values are allowed and have no name.
+    /// Names of values, as in an enumeration. Values without a name are also allowed.
     Values(NameList),
-    /// Names of bits, counted from the least significant, and of bit ranges that hold a number. Each is encoded as
-    /// [`Bits::number`].
+    /// Names of bits, counted from the least significant bit, and of bit ranges that contain a number. The bits are
+    /// encoded as [`Bits::number`].
     Flags(NameList),
 }
 
-/// One bit or a range of bits of an integer with a name.
+/// A named bit or range of bits of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     /// The least significant bit, 0 to 63.
     pub first: u8,
-    /// The most significant bit. If it equals `first`, this is a flag; otherwise the range holds a number.
+    /// The most significant bit. If it equals `first`, this is a flag; otherwise, the range contains a number.
     pub last: u8,
 }
 
 impl Bits {
-    /// Returns the encoding in a [`NameList`]: the index of a single bit, or for a range the first index plus 256 times
-    /// the last.
+    /// Returns the encoding in a [`NameList`]. This is the index of a single bit or, for a range, the first index plus
+    /// 256 times the last index.
     #[must_use]
     pub fn number(self) -> u64 {
         u64::from(self.first) | if self.is_flag() { 0 } else { u64::from(self.last) << 8 }
@@ -86,9 +86,9 @@ impl Names {
         }
     }
 
-    /// Returns the name of a value. For flags, these are the names of the set bits, separated by `|`; unnamed bits
-    /// follow as a single hexadecimal number, and a nonzero bit range is shown as `name=5`. Returns `None` if the value
-    /// has no name or no flag is set.
+    /// Returns the name of a value. For flags, the result consists of the names of the set bits, separated by `|` and
+    /// followed by all unnamed bits as a single hexadecimal number; a nonzero bit range has the form `name=5`. Returns
+    /// `None` if the value has no name or no flag is set.
     #[must_use]
     pub fn text(&self, value: u64) -> Option<Cow<'_, str>> {
         match self {
@@ -139,10 +139,10 @@ impl Names {
     }
 }
 
-/// Maximum number of names; nobody would read a longer list.
+/// Maximum number of names in a list. Nobody would read a longer list.
 const MOST_NAMES: usize = 4096;
 
-/// The location of a mistake in the text of a list, and a message.
+/// A mistake in the text of a list, as its location and a message.
 pub(crate) type ListError = (Range<usize>, String);
 
 /// Parses a list such as `0 running, 1 sleeping`. A trailing comma is allowed.
@@ -187,7 +187,7 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
     Ok(list.into())
 }
 
-/// Returns whether a character changes the text direction, so that text may not mean what it looks like.
+/// Returns whether a character changes the text direction, so that text may be displayed in a misleading order.
 #[must_use]
 pub fn changes_direction(c: char) -> bool {
     matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

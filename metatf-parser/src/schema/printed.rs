@@ -18,7 +18,7 @@ impl Format {
             Format::TimeS => write!(out, "{n}s"),
             Format::DurationNs => duration(out, n),
             _ => match self.word(n) {
-                // Quotes show where a character starts and ends, even a space or a quote.
+                // Quotes delimit the characters, which may include spaces and quotes.
                 Some(word) if matches!(self, Format::Char | Format::Chars | Format::CharsLe) => {
                     write!(out, "'{}'", word.escape_debug())
                 }
@@ -28,8 +28,8 @@ impl Format {
         };
     }
 
-    /// Returns the text that replaces the number, such as `true` or `127.0.0.1`. Returns `None` if the format has no
-    /// such text, at all or for this number.
+    /// Returns the text that replaces the number, such as `true` or `127.0.0.1`. Returns `None` if the format does not
+    /// replace numbers, or has no text for this number.
     #[must_use]
     pub fn word(self, n: u64) -> Option<String> {
         match self {
@@ -42,14 +42,14 @@ impl Format {
         }
     }
 
-    /// Checks whether [`word`](Self::word) returns text for some numbers.
+    /// Checks whether [`word`](Self::word) returns text for any number.
     #[must_use]
     pub fn has_words(self) -> bool {
         matches!(self, Format::Bool | Format::Ipv4 | Format::Char | Format::Chars | Format::CharsLe)
             || self.per_second().is_some()
     }
 
-    /// Returns the number that a [`word`](Self::word) stands for.
+    /// Returns the number for a [`word`](Self::word).
     #[must_use]
     pub fn number_of_word(self, word: &str) -> Option<u64> {
         match self {
@@ -68,7 +68,7 @@ impl Format {
         }
     }
 
-    /// Checks whether the format shows a time, in seconds or as a date.
+    /// Checks whether the format is a time, either in seconds or as a date.
     #[must_use]
     pub fn is_time(self) -> bool {
         matches!(self, Format::TimeNs | Format::TimeUs | Format::TimeS) || self.per_second().is_some()
@@ -85,7 +85,7 @@ impl Format {
         }
     }
 
-    /// Returns the text for bytes that are an address or a UUID. Returns `None` if the format or the length does not
+    /// Returns the text for the bytes of an address or a UUID. Returns `None` if the format or the length does not
     /// match.
     #[must_use]
     pub fn word_of_bytes(self, bytes: &[u8]) -> Option<String> {
@@ -101,8 +101,8 @@ impl Format {
         }
     }
 
-    /// Returns the bytes as a string: all of them for `utf8`, or those before the first 0 for `cstring`. Returns `None`
-    /// for other formats, and for invalid UTF-8.
+    /// Returns the bytes as a string, which ends before the first 0 for `cstring` and contains all bytes for `utf8`.
+    /// Returns `None` for other formats, and for invalid UTF-8.
     #[must_use]
     pub fn text_of_bytes(self, bytes: &[u8]) -> Option<&str> {
         match self {
@@ -112,14 +112,14 @@ impl Format {
         }
     }
 
-    /// Returns the bytes after [`text_of_bytes`](Self::text_of_bytes): for `cstring`, the first 0 and all following
-    /// bytes.
+    /// Returns the bytes after [`text_of_bytes`](Self::text_of_bytes), which for `cstring` are the first 0 and all
+    /// following bytes.
     #[must_use]
     pub fn tail_of_bytes(self, bytes: &[u8]) -> &[u8] {
         if self == Format::CString { cut(bytes).1 } else { &[] }
     }
 
-    /// Returns the bytes that a [`word_of_bytes`](Self::word_of_bytes) stands for.
+    /// Returns the bytes for a [`word_of_bytes`](Self::word_of_bytes).
     #[must_use]
     pub fn bytes_of_word(self, word: &str) -> Option<[u8; 16]> {
         let number = match self {
@@ -137,8 +137,8 @@ impl Format {
     }
 }
 
-/// Returns the characters of a number, with zero bytes at the most significant end removed by `trim`. Returns `None` if
-/// there are no characters or any of them is not printable ASCII.
+/// Returns the characters of a number after `trim` has removed the zero bytes at the most significant end. Returns
+/// `None` if there are no characters or any character is not printable ASCII.
 fn chars(bytes: &[u8; 8], trim: impl Fn(&str) -> &str) -> Option<String> {
     let text = trim(std::str::from_utf8(bytes).ok()?);
     is_printable(text).then(|| text.to_owned())
@@ -154,7 +154,7 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()))
 }
 
-/// Appends nanoseconds in the largest unit that does not exceed the value, such as `1.5ms`.
+/// Appends a number of nanoseconds in the largest unit that does not exceed the value, such as `1.5ms`.
 fn duration(out: &mut String, n: u64) -> std::fmt::Result {
     let (unit, name, digits) = match n {
         0..1_000 => return write!(out, "{n}ns"),

@@ -1,4 +1,5 @@
-//! Files without a header (spec 5.4): field roles define the records they start with and the location of their content.
+//! Files without a header (spec 5.4). Field roles define the records at the start of a file, and the location of its
+//! content.
 
 use super::{Dtd, Leaf, LeafId, Names, Record, RecordId, Section, SectionId};
 
@@ -16,11 +17,12 @@ pub struct RawFile {
     pub starts: Vec<RawStart>,
     /// The section that contains the records.
     pub records: SectionId,
-    /// The stream section of the data after the records.
+    /// The stream section that contains the data after the records.
     pub trailer: Option<SectionId>,
 }
 
-/// A record that a file may start with: the only element of a dedicated stream section, or the first of the records.
+/// A record that a file may start with. This is the only element of a dedicated stream section, or the first of the
+/// file's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStart {
     /// The section that lists the record.

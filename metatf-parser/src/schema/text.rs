@@ -32,7 +32,7 @@ impl Dtd {
         format!("{}.{}", record.name, record.path_text(leaf))
     }
 
-    /// Returns the model of a leaf of `record` and the section of its other values:
+    /// Returns the model of a leaf of `record`, and the section of values without a candidate, such as
     /// `1 (lastValue 4, fcm 3 by size) 5`.
     fn model_text(&self, record: &Record, model: ModelId) -> String {
         let Some(model) = self.models.get(usize::from(model.0)) else { return "?".to_owned() };
@@ -46,7 +46,7 @@ impl Record {
         self.leaf(leaf).map_or_else(|| "?".to_owned(), |leaf| leaf.path.join("."))
     }
 
-    /// Returns the width of one of this record's leaves: a number, or the expression that computes it.
+    /// Returns the width of one of this record's leaves, as a number or the expression that computes it.
     #[must_use]
     pub fn width_text(&self, width: &Width) -> String {
         match width {
@@ -77,7 +77,7 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
                 stack.push((format!("{}.{of}", path(leaf)), 3));
                 continue;
             }
-            // Bits are handled with their leaves, above.
+            // Bits are handled with their leaves above.
             ExprOp::Bit(_) => continue,
             ExprOp::Add => ("+", 1),
             ExprOp::Sub => ("-", 1),
@@ -88,7 +88,7 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
         };
         let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
         let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
-        // Of two nested comparisons, one is in parentheses.
+        // If comparisons are nested, one of them must be in parentheses.
         let least = level.max(1);
         stack.push((format!("{} {sign} {}", wrap(left, least), wrap(right, level + 1)), level));
     }
@@ -97,7 +97,7 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
 
 struct ModelText<'d> {
     dtd: &'d Dtd,
-    /// The record of the predicted leaf. Its own leaves are written without the record name.
+    /// The record of the predicted leaf. Leaves of this record are written without the record name.
     record: &'d Record,
 }
 

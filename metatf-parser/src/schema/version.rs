@@ -1,4 +1,4 @@
-//! The version of a DTD: `tag.version = "1.2.0";` at the top level.
+//! The version of a DTD, as set by `tag.version = "1.2.0";` at the top level.
 
 use super::{Dtd, METADATA};
 use std::collections::BTreeSet;
@@ -20,8 +20,8 @@ impl Version {
         parts.map(Self).ok_or_else(|| "expected a version of three numbers, such as 1.2.0".to_owned())
     }
 
-    /// Checks whether a program built for this version can read traces of another version. It skips additions of a new
-    /// minor version.
+    /// Checks whether a program built for this version can read traces of another version. The program skips additions
+    /// of a newer minor version.
     #[must_use]
     pub fn understands(self, other: Self) -> bool {
         self.0[..2] == other.0[..2]
@@ -36,7 +36,7 @@ impl fmt::Display for Version {
 }
 
 impl Dtd {
-    /// Returns the version: the annotation `version` of all tags, or `None` if no tag has it.
+    /// Returns the version, which is the annotation `version` of all tags, or `None` if no tag has this annotation.
     ///
     /// # Errors
     /// Returns a message if the version is malformed or differs between tags.

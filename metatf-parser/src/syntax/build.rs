@@ -1,4 +1,5 @@
-//! Converts the pest pairs of one item to its syntax tree node. Recursion follows parentheses, at most 32 deep.
+//! Converts the pest pairs of one item to its syntax tree node. The recursion follows parentheses, which nest at most
+//! 32 levels deep.
 
 use super::Rule;
 use crate::ast::{Computed, Count, FieldItem, Int, Name, SectionHead, Value};
@@ -25,14 +26,14 @@ pub(super) struct RawProperty<'t> {
     pub(super) value_span: Span,
 }
 
-/// A builder of nodes from the pairs of one item. The grammar guarantees the parts of a rule, so a method returns
-/// `None` only if the grammar and the builder disagree.
+/// A builder of nodes from the pairs of one item. The grammar guarantees that the parts of a rule exist, so methods
+/// return `None` only if the grammar and the builder disagree.
 pub(super) struct Builder<'l, 'r, 's> {
-    /// Offset of the item in the text, from which pest counts.
+    /// Offset of the item in the text; offsets from pest are relative to it.
     pub(super) base: usize,
     pub(super) lexed: &'l Lexed,
     pub(super) report: &'r mut Reporter<'s>,
-    /// Whether the item has a mistake that pest does not detect.
+    /// Whether the item contains a mistake that pest does not detect.
     pub(super) broken: bool,
 }
 
@@ -125,7 +126,7 @@ impl Builder<'_, '_, '_> {
         Some(RawProperty { path, name, quoted, value: self.value(&name, value)?, value_span })
     }
 
-    /// Builds a number, and reports one that does not fit in 64 bits.
+    /// Builds a number. Reports a number that does not fit in 64 bits.
     pub(super) fn int(&mut self, pair: &Pair) -> Int {
         let span = self.span(pair);
         let (negative, digits) =
@@ -141,7 +142,7 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// Parses a number, and returns `None` if it does not fit in 64 bits.
+/// Parses a number. Returns `None` if the number does not fit in 64 bits.
 fn magnitude(text: &str) -> Option<u64> {
     if let Some(characters) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
         return Some(characters.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)));

@@ -1,4 +1,4 @@
-//! Doc comments: a comment directly above a record, section or field property documents it (spec 2).
+//! Doc comments, which are comments directly above the record, section or field property that they document (spec 2).
 
 use crate::lexer::{Comment, Lexed};
 use crate::span::Source;
@@ -21,7 +21,7 @@ pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize
 }
 
 /// Returns the comment at the head of the DTD. This is the first block of comments, unless the block is directly above
-/// a section or record and so documents that definition.
+/// a section or record, which it then documents.
 pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
     let all = lexed.comments_before(0);
     let mut end = 1;

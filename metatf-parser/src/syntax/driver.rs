@@ -64,7 +64,7 @@ struct Driver<'t, 'l, 'r, 's> {
     scope: usize,
 }
 
-/// An open scope: its description for messages, and the location of its opening brace.
+/// An open scope, with its description for messages and the location of its opening brace.
 struct Open {
     what: String,
     brace: Span,
@@ -84,7 +84,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.text.get(token.span.range())
     }
 
-    /// Checks for `section` and a name, which start a section in any context.
+    /// Checks for `section` followed by a name, which starts a section in any context.
     fn at_section(&self) -> bool {
         self.word(0) == Some("section") && self.word(1).is_some()
     }
@@ -162,8 +162,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses the item at the next token by a grammar rule; on failure, reports the mistake and recovers. The pairs are
-    /// dropped as soon as the node is built.
+    /// Parses the item at the next token with a grammar rule. On failure, reports the mistake and recovers. The pairs
+    /// are dropped as soon as the node is built.
     fn pest(&mut self, rule: Rule) -> Option<Item<'t>> {
         let base = self.token(0)?.span.start();
         if self.lexed.statement_is_bad(self.at) {
@@ -198,8 +198,9 @@ impl<'t> Driver<'t, '_, '_, '_> {
         Some(item)
     }
 
-    /// Returns the text from `base`, where the next token starts, to a token that must end the item: a `;`, a brace, or
-    /// the `:` of another record. pest takes time proportional to the length of its input.
+    /// Returns the text from `base`, where the next token starts, to a token that must end the item, which is a `;`, a
+    /// brace, or the `:` of another record. This matters because pest takes time proportional to the length of its
+    /// input.
     fn piece(&mut self, base: usize) -> Option<&'t str> {
         if self.piece_end <= self.at + 1 {
             let colon = self.at + 1;
@@ -215,7 +216,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.text.get(base..end)
     }
 
-    /// Returns how many of the next tokens start before an offset.
+    /// Returns the number of following tokens that start before an offset.
     fn tokens_until(&self, offset: usize) -> usize {
         let rest = self.lexed.tokens.get(self.at..).unwrap_or_default();
         rest.iter().take_while(|token| token.span.start() < offset).count()
@@ -226,7 +227,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         if at_end && std::mem::replace(&mut self.ended, true) {
             return;
         }
-        // An interpretation word as a field name is reported once, however often it occurs.
+        // An interpretation word used as a field name is reported only once, regardless of how often it occurs.
         let word = self.lexed.tokens.get(index).and_then(|t| self.text.get(t.span.range())).unwrap_or_default();
         if expected::is_reserved(word) && !self.reserved.insert(word) {
             return self.report.add_again();
@@ -235,8 +236,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.report.add(draft);
     }
 
-    /// Skips from token `index` to the next possible start of an item: after a `;`, before a `}`, after a `{` (whose
-    /// content is parsed and discarded), or before a line that starts like an item.
+    /// Skips from token `index` to the next possible start of an item. This is after a `;`, before a `}`, after a `{`
+    /// and its content (which is parsed and discarded), or before a line that starts like an item.
     fn recover(&mut self, index: usize) {
         let first = self.at;
         let is_section = self.at_section();
@@ -346,7 +347,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         Some(self.property(raw, first, doc))
     }
 
-    /// Builds a property. `first` is the index of its first token; the last one, its `;`, has just been read.
+    /// Builds a property. `first` is the index of its first token; its last token, the `;`, has just been read.
     fn property(&self, raw: RawProperty<'t>, first: usize, doc: Option<Box<str>>) -> Setting<'t> {
         let RawProperty { path, name, quoted, value, value_span } = raw;
         let property = Property::named(name.text).filter(|_| !quoted);

@@ -10,7 +10,7 @@ use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 use crate::vocabulary::Property;
 
-/// Checks whether the word is an interpretation and so cannot be a name (spec 2).
+/// Checks whether the word is an interpretation, which cannot be a name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
     InterpretationWord::named(word).is_some()
 }
@@ -60,7 +60,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
         .help(help(rules, found));
-    // A missing punctuation mark that the position identifies.
+    // Report a missing punctuation mark if the position identifies it.
     let Some(before) = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)) else { return draft };
     let is_property = text.get(before.span.range()).is_some_and(|word| Property::named(word).is_some());
     if rules.contains(&Rule::missing_equals) && is_property {
@@ -88,7 +88,7 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
     )
 }
 
-/// Reports a missing comma between two fields at the end of the first.
+/// Reports a missing comma between two fields at the end of the first field.
 fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
@@ -128,7 +128,7 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
     }
 }
 
-/// Returns the span of a token, or only the start of a long token.
+/// Returns the span of a token, or of only the start of a long token.
 fn token_place(token: &Token, text: &str) -> Span {
     let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start() + i);
     Span::new(token.span.start(), end.unwrap_or(token.span.end()))
@@ -160,7 +160,7 @@ fn list(rules: &[Rule]) -> String {
     }
 }
 
-/// Checks for a rule that exists only to improve messages and is never a valid alternative.
+/// Checks whether a rule exists only to improve messages, and is never a valid alternative.
 fn is_lookalike(rule: Rule) -> bool {
     matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
 }

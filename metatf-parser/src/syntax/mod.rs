@@ -1,4 +1,4 @@
-//! Parses text to a syntax tree (spec 2). [`driver`] iterates over items and pest parses each by the grammar
+//! Parses text to a syntax tree (spec 2). [`driver`] iterates over items, and pest parses each item with the grammar
 //! `metatf.pest`. [`build`], [`values`] and [`model`] convert the pairs to the tree, and [`expected`] describes errors.
 
 mod build;

@@ -1,7 +1,8 @@
-//! Fast path that parses the most common constructs directly from tokens. These are heads of records,
-//! `name: (a, b, n*c) {`, and statements, `path.property = value;`, with a simple value: a decimal number, a string
-//! without escapes, a reference, or an interpretation with decimal numbers or a reference. The grammar produces the same
-//! nodes but takes many times as long. All other constructs, and all mistakes, are left to the grammar.
+//! Fast path that parses the most common constructs directly from tokens. These are record heads such as
+//! `name: (a, b, n*c) {`, and statements such as `path.property = value;` with a simple value. A simple value is a
+//! decimal number, a string without escapes, a reference, or an interpretation with decimal numbers or a reference. The
+//! grammar produces the same nodes but takes many times as long. It parses all other constructs, and reports all
+//! mistakes.
 
 use super::build::{Item, RawProperty};
 use super::expected::is_reserved;
@@ -10,7 +11,7 @@ use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::{self, InterpretationWord};
 use crate::span::Span;
 
-/// Parses the statement that starts at a token. Returns it with the index after its `;`.
+/// Parses the statement that starts at a token. Returns the statement and the index after its `;`.
 pub(super) fn property<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(RawProperty<'t>, usize)> {
     if lexed.statement_is_bad(first) {
         return None;
@@ -24,7 +25,7 @@ pub(super) fn property<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option
     Some((RawProperty { path, name, quoted: false, value, value_span }, tokens.at))
 }
 
-/// Parses the head of the record that starts at a token. Returns it with the index after its `{` or `;`.
+/// Parses the record head that starts at a token. Returns the head and the index after its `{` or `;`.
 pub(super) fn record<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(Item<'t>, usize)> {
     if lexed.statement_is_bad(first) {
         return None;
@@ -70,7 +71,7 @@ impl<'t> Tokens<'t, '_> {
         }
     }
 
-    /// Parses an item of a field list. Recursion follows parentheses, at most 32 deep.
+    /// Parses an item of a field list. The recursion follows parentheses, which nest at most 32 levels deep.
     fn field_item(&mut self) -> Option<FieldItem<'t>> {
         if self.next(Kind::Mark(b'(')).is_some() {
             return self.group();
@@ -86,7 +87,7 @@ impl<'t> Tokens<'t, '_> {
         Some(FieldItem::Repeat { count: Count::Name(name), body: Box::new(body) })
     }
 
-    /// Parses the rest of a group after its `(`. An expression in parentheses, used as a count, is left to the grammar.
+    /// Parses the rest of a group after its `(`. The grammar parses counts that are expressions in parentheses.
     fn group(&mut self) -> Option<FieldItem<'t>> {
         let mut items = vec![self.field_item()?];
         while self.next(Kind::Mark(b',')).is_some() {
@@ -183,7 +184,8 @@ mod tests {
         shown(&builder.item(pair.into_inner().next().unwrap()).unwrap())
     }
 
-    /// Returns the number of items on the fast path, and of all items that start after `;`, `{` or `}`.
+    /// Returns the number of items parsed by the fast path, and the number of all items that start after `;`, `{` or
+    /// `}`.
     fn compare(text: &str) -> (usize, usize) {
         let source = Source::new(text.as_bytes());
         let mut report = Reporter::new(&source);

@@ -1,5 +1,5 @@
-//! Converts the pest pairs of a property's value to its syntax tree node. Recursion follows parentheses, at most 32
-//! deep.
+//! Converts the pest pairs of a property's value to its syntax tree node. The recursion follows parentheses, which nest
+//! at most 32 levels deep.
 
 use super::Rule;
 use super::build::{Builder, Pair};
@@ -10,12 +10,12 @@ use crate::schema::{Comparison, InterpretationWord};
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::Property;
 
-/// Maximum number of steps (operands and operators) in an expression. No format needs more, and code generated from an
-/// expression nests as deep as the expression is long.
+/// Maximum number of steps (operands and operators) in an expression. No format needs more steps, and code generated
+/// from an expression is nested as deeply as the expression is long.
 const MOST_STEPS: usize = 1000;
 
 impl Builder<'_, '_, '_> {
-    /// Builds a value. A value with a mistake, which is reported, becomes [`Value::Broken`].
+    /// Builds a value. If the value contains a mistake, reports the mistake and returns [`Value::Broken`].
     pub(super) fn value<'t>(&mut self, property: &Name, pair: Pair<'t>) -> Option<Value<'t>> {
         let inner = pair.into_inner().next()?;
         let value = match inner.as_rule() {
@@ -97,7 +97,7 @@ impl Builder<'_, '_, '_> {
         Some(Reference { path, of: of.unwrap_or(Aspect::Value), span })
     }
 
-    /// Builds an expression from its pair, or from one in parentheses.
+    /// Builds an expression from the pair of an expression with or without parentheses.
     pub(super) fn expression<'t>(&mut self, pair: Pair<'t>) -> Expression<'t> {
         let span = self.tight(&pair);
         let mut steps = Steps::default();
@@ -111,8 +111,8 @@ impl Builder<'_, '_, '_> {
         Expression { steps: steps.list }
     }
 
-    /// Converts operands and operators to postfix order (spec 2 `expr`, `sum`, `mul`): `*`, `/`, `%` before `+` and
-    /// `-`, and these before a comparison, from left to right.
+    /// Converts operands and operators to postfix order (spec 2 `expr`, `sum`, `mul`). From left to right, `*`, `/` and
+    /// `%` come before `+` and `-`, which come before a comparison.
     fn postfix<'t>(&mut self, pair: Pair<'t>, steps: &mut Steps<'t>) {
         let mut waiting: Vec<Operator> = Vec::new();
         for part in pair.into_inner() {
@@ -132,7 +132,7 @@ impl Builder<'_, '_, '_> {
         steps.extend(waiting.into_iter().rev().map(Step::Operator));
     }
 
-    /// Reports a word followed by numbers: an unknown interpretation, or numbers after the end of the property.
+    /// Reports a word followed by numbers. This is an unknown interpretation, or a property followed by excess numbers.
     fn misspelt(&mut self, property: &Name, pair: Pair) -> Option<()> {
         let mut parts = pair.clone().into_inner();
         let (word, number) = (parts.next()?, parts.next()?);
@@ -147,7 +147,7 @@ impl Builder<'_, '_, '_> {
         Some(())
     }
 
-    /// Reports numbers that do not fit in 64 bits, in a value that is discarded.
+    /// Reports numbers that do not fit in 64 bits in a discarded value.
     pub(super) fn wide_numbers(&mut self, pair: Pair) {
         for number in pair.into_inner().flatten().filter(|part| part.as_rule() == Rule::int) {
             self.int(&number);

@@ -18,7 +18,7 @@ pub(super) enum Pass {
 pub(super) struct PassCursor<'t, 'a> {
     pub(super) trace: Trace<'a>,
     pass: Pass,
-    /// Whether each record is compared, by section and record.
+    /// Whether to compare each record, by section and record.
     kept: &'t [Vec<bool>],
     /// Whether metadata made a leaf stride through a stream section or point into it, by section number.
     pub(super) reached: [bool; 256],
@@ -31,7 +31,8 @@ pub(super) struct PassCursor<'t, 'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) at: At,
-    /// The number of data records before it in its trace, or for an element of elements before it in its section.
+    /// The number of earlier data records in the trace or, for an element, the number of earlier elements in the
+    /// section.
     pub(super) number: u64,
 }
 
@@ -51,7 +52,7 @@ impl<'t, 'a> PassCursor<'t, 'a> {
                 Event::Comment(at) => (at, self.trace.reader().records_read()),
                 Event::Element(at, _) => (at, self.elements),
                 Event::Metadata(_, metadata) => {
-                    // sectionOffset and sectionStride (spec 4.1), whose first value is the section.
+                    // These are sectionOffset and sectionStride (spec 4.1), whose first value is the section.
                     if matches!(metadata.property & 7, 5 | 7)
                         && let Some(reached) =
                             self.reached.get_mut(usize::try_from(metadata.values[0]).unwrap_or(usize::MAX))

@@ -1,13 +1,13 @@
-//! Exclusions from a comparison: fields and records by name, times, and the base of addresses.
+//! Exclusions from a comparison, which are named fields and records, times, and the base of addresses.
 
 use crate::field_names::FieldNames;
 use metatf::dynamic::Schema;
 use metatf_parser::schema::{Format, Leaf, Record};
 use std::collections::HashMap;
 
-/// Excludes fields with this name and all fields whose format is a time.
+/// The name that excludes fields with this name and all fields whose format is a time.
 const TIME: &str = "time";
-/// Compares addresses by identity; see [`Addresses`].
+/// The name that selects the comparison of addresses by identity; see [`Addresses`].
 const ADDRESS_BASE: &str = "address-base";
 
 /// The parsed form of [`CompareOptions::ignore`](super::CompareOptions::ignore).
@@ -35,12 +35,12 @@ impl Ignored {
         self.names.mean_record(record)
     }
 
-    /// Returns whether a leaf's values are addresses to be compared by identity.
+    /// Returns whether a leaf's values are addresses to compare by identity.
     pub(super) fn address(&self, leaf: &Leaf) -> bool {
         self.address_base && leaf.is_numeric() && (leaf.format == Format::Hex || leaf.name == "address")
     }
 
-    /// Returns the names that denote nothing in any of the schemas.
+    /// Returns the names that match nothing in any of the schemas.
     pub(super) fn unknown(&self, schemas: &[&Schema]) -> Vec<String> {
         let mut unknown = self.names.unknown(schemas);
         let mut leaves = schemas.iter().flat_map(|schema| &schema.dtd.records).flat_map(|record| &record.leaves);
@@ -55,9 +55,9 @@ fn is_time(leaf: &Leaf) -> bool {
     leaf.format.is_time()
 }
 
-/// Corresponding addresses of the two traces. Two addresses are equal if each has corresponded to the other, and to no
-/// other address, since they were first seen together. A shift of a memory region therefore makes no difference, but a
-/// different layout does.
+/// Corresponding addresses of the two traces. Two addresses are equal if, since they were first seen together, neither
+/// has corresponded to a third address. Therefore, moving a memory region makes no difference, but changing its layout
+/// does.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     of_left: HashMap<u64, u64>,

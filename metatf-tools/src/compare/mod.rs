@@ -1,10 +1,10 @@
 //! Compares the values of two traces, regardless of their encoding. Metadata, widths, interpretations, chunks, groups,
 //! codecs, and the class, byte order and version of the container make no difference.
 //!
-//! Both traces are read from the start once for each section that contains records, one chunk of each at a time.
-//! Sections, records and fields are compared if they have the same name in both DTDs. A stream section that leaves
-//! stride through or point into is compared through those leaves, and any other stream section element by element. An
-//! offset is compared by the element it refers to.
+//! Both traces are read from the start once for each section that contains records, with one chunk of each trace in
+//! memory at a time. Sections, records and fields are compared if they have the same name in both DTDs. If leaves
+//! stride through or point into a stream section, its elements are compared through these leaves. Any other stream
+//! section is compared element by element. Offsets are compared by the elements they refer to.
 
 mod cursor;
 mod ignored;
@@ -30,7 +30,7 @@ use offsets::Offsets;
 use pair::Pairs;
 use summary::{Tally, key_of_right};
 
-/// A trace to compare: its schema and a function that opens it.
+/// A trace to compare, with its schema and a function that opens it.
 pub struct Input<'i, 'a> {
     /// The schema for reading the trace.
     pub schema: Schema,
@@ -38,7 +38,7 @@ pub struct Input<'i, 'a> {
     pub open: &'i mut dyn FnMut() -> Result<Reader<'a>>,
 }
 
-/// Returns the names in the options that denote nothing in either DTD, whether sections, fields or records.
+/// Returns the names of sections, fields and records in the options that neither DTD defines.
 #[must_use]
 pub fn unknown_names(left: &Schema, right: &Schema, options: &CompareOptions) -> Vec<String> {
     let known = |name: &&String| [left, right].iter().any(|s| section_named(s, name).is_some());
@@ -53,7 +53,7 @@ fn section_named(schema: &Schema, name: &str) -> Option<usize> {
 /// Compares two traces. `step` is called for every record read.
 ///
 /// # Errors
-/// Returns the first error in one of the traces, and which trace it is.
+/// Returns the first error in either trace, and the trace that it occurred in.
 pub fn compare<'i, 'a>(
     left: Input<'i, 'a>,
     right: Input<'i, 'a>,
@@ -95,13 +95,13 @@ struct Comparer<'c, 'i, 'a> {
     step: &'c mut dyn FnMut(),
     out: Comparison,
     tally: Tally,
-    /// Whether all positions of the pass so far had records of the same type.
+    /// Whether the record types were equal at all positions of the pass so far.
     in_step: bool,
     offsets: Offsets,
     indices: [ValueIndices; 2],
-    /// Number of records in each section, after they have been counted.
+    /// Number of records in each section, once they have been counted.
     counts: [Option<Vec<u64>>; 2],
-    /// Whether each stream section is compared through leaves, by section number in the left trace.
+    /// The stream sections that are compared through leaves, by section number in the left trace.
     reached: [bool; 256],
 }
 
@@ -113,7 +113,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.options.stop && !self.has_room()
     }
 
-    /// Returns whether there is room for another difference in the list.
+    /// Returns whether the list has room for another difference.
     fn has_room(&self) -> bool {
         self.options.max == 0 || self.out.differences.len() < self.options.max
     }
@@ -154,7 +154,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.options.sections.is_empty() || self.is_named(pair)
     }
 
-    /// Returns whether one of the traces may have records in a section.
+    /// Returns whether one of the traces may contain records of a section.
     fn may_hold(&self, pair: [usize; 2]) -> bool {
         let counts = |(counts, section): (&Option<Vec<u64>>, usize)| {
             counts.as_ref().is_none_or(|c| c.get(section).is_none_or(|&n| n > 0))
@@ -162,7 +162,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.counts.iter().zip(pair).any(counts)
     }
 
-    /// Compares stream sections that nothing strides through or points into, and requested ones.
+    /// Compares stream sections that no leaf strides through or points into, and stream sections requested by name.
     fn elements(&mut self) -> Result<(), (Which, Error)> {
         self.counts = [None, None];
         let reached = [0, 1].map(|i| crate::stream_sections::reached(&self.inputs[i].schema));
@@ -217,7 +217,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         for (number, through) in left.reached.iter().enumerate() {
             self.reached[number] |= through;
         }
-        // `reached` uses the section numbers of the left trace, so map those of the right trace by name.
+        // `reached` uses the left trace's section numbers, so map the right trace's numbers by name.
         for &[l, r] in &self.pairs.sections {
             let number = |i: usize, index: usize| {
                 usize::from(self.inputs[i].schema.format.sections.get(index).map_or(0, |s| s.number))
@@ -237,7 +237,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.inputs[which as usize].schema.section(index).and_then(|s| s.name.clone())
     }
 
-    /// Reports the remaining records of one trace after the end of the other.
+    /// Reports the remaining records of one trace after the other trace has ended.
     fn rest(&mut self, cursors: &mut Cursors<'_, '_>, which: Which, first: Spot) -> Result<(), (Which, Error)> {
         let mut more = 0;
         let mut next = Some(first);
@@ -298,13 +298,13 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(())
     }
 
-    /// Returns the type of a record in the left trace, or of the corresponding record.
+    /// Returns the left trace's type of a record, or of the corresponding record.
     fn key(&self, which: Which, spot: Spot) -> Option<summary::Key> {
         let key = (spot.at.section, spot.at.record);
         if which == Which::Left { Some(key) } else { key_of_right(self.pairs, key) }
     }
 
-    /// Compares the values of a leaf. Returns whether any of them differ.
+    /// Compares the values of a leaf. Returns whether any values differ.
     fn leaf(
         &mut self,
         cursors: &mut Cursors<'_, '_>,
@@ -348,7 +348,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(differs)
     }
 
-    /// Counts a field that differs, by its name without the indices of repeated items.
+    /// Counts a differing field by its name, without the indices of repeated items.
     fn count_field(
         &mut self,
         cursors: &Cursors<'_, '_>,
@@ -402,7 +402,7 @@ fn values_differ([left, right]: [&OwnedRecord; 2], [a, b]: [usize; 2]) -> bool {
     }
 }
 
-/// Formats a value; an offset is shown with its element.
+/// Formats a value. Offsets are followed by their elements.
 fn show(
     cursor: &mut PassCursor<'_, '_>,
     spot: Spot,

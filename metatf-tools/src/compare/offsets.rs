@@ -18,13 +18,14 @@ type OffsetPair = [(usize, u64); 2];
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     known: HashMap<OffsetPair, bool>,
-    /// Addresses, which refer to something, like offsets.
+    /// Corresponding addresses, which are references like offsets.
     pub(super) addresses: Addresses,
 }
 
 impl Offsets {
-    /// Returns whether two offsets currently refer to equal elements or, if no element starts at one of them, are equal
-    /// numbers. Elements that contain offsets themselves are equal if no path of offsets leads to a difference.
+    /// Returns whether two offsets currently refer to equal elements. If no element starts at one of the offsets,
+    /// returns whether they are equal numbers. Elements that contain offsets themselves are equal if no path of offsets
+    /// leads to a difference.
     pub(super) fn same(
         &mut self,
         pairs: &Pairs,
@@ -40,7 +41,7 @@ impl Offsets {
             self.known.clear();
         }
         let [left, right] = cursors;
-        // Assume that pairs are equal until one is found that is not.
+        // Assume that all pairs are equal until a difference is found.
         let mut assumed = HashSet::from([key]);
         let mut waiting = vec![key];
         self.known.insert(key, true);
@@ -70,8 +71,8 @@ impl Offsets {
         Ok(true)
     }
 
-    /// Compares two elements except for their offsets. Returns the pairs of offsets that have no verdict yet, or `None`
-    /// if the elements differ.
+    /// Compares two elements except for their offsets. Returns the pairs of offsets without a verdict, or `None` if the
+    /// elements differ.
     fn elements(
         &mut self,
         pairs: &Pairs,
@@ -85,7 +86,7 @@ impl Offsets {
         };
         let (l, r) = (element(left, key[0].0)?, element(right, key[1].0)?);
         let Some(pair) = pairs.record(key[0].0, l).filter(|_| pairs.sections.contains(&[key[0].0, key[1].0])) else {
-            // Tables with different names: compare the values.
+            // The tables have different names, so compare the offsets as numbers.
             return (a == b).then(Vec::new);
         };
         let mut indices = [ValueIndices::default(), ValueIndices::default()];
@@ -123,7 +124,7 @@ impl Offsets {
 }
 
 /// Returns the element at an offset, or `None` if no element starts there. An offset into the middle of an element is
-/// detected only if decoding fails there.
+/// detected only if decoding fails at this offset.
 fn element(cursor: &mut PassCursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<OwnedRecord>> {
     let mut owned = OwnedRecord::default();
     match cursor.trace.reader_mut().element_at(section, offset, |row| owned.decode(row)) {

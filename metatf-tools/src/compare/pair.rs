@@ -7,24 +7,24 @@ use metatf::dynamic::Schema;
 use metatf::format::{COMMENT, METADATA, SECTION};
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
-/// A field that both formats have.
+/// A field defined by both formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeafPair {
     pub(super) left: u8,
     pub(super) right: u8,
-    /// The indices of the target sections, if both leaves are offsets.
+    /// The indices of the sections that the offsets refer to, if both leaves are offsets.
     pub(super) offsets: Option<[usize; 2]>,
-    /// Whether both leaves are addresses to be compared by identity.
+    /// Whether both leaves are addresses to compare by identity.
     pub(super) address: bool,
 }
 
-/// A record that both formats have.
+/// A record defined by both formats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordPair {
     /// Index of the record on the right.
     pub(super) right: u16,
     pub(super) leaves: Vec<LeafPair>,
-    /// Whether every value is compared in the same order, so that equal owned records are equal records.
+    /// Whether all values are compared in the same order, so that records are equal if their owned records are equal.
     pub(super) whole: bool,
 }
 
@@ -37,15 +37,15 @@ pub(super) struct Pairs {
     records: Vec<Vec<Option<RecordPair>>>,
     /// Whether a record is compared, by side, section index and record index.
     pub(super) kept: [Vec<Vec<bool>>; 2],
-    /// The sections, records and fields that only one of the formats has.
+    /// The sections, records and fields defined by only one of the formats.
     pub(super) only: Vec<OneSided>,
-    /// Number of paired records, not counting predefined ones, and the total number.
+    /// Number of paired records, excluding predefined records, and the total number.
     pub(super) common: usize,
     pub(super) total: usize,
 }
 
 impl Pairs {
-    /// Pairs two formats, leaving out `ignored` fields and records.
+    /// Pairs two formats, except for `ignored` fields and records.
     pub(super) fn new(left: &Schema, right: &Schema, ignored: &Ignored) -> Self {
         let table = |s: &Schema| vec![vec![false; s.dtd.records.len()]; s.dtd.sections.len()];
         let mut pairs = Self {
@@ -85,7 +85,7 @@ impl Pairs {
     fn lone_section(&mut self, schemas: [&Schema; 2], which: Which, index: usize) {
         let schema = schemas[which as usize];
         self.total += own_records(schema, index).into_iter().filter(|&r| r != COMMENT).count();
-        // A stream that records stride through or point into is compared together with them.
+        // If records stride through or point into a stream, its elements are compared together with these records.
         let Some(section) = schema.dtd.sections.get(index) else { return };
         if section.stream.is_none() || !reached(schema)[usize::from(section.number)] {
             let name = section.name.as_deref().unwrap_or("(global)");
@@ -225,7 +225,7 @@ fn own_records(schema: &Schema, section: usize) -> Vec<u16> {
     records.iter().copied().filter(|&r| r != SECTION && r != METADATA).collect()
 }
 
-/// Collects the length leaves of `vfield`s. Items nest at most 32 deep (spec 3.5), so the recursion is bounded.
+/// Collects the length leaves of `vfield`s. Items nest at most 32 levels deep (spec 3.5), which bounds the recursion.
 fn vfield_lengths(items: &[Item], out: &mut Vec<LeafId>) {
     let mut nested = |record: &str, items: &[Item]| match items {
         [Item::Leaf(length), Item::Leaf(_)] if record == "vfield" => out.push(*length),

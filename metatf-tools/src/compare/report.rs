@@ -5,22 +5,22 @@
 pub struct CompareOptions {
     /// The maximum number of differences to list; 0 lists all.
     pub max: usize,
-    /// Whether to stop at that number of differences. By default everything is compared and counted.
+    /// Whether to stop after `max` differences. By default, everything is compared and counted.
     pub stop: bool,
-    /// Whether to compare the order of records across sections, too.
+    /// Whether to also compare the order of records across sections.
     pub order: bool,
     /// Fields (`size`, `alloc.size`) and records (`free`, `comment`) to exclude. `time` also excludes fields whose
     /// `format` is a time. With `address-base`, two addresses (numbers with the format `hex` or the name `address`) are
-    /// equal if each always corresponds to the other; this needs memory for every address.
+    /// equal if each always corresponds to the other; this requires memory for every address.
     pub ignore: Vec<String>,
-    /// The sections to compare, by name, with `0` for the global section. If empty, all sections are compared. A stream
-    /// section named here is compared element by element.
+    /// The names of the sections to compare, or `0` for the global section. If empty, all sections are compared. Stream
+    /// sections in this list are compared element by element.
     pub sections: Vec<String>,
-    /// Whether to compare user metadata and the text of the DTD, too.
+    /// Whether to also compare user metadata and the text of the DTD.
     pub metadata: bool,
 }
 
-/// One of the two traces.
+/// One of the two compared traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The first trace.
@@ -34,18 +34,18 @@ pub enum Which {
 pub struct Comparison {
     /// The differences, in the order of the records of each section.
     pub differences: Vec<Difference>,
-    /// The items that only one of the DTDs has, which were not compared.
+    /// The items that only one of the DTDs defines, which were not compared.
     pub only: Vec<OneSided>,
     /// The number of records and elements compared.
     pub compared: u64,
-    /// For each record type that both DTDs have, in DTD order, the number of records and how many of them differ.
+    /// The numbers of records and of differing records for each record type defined by both DTDs, in DTD order.
     pub records: Vec<RecordSummary>,
-    /// For each section, the first position at which the record types differ: a [`What::Record`]. After it, records are
+    /// For each section, the first position at which the record types differ, as a [`What::Record`]. Later records are
     /// counted, but no summary includes their values.
     pub out_of_step: Vec<Difference>,
-    /// Whether there are, or may be, differences that are not listed.
+    /// Whether there are, or may be, unlisted differences.
     pub stopped: bool,
-    /// Whether the DTDs have records but none in common.
+    /// Whether both DTDs define records, but no record in common.
     pub nothing_in_common: bool,
 }
 
@@ -60,9 +60,9 @@ pub struct RecordSummary {
     pub counts: [u64; 2],
     /// The number of pairs whose values were compared.
     pub compared: u64,
-    /// The number of these pairs that differ.
+    /// The number of pairs whose values differ.
     pub differ: u64,
-    /// The fields that differ, each with the number of records in which it differs.
+    /// The differing fields, each with the number of records in which it differs.
     pub fields: Vec<(String, u64)>,
 }
 
@@ -74,10 +74,10 @@ impl RecordSummary {
     }
 }
 
-/// A section, record or field that only one of the DTDs has.
+/// A section, record or field that only one of the DTDs defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneSided {
-    /// The DTD that has it.
+    /// The DTD that defines the item.
     pub which: Which,
     /// A description, such as `field alloc.time`.
     pub what: String,
@@ -88,17 +88,17 @@ pub struct OneSided {
 pub struct Named {
     /// The name of the record.
     pub record: String,
-    /// The number of data records before it in its trace (in all sections), or of elements before it in its stream
-    /// section.
+    /// The number of earlier data records in the same trace (in all sections), or of earlier elements in the same
+    /// stream section.
     pub number: u64,
 }
 
 /// A formatted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The value as in the JSON output (spec 8); an offset is shown with its element.
+    /// The value as in the JSON output (spec 8); an offset includes its element.
     pub json: String,
-    /// The value for people: a name of the value, or the value in its `format`, or else the same as `json`.
+    /// The value for people, which is its name, its form according to `format`, or else the same as `json`.
     pub text: String,
 }
 
@@ -108,7 +108,7 @@ pub struct Difference {
     /// The name of the section in the left trace; `None` for the global section, or if the difference is not in a
     /// section.
     pub section: Option<String>,
-    /// The records; `None` if a trace has no more records.
+    /// The records; `None` if a trace contains no more records.
     pub records: [Option<Named>; 2],
     /// The kind of difference.
     pub what: What,
@@ -117,11 +117,12 @@ pub struct Difference {
 /// The kind of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The values of a field; `None` if a record has fewer items.
+    /// The values of a field; `None` if a record contains fewer items.
     Field(String, [Option<Shown>; 2]),
     /// Records of different types at the same position.
     Record,
-    /// One trace has this number of additional records (elements) in the section. `records` names the first of them.
+    /// One trace contains this number of additional records or elements in the section. `records` names the first of
+    /// these.
     More(Which, u64),
     /// User metadata with this key, as JSON.
     User(String, [Option<String>; 2]),

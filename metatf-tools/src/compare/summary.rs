@@ -18,7 +18,7 @@ struct Counts {
 /// The section index and the record index in the left trace.
 pub(super) type Key = (usize, u16);
 
-/// The counts for all record types that both formats have.
+/// The counts for all record types defined by both formats.
 #[derive(Debug)]
 pub(super) struct Tally {
     by_section: Vec<Vec<Counts>>,
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Counts two records at the same position. `in_step` is whether their values are counted, too.
+    /// Counts two records at the same position. If `in_step` is set, also counts them as compared.
     pub(super) fn both(&mut self, key: Key, in_step: bool) {
         if let Some(counts) = self.counts(key) {
             counts.counts = counts.counts.map(|count| count + 1);
@@ -48,14 +48,14 @@ impl Tally {
         }
     }
 
-    /// Counts a pair of records that differs.
+    /// Counts a differing pair of records.
     pub(super) fn differ(&mut self, key: Key) {
         if let Some(counts) = self.counts(key) {
             counts.differ += 1;
         }
     }
 
-    /// Counts a field that differs. `name` is called only the first time.
+    /// Counts a differing field. `name` is called only the first time.
     pub(super) fn field(&mut self, key: Key, leaf: u8, name: impl FnOnce() -> String) {
         if let Some(counts) = self.counts(key) {
             counts.fields.entry(leaf).or_insert_with(|| (name(), 0)).1 += 1;
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// Returns the left record type that a right record type is paired with.
+/// Returns the left record type paired with a right record type.
 pub(super) fn key_of_right(pairs: &Pairs, (section, record): Key) -> Option<Key> {
     let &[left, _] = pairs.sections.iter().find(|pair| pair[1] == section)?;
     pairs.left_of(left, record).map(|record| (left, record))

@@ -1,4 +1,4 @@
-//! The comparison of user metadata, key by key, and of the DTD text, for the option `metadata`.
+//! Compares the DTD text, and user metadata key by key, for the option `metadata`.
 
 use super::{Comparer, Difference, Input, What, Which};
 use metatf::container::{Error, Result};
@@ -25,15 +25,15 @@ impl Comparer<'_, '_, '_> {
     }
 }
 
-/// The data of a trace other than its records. A version 0 file cannot contain any.
+/// The data of a trace other than its records. Version 0 files contain no such data.
 #[derive(Default)]
 struct Beside {
     dtd: Option<Vec<u8>>,
     user: Map<String, Value>,
 }
 
-/// Returns the text of the embedded DTD and the user metadata. Later metadata adds to and overrides earlier metadata
-/// (spec 5.2).
+/// Returns the text of the embedded DTD and the user metadata. Later metadata is added to earlier metadata or overrides
+/// it (spec 5.2).
 fn read(input: &mut Input<'_, '_>) -> Result<Beside> {
     let mut reader = (input.open)()?;
     if reader.header().version == 0 {

@@ -1,4 +1,4 @@
-//! Conditions on the fields of a row: the language of `--where`, of predicates in SQL, and of Python's `where`.
+//! The language of conditions on the fields of a row, used by `--where`, SQL predicates and Python's `where`.
 //!
 //! ```text
 //! or         = and { ( "||" | "or" ) and } ;
@@ -9,8 +9,8 @@
 //! operand    = field | number | string | name of a value ;
 //! ```
 //!
-//! A field alone means that it is neither zero nor empty.
-//! A comparison of a field with several values holds if it holds for one of them, and is false for a row without the field.
+//! A field name alone tests that the value is neither zero nor empty. If a row contains several values of a field, a
+//! comparison holds if it holds for one of them; if the row contains no value, the comparison is false.
 //!
 //! ```
 //! use metatf_tools::condition::{Condition, Fields, Kinds, Row, Value};
@@ -73,7 +73,7 @@ pub trait Fields {
     /// Returns the kinds of values that a field can have.
     fn kinds(&self, field: &Self::Field) -> Kinds;
 
-    /// Returns whether `text` names a value of the field, as `zombie` or `true` may.
+    /// Returns whether `text`, such as `zombie` or `true`, names a value of the field.
     fn has_name(&self, field: &Self::Field, text: &str) -> bool;
 
     /// Returns the names of all fields, for messages.
@@ -82,7 +82,7 @@ pub trait Fields {
 
 /// The values of one row.
 pub trait Row<F> {
-    /// Returns whether `test` holds for one of the values of a field.
+    /// Returns whether `test` holds for at least one value of a field.
     fn any(&self, field: &F, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool;
 }
 
@@ -91,20 +91,20 @@ pub trait Row<F> {
 pub struct Kinds {
     /// Integers or floating-point numbers.
     pub numbers: bool,
-    /// Byte strings, text included.
+    /// Byte strings, including text.
     pub bytes: bool,
 }
 
-/// A mistake in a condition, displayed with the condition and a mark under the mistake.
+/// A mistake in a condition. `Display` prints the condition with a mark under the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionError {
     text: String,
-    /// The byte of the text at which the mistake is.
+    /// The byte offset of the mistake in the text.
     at: usize,
     message: String,
 }
 
-/// An expression. Its depth is bounded by the parser.
+/// An expression. The parser bounds its depth.
 #[derive(Clone, Debug, PartialEq)]
 enum Expr<F> {
     Or(Box<Expr<F>>, Box<Expr<F>>),
@@ -120,7 +120,7 @@ enum Operand<F> {
     Integer(i128),
     Float(f64),
     Bytes(Vec<u8>),
-    /// The name of a value of the field on the other side. The parser reads it as a field or as a string.
+    /// The name of a value of the field on the other side. The parser reads such a name as a field or as a string.
     Name(String),
 }
 
@@ -210,7 +210,8 @@ impl<F> Operand<F> {
     }
 }
 
-/// Returns whether a name in a condition means the field at this path: it is the path, or its end after a dot.
+/// Returns whether a name in a condition denotes the field at this path, because the name equals the path or its end
+/// after a dot.
 #[must_use]
 pub fn names_field(name: &str, path: &str) -> bool {
     path == name || path.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
@@ -219,7 +220,7 @@ pub fn names_field(name: &str, path: &str) -> bool {
 /// A comparison.
 type Sides<F> = (Operand<F>, Op, Operand<F>);
 
-/// Finds the fields of a comparison and the names of their values.
+/// Resolves the fields of a comparison and the names of their values.
 fn sides<T: Fields>((left, op, right): Sides<Name>, fields: &T) -> parse::Result<Sides<T::Field>> {
     let described = [describe(&left), describe(&right)];
     let names = [named(&left, &right, fields), named(&right, &left, fields)];
@@ -239,7 +240,8 @@ fn sides<T: Fields>((left, op, right): Sides<Name>, fields: &T) -> parse::Result
     parse::fail(at.unwrap_or(0), format!("cannot compare {left} with {right}"))
 }
 
-/// Returns whether an operand that is no field, or a string, is the name of a value of the field on the other side.
+/// Returns whether an operand is the name of a value of the field on the other side. The operand may be a string or an
+/// unknown field.
 fn named<T: Fields>(operand: &Operand<Name>, other: &Operand<Name>, fields: &T) -> bool {
     let text = match operand {
         Operand::Field(name) if fields.find(&name.text).is_none() => Some(name.text.as_str()),
@@ -270,7 +272,7 @@ fn find<T: Fields>(operand: Operand<Name>, is_name: bool, fields: &T) -> parse::
     })
 }
 
-/// Returns an operand as a message shows it.
+/// Formats an operand for messages.
 fn describe(operand: &Operand<Name>) -> String {
     match operand {
         Operand::Field(name) => format!("`{}`", name.text),

@@ -3,14 +3,14 @@
 use super::value::Op;
 use super::{Expr, Operand};
 
-/// A name in a condition, and its byte in the text.
+/// A name in a condition, and its byte offset in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) text: String,
     pub(super) at: usize,
 }
 
-/// A mistake, and its byte in the condition.
+/// A mistake, and its byte offset in the condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
     pub(super) at: usize,
@@ -25,7 +25,7 @@ pub(super) fn fail<T>(at: usize, message: impl Into<String>) -> Result<T> {
 
 /// The maximum nesting of parentheses and negations, which bounds recursion.
 const DEPTH: usize = 100;
-/// The maximum number of comparisons, which bounds recursion, too.
+/// The maximum number of comparisons, which also bounds recursion.
 const MOST: usize = 1000;
 
 const OPERATORS: [(&str, Op); 9] = [
@@ -71,7 +71,7 @@ impl<'t> Parser<'t> {
         fail(self.at, message)
     }
 
-    /// Consumes a sign if it comes next.
+    /// Consumes `sign` if it comes next.
     fn accept(&mut self, sign: &str) -> bool {
         self.space();
         let found = self.rest().starts_with(sign);
@@ -81,7 +81,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Consumes a keyword, in any case, if it comes next as a whole word.
+    /// Consumes a keyword, in upper or lower case, if it comes next as a whole word.
     fn accept_word(&mut self, word: &str) -> bool {
         self.space();
         let found = self.rest().get(..word.len()).is_some_and(|next| next.eq_ignore_ascii_case(word))
@@ -173,7 +173,7 @@ impl<'t> Parser<'t> {
         if self.comparisons > MOST { self.fail(format!("more than {MOST} comparisons")) } else { Ok(()) }
     }
 
-    /// Parses the values after `in`; the field equals one of them.
+    /// Parses the list of values after `in`.
     fn list(&mut self, left: Operand<Name>) -> Result<Expr<Name>> {
         if !self.accept("(") {
             return self.fail("expected `(` and the values, as in `in (1, 2)`");
@@ -256,7 +256,7 @@ impl<'t> Parser<'t> {
         self.fail("this string is not closed")
     }
 
-    /// Parses a string in single quotes; a quote in it is doubled.
+    /// Parses a string in single quotes, in which quotes are doubled.
     fn sql_string(&mut self) -> Result<String> {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
@@ -287,7 +287,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Returns whether a character can be in the name of a field.
+/// Returns whether a character may occur in a field name.
 fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@')
 }
@@ -320,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(parse(words), parse(signs), "{words}");
         }
-        // Fields may have the names of keywords.
+        // Keywords may be used as field names.
         assert_eq!(parse("not == 3"), Ok(Expr::Compare(field("not", 0), Op::Equal, Operand::Integer(3))));
         assert_eq!(parse("order"), Ok(Expr::Compare(field("order", 0), Op::Set, Operand::Integer(0))));
         assert_eq!(parse("not != 3"), Ok(Expr::Compare(field("not", 0), Op::NotEqual, Operand::Integer(3))));

@@ -1,4 +1,4 @@
-//! Values and how they compare.
+//! Values and their comparison.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub enum Value<'v> {
     Integer(i128),
     /// A floating-point number.
     Float(f64),
-    /// A byte string; text is UTF-8.
+    /// A byte string, which is UTF-8 for text.
     Bytes(&'v [u8]),
     /// An integer, and the function that returns the integer of a name.
     Named(i128, &'v dyn Fn(&str) -> Option<i128>),
@@ -28,26 +28,26 @@ pub(super) enum Op {
     LessEqual,
     Greater,
     GreaterEqual,
-    /// Some of these bits are set.
+    /// At least one of these bits is set.
     Bits,
-    /// A field alone: not zero, not empty.
+    /// A field alone, which must be neither zero nor empty.
     Set,
 }
 
-/// Returns a number of a leaf as the integer that conditions compare.
+/// Converts a number of a leaf to the integer that conditions compare.
 #[must_use]
 pub fn integer(leaf: &Leaf, n: u64) -> i128 {
     if leaf.format == Format::Signed { n.cast_signed().into() } else { n.into() }
 }
 
-/// Returns the integer that a name or a word of a leaf means: `zombie`, `true`, `10.0.0.1`.
+/// Returns the integer for a name or a word of a leaf, such as `zombie`, `true` or `10.0.0.1`.
 #[must_use]
 pub fn leaf_number(leaf: &Leaf, text: &str) -> Option<i128> {
     let number = leaf.names.value(text).or_else(|| leaf.format.number_of_word(text));
     number.map(|n| integer(leaf, n))
 }
 
-/// Replaces names by their numbers. `None` if the other side has no such name.
+/// Replaces names by their numbers. Returns `None` if the other side does not define the name.
 fn without_names<'v>(value: Value<'v>, other: Value<'v>) -> Option<Value<'v>> {
     match (value, other) {
         (Value::Named(n, _), _) => Some(Value::Integer(n)),
@@ -58,8 +58,8 @@ fn without_names<'v>(value: Value<'v>, other: Value<'v>) -> Option<Value<'v>> {
     }
 }
 
-/// Compares two values. Integers and floating-point numbers compare as floating-point numbers; a comparison of a number
-/// with bytes is false.
+/// Compares two values. An integer and a floating-point number are compared as floating-point numbers. A comparison of
+/// a number with bytes is false.
 pub(super) fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
     let (Some(left), Some(right)) = (without_names(left, right), without_names(right, left)) else {
         return op == Op::NotEqual;

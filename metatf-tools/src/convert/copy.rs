@@ -7,13 +7,13 @@ use metatf::reader::Event;
 
 /// A sink for converted records. The writers of this crate implement it.
 pub trait ConvertedSink {
-    /// Writes a record or comment, given the indices of the section and of the record.
+    /// Writes a record or comment, given the section index and the record index.
     ///
     /// # Errors
     /// Returns an error if a value cannot be written or the sink fails.
     fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()>;
 
-    /// Writes an element of a stream section. `shared` is whether the section is a shared table.
+    /// Writes an element of a stream section. `shared` indicates that the section is a shared table.
     ///
     /// # Errors
     /// Returns an error if a value cannot be written.
@@ -68,9 +68,9 @@ impl<S: Sink> ConvertedSink for Writer<S> {
 }
 
 impl Converter {
-    /// Converts an entire trace: records, comments, elements that no record takes, and tables. User metadata is copied
-    /// if the target `keeps_user` metadata, which version 0 cannot store. `step` is called for every record and
-    /// element.
+    /// Converts an entire trace, including comments, tables, and elements that no record consumes. User metadata is
+    /// copied if `keeps_user` is set, because version 0 cannot store user metadata. `step` is called for every record
+    /// and element.
     ///
     /// # Errors
     /// Returns an error if the trace is malformed, a value cannot be converted, or the target fails.

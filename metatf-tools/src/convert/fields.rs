@@ -1,4 +1,4 @@
-//! The source of each field of a target record.
+//! Finds the source of each field of a target record.
 
 use crate::field_names::FieldNames;
 use crate::stream_sections::offset_into;
@@ -12,13 +12,13 @@ use metatf_parser::schema::{self, Interpretation, Leaf, LeafId, Record, Width};
 pub(super) enum Origin {
     /// This leaf.
     Field(u8),
-    /// This leaf, which is an offset into a section of the source and becomes an offset into a section of the target.
+    /// This leaf, which is an offset into a section of the source. The offset is converted to a section of the target.
     Offset { leaf: u8, from: usize, to: usize },
     /// The length of this byte array.
     LengthOf(u8),
-    /// No source: this value, or one zero for each byte of the leaf.
+    /// No source. The value is this number, or one zero for each byte of the leaf.
     Value(u64),
-    /// No source: the value of the target's count expression.
+    /// No source. The value is computed by the target's count expression.
     Computed,
 }
 
@@ -35,7 +35,7 @@ impl FieldSources {
         self.origins.get(usize::from(leaf)).copied().unwrap_or(Origin::Value(0))
     }
 
-    /// Returns the tables that offsets of the record refer to, as sections of the source and of the target.
+    /// Returns the tables that the record's offsets refer to, as pairs of a source section and a target section.
     pub(super) fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.origins.iter().filter_map(|origin| match origin {
             Origin::Offset { from, to, .. } => Some((*from, *to)),
@@ -54,7 +54,7 @@ pub(super) struct Matched {
     pub(super) wrong: Vec<String>,
 }
 
-/// One of the two records, given by its schema and index.
+/// One of the two records, identified by its schema and index.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'s> {
     pub(super) schema: &'s Schema,
@@ -89,7 +89,7 @@ impl<'s> Side<'s> {
         counts
     }
 
-    /// Returns the leaf that is the length of a byte array, if the length is not a longer expression.
+    /// Returns the leaf that stores the length of a byte array, unless the length is a longer expression.
     fn length_of(self, leaf: usize) -> Option<u8> {
         match self.format()?.leaves.get(leaf).map(|l| &l.kind)? {
             LeafKind::Variable(program) => match **program {
@@ -101,7 +101,7 @@ impl<'s> Side<'s> {
     }
 }
 
-/// Matches the fields of two records by path, leaving out `dropped` fields.
+/// Matches the fields of two records by path, except for `dropped` fields.
 pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) -> Matched {
     let (Some(from), Some(to)) = (source.record(), target.record()) else { return Matched::default() };
     let mut matcher = FieldMatcher {
@@ -139,8 +139,7 @@ fn expression(leaf: &Leaf) -> Option<&[schema::ExprOp]> {
     }
 }
 
-/// Returns the leaves that two expressions refer to, as pairs. Returns `None` if the expressions differ in anything
-/// else.
+/// Returns the corresponding leaves of two expressions as pairs, or `None` if the expressions differ in anything else.
 fn operands(a: &[schema::ExprOp], b: &[schema::ExprOp]) -> Option<Vec<(LeafId, LeafId)>> {
     let mut pairs = Vec::new();
     for (a, b) in a.iter().zip(b) {
@@ -222,7 +221,7 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// Pairs the counts of matching repetitions, whatever the fields are called.
+    /// Pairs the counts of matching repetitions, regardless of the field names.
     fn repetitions(&mut self) {
         let (from, to) = (self.source.counts(), self.target.counts());
         let mut counted: Vec<Option<u8>> = vec![None; self.to.leaves.len()];
@@ -250,7 +249,7 @@ impl FieldMatcher<'_> {
                 self.use_leaf(count);
             }
         }
-        // A count is not needed if nothing that it counts remains.
+        // A count is not needed if none of the counted fields remain.
         for (count, used) in (0..=u8::MAX).zip(self.used.clone()) {
             let counts = |c: &&Vec<u8>| c.contains(&count);
             let mut inside = from.iter().zip(&self.used).filter(|(c, _)| counts(c));
@@ -261,7 +260,7 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// Derives a length without a source from its byte array, if the array has a source.
+    /// Derives a length from its byte array, if the length has no source but the array has one.
     fn lengths(&mut self) {
         for (j, twin) in self.twins.clone().into_iter().enumerate() {
             let Some(Origin::Field(i)) = twin.filter(|_| self.to.leaves.get(j).is_some_and(|l| !l.is_numeric())) else {
@@ -278,7 +277,7 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// Keeps the operands of a count or a length, if the target computes it in the same way.
+    /// Keeps the operands of a count or a length if the target computes it in the same way.
     fn operands(&mut self) {
         let (from_counts, to_counts) = (self.source.counts(), self.target.counts());
         for (j, twin) in self.twins.clone().into_iter().enumerate() {
@@ -291,7 +290,7 @@ impl FieldMatcher<'_> {
                 let (Some(from), Some(to)) = counts else { continue };
                 let repeated = from.iter().map(|&count| Some(Origin::Field(count)));
                 let counted = to.iter().map(|&count| self.twins.get(usize::from(count)).copied().flatten());
-                // A value is used only once, so a leaf with its own counterpart in the target is used only there.
+                // A value is used only once, so a leaf with a counterpart in the target is used only there.
                 let taken = self.twins.iter().flatten().any(|twin| match *twin {
                     Origin::Field(leaf) | Origin::Offset { leaf, .. } => leaf == a,
                     _ => false,

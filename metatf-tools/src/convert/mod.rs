@@ -1,5 +1,5 @@
-//! Converts a trace to a different DTD, matching fields by name. Records may change their section, values may move into
-//! or out of stream sections, and fields may be dropped or set to their default values.
+//! Converts a trace to a different DTD, matching fields by name. Records may move to another section, values may move
+//! into or out of stream sections, and fields may be dropped or set to their default values.
 //!
 //! | part | content |
 //! | --- | --- |
@@ -9,7 +9,7 @@
 //! | `copy` | conversion of an entire trace, from reader to writer |
 //!
 //! Records are matched by name, first in the target's section of the same name and then in any section. Fields are
-//! matched by their path in the record. An offset becomes an offset to the same element in the target's table.
+//! matched by their path in the record. An offset is converted to the offset of the same element in the target's table.
 
 mod copy;
 mod fields;
@@ -32,9 +32,9 @@ use values::Seen;
 /// The data that may be lost in a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
-    /// Fields (`time`, `alloc.time`) to leave out.
+    /// Fields to omit, such as `time` or `alloc.time`.
     pub drop: Vec<String>,
-    /// Records, including elements of stream sections, to leave out, by name.
+    /// Names of records to omit, including elements of stream sections.
     pub drop_records: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Unconvertible {
     pub fields: Vec<String>,
     /// Records without a counterpart in the target.
     pub records: Vec<String>,
-    /// Names to be dropped that denote nothing.
+    /// Names to drop that match no field or record.
     pub unknown: Vec<String>,
     /// Descriptions of all other mismatches.
     pub others: Vec<String>,
@@ -57,7 +57,7 @@ impl Unconvertible {
     }
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Formats like `Display`, so that a `main` function that returns the error prints a sentence.
 impl fmt::Debug for Unconvertible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -88,14 +88,14 @@ pub enum ConvertError {
     Write(Error),
 }
 
-/// The result of converting a record. The values are in the [owned record](Converter::owned_record).
+/// The result of converting a record. The values are stored in the [owned record](Converter::owned_record).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Converted {
-    /// A record or comment, with the indices of the section and of the record.
+    /// A record or comment, with the section index and the record index.
     Record(usize, u16),
-    /// An element of a stream section, with the index of the section and whether it is a shared table.
+    /// An element of a stream section, with the section index and whether the section is a shared table.
     Element(usize, bool),
-    /// An element to be interned in a table, with the index of the section.
+    /// An element to intern in a table, with the section index.
     Interned(usize),
 }
 
@@ -106,18 +106,18 @@ enum Destination {
     Dropped,
     /// The record could go to several sections, and the choice is ambiguous.
     Unclear,
-    /// A record of the target, with its section and index.
+    /// A record of the target, with the section index, the record index and the sources of its fields.
     Record(usize, u16, FieldSources),
 }
 
 /// The destination of a stream section's elements.
 #[derive(Clone, Debug)]
 enum ElementTarget {
-    /// The elements are dropped, either because records took them or on request.
+    /// The elements are dropped, either on request or because records have absorbed their values.
     Dropped,
-    /// Elements of this section.
+    /// The elements become elements of this section.
     Given(Arc<ElementSection>),
-    /// Elements of these tables.
+    /// The elements become elements of these tables.
     Tables(Arc<[usize]>),
 }
 
@@ -126,7 +126,7 @@ enum ElementTarget {
 struct ElementSection {
     section: usize,
     element: u16,
-    /// Whether offsets refer to the elements.
+    /// Whether offsets in records refer to the elements.
     table: bool,
     fields: FieldSources,
 }
@@ -135,19 +135,19 @@ struct ElementSection {
 pub struct Converter {
     source: Schema,
     target: Schema,
-    /// The destinations of records, by the indices of the source's section and record.
+    /// The destinations of records, indexed by the section and record of the source.
     records: Vec<Vec<Destination>>,
-    /// The section for the comments of each section of the source.
+    /// The target section for the comments of each source section.
     comments: Vec<usize>,
-    /// The destinations of elements, by index of the source's section.
+    /// The destinations of elements, indexed by source section.
     elements: Vec<ElementTarget>,
-    /// The elements of tables, by source section and target section.
+    /// The field sources of table elements, keyed by source section and target section.
     tables: HashMap<(usize, usize), Arc<FieldSources>>,
-    /// Known offsets.
+    /// Target offsets of the elements converted so far.
     offsets: HashMap<ElementKey, u64>,
-    /// For each section of the target, the lowest offset at which the trace has no element.
+    /// For each section of the target, the lowest offset at which the trace contains no element.
     kept: BTreeMap<usize, u64>,
-    /// Chain of elements being converted, each referred to by the previous one, and whether the element has an offset
+    /// Chain of elements being converted, each referred to by the previous one. The flag is set if the element refers
     /// to itself.
     under_way: Vec<(ElementKey, bool)>,
     read: OwnedRecord,
@@ -156,7 +156,7 @@ pub struct Converter {
     owned: OwnedRecord,
 }
 
-/// Section and offset in the source, and section in the target.
+/// The section and offset in the source, and the section in the target.
 type ElementKey = (usize, u64, usize);
 
 impl Converter {
@@ -168,7 +168,7 @@ impl Converter {
         records::resolve(source, target, options)
     }
 
-    /// Converts a record, comment or element that the trace announced. Returns `None` if it is dropped.
+    /// Converts the record, comment or element announced by the trace. Returns `None` if it is dropped.
     ///
     /// # Errors
     /// Returns an error if the trace is malformed, a value cannot be converted, or `to` fails.
@@ -211,8 +211,9 @@ impl Converter {
         std::mem::swap(&mut self.owned, owned);
     }
 
-    /// Returns the offsets that were kept unchanged because the trace has no element there: the lowest for each section
-    /// of the target. If the target's table grows past such an offset, it may refer to an element of another trace.
+    /// Returns the lowest offset for each section of the target that was kept unchanged because the trace contains no
+    /// element there. If the target's table grows past a kept offset, that offset may refer to an element of another
+    /// trace.
     pub fn kept_offsets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.kept.iter().map(|(&section, &offset)| (section, offset))
     }
@@ -225,7 +226,7 @@ impl Converter {
     ) -> Result<Option<Converted>, ConvertError> {
         let records = self.records.get_mut(at.section).and_then(|s| s.get_mut(usize::from(at.record)));
         let Some(destination) = records else { return Ok(None) };
-        // Taken out while in use, so that tables can be accessed.
+        // Moved out while in use, so that tables can be accessed.
         let destination = std::mem::replace(destination, Destination::Dropped);
         let converted = match &destination {
             Destination::Dropped => Ok(None),
@@ -309,8 +310,8 @@ impl Converter {
         converted.map_err(|problem| problem.at(trace, at))
     }
 
-    /// Returns the offset in the target of the element at an offset in the source. If there is no element, the number
-    /// is kept; it is usually a 0 that means "no element".
+    /// Returns the target's offset of the element at a source offset. If no element exists there, the number is kept;
+    /// usually, it is a 0 that means "no element".
     fn offset(
         &mut self,
         trace: &mut Trace<'_>,
@@ -318,7 +319,7 @@ impl Converter {
         key: ElementKey,
         to: &mut impl ConvertedSink,
     ) -> Result<u64, ConvertError> {
-        /// Maximum number of offsets to keep; further offsets are recomputed.
+        /// Maximum number of offsets to cache; further offsets are recomputed.
         const KEPT: usize = 1 << 20;
         /// Maximum length of a chain of elements.
         const DEEPEST: usize = 250;
@@ -346,7 +347,8 @@ impl Converter {
         self.under_way.push((key, false));
         let mut converted = self.table_element(trace, at, (key.0, key.2), &read, to);
         if matches!(self.under_way.pop(), Some((_, true))) {
-            // The elements that this element refers to are in the table now, so this time the next offset is its own.
+            // The elements that this element refers to are in the table now, so the next offset is that of this
+            // element.
             self.under_way.push((key, false));
             converted = self.table_element(trace, at, (key.0, key.2), &read, to);
             self.under_way.pop();
@@ -392,7 +394,7 @@ fn element_record(schema: &Schema, section: usize) -> Option<&Record> {
     schema.format.records.get(usize::from(element_of(schema, section)?))
 }
 
-/// Returns an error about a record that has already been read.
+/// Returns an error located at a record that has already been read.
 pub(crate) fn at_record(trace: &Trace<'_>, at: At, kind: ErrorKind) -> Error {
     let mut error = Error::at(at.offset, kind);
     if let Some((place, _)) = trace.reader().bytes_of(at) {

@@ -48,7 +48,7 @@ pub(super) fn resolve(source: &Schema, target: &Schema, options: &ConvertOptions
     })
 }
 
-/// Returns the names to be dropped that the source does not have.
+/// Returns the names to drop that do not exist in the source.
 fn unknown(source: &Schema, dropped: &FieldNames, options: &ConvertOptions) -> Vec<String> {
     let known = |name: &str| source.dtd.records.iter().skip(3).any(|r| r.name == name);
     let fields = dropped.unknown(&[source]).into_iter().map(|name| format!("field {name}"));
@@ -74,7 +74,7 @@ impl RecordMatcher<'_> {
         let own: Vec<u16> = s.records.iter().copied().filter(|&r| r > METADATA).collect();
         let sections: Vec<(u16, Vec<(usize, u16)>)> =
             own.into_iter().map(|record| (record, self.candidates(section, record))).collect();
-        // If some record has only one possible section, the other records of its section go there, too.
+        // If there is only one possible section for a record, the other records of its section also go there.
         let clear = sections.iter().find_map(|(_, found)| if let [one] = **found { Some(one.0) } else { None });
         for (record, found) in sections {
             let Some(r) = self.source.record(record).filter(|r| !self.drop_records.contains(&r.name)) else { continue };
@@ -97,7 +97,8 @@ impl RecordMatcher<'_> {
         all
     }
 
-    /// Returns the candidate target records: those in the section of the same name, or else those in all sections.
+    /// Returns the candidate target records, which are in the section with the same name or, failing that, in any
+    /// section.
     fn candidates(&self, section: usize, record: u16) -> Vec<(usize, u16)> {
         let Some(name) = self.source.record(record).map(|r| &r.name) else { return Vec::new() };
         let section_name = self.source.section(section).and_then(|s| s.name.as_deref());
@@ -128,8 +129,8 @@ impl RecordMatcher<'_> {
         matched.fields
     }
 
-    /// Returns the section for the comments of a section: the section with the same name, or the destination of its
-    /// records.
+    /// Returns the target section for the comments of a section, which is the section with the same name or the
+    /// destination of the section's records.
     fn comments(&self, section: usize, records: &[Vec<Destination>]) -> usize {
         let name = self.source.section(section).and_then(|s| s.name.as_deref());
         let same = self.target.dtd.sections.iter().position(|s| s.stream.is_none() && s.name.as_deref() == name);
@@ -185,7 +186,7 @@ impl RecordMatcher<'_> {
         }
     }
 
-    /// Includes all elements of a table, even those that nothing refers to.
+    /// Includes all elements of tables, even elements that no offset refers to.
     fn with_tables(&self, elements: Vec<ElementTarget>) -> Vec<ElementTarget> {
         let tables = |section: usize| {
             let mut to: Vec<usize> =

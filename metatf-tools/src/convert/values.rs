@@ -12,7 +12,7 @@ use metatf::reader::{At, Item};
 /// Maximum length of a byte array without a source.
 const LONGEST: u64 = 64 << 20;
 
-/// Maximum number of items without a source in a record.
+/// Maximum number of items without a source per record.
 const MOST_MADE: u64 = 1 << 20;
 
 pub(super) enum Problem {
@@ -23,7 +23,7 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    /// Returns the error with the location of a record.
+    /// Adds the location of a record to the error.
     pub(super) fn at(self, trace: &Trace<'_>, at: At) -> ConvertError {
         match self {
             Self::Values(kind) => ConvertError::Read(at_record(trace, at, kind)),
@@ -35,7 +35,7 @@ impl Problem {
 /// Converts an offset, given the section and offset in the source and the section in the target.
 pub(super) type Offset<'o, 'a> = &'o mut dyn FnMut(&mut Trace<'a>, (usize, u64, usize)) -> Result<u64, ConvertError>;
 
-/// Fills `out` with the values of a target record, converted from those of a source record.
+/// Fills `out` with the values of a target record, converted from the values of a source record.
 pub(super) fn fill<'a>(
     out: &mut OwnedRecord,
     record: &Record,
@@ -54,14 +54,14 @@ pub(super) fn fill<'a>(
     record.walk(record.first_value(), &mut FieldFiller { out, record, fields, read, indices, seen, trace, offset })
 }
 
-/// The progress within a record. The memory is reused for the next record.
+/// The progress within a record. Its memory is reused for the next record.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// The number of values used of each source leaf.
+    /// The number of values consumed from each source leaf.
     next: Vec<usize>,
     /// The last value of each target leaf.
     last: Vec<u64>,
-    /// Items counted only by an expression of the target.
+    /// The number of items that only an expression of the target counts.
     made: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The records of a block, which are held until they are planned and written.
+//! The records of a block, which are kept until they are planned and written.
 
 use super::Options;
 use super::kept_interpretation::kept_interpretation;
@@ -10,14 +10,15 @@ use metatf::format::{Format, Interpretation};
 use metatf::reader::RecordReader;
 use std::sync::Arc;
 
-/// Maximum size of a block, in values and eighths of bytes, for any kind of record: a million records of six values.
+/// Maximum size of a block for any kind of record, in values and in bytes divided by 8. This allows a million records
+/// of six values.
 const BLOCK_SIZE: usize = 6 << 20;
 
 /// A block.
 pub(super) struct Block {
     format: Arc<Format>,
     pub(super) sections: Vec<SectionPlans>,
-    /// The sections of the held records in order, each with the number of consecutive records.
+    /// The sections of the records in order, each with the number of consecutive records.
     pub(super) order: Vec<(usize, usize)>,
     held: usize,
     size: usize,
@@ -42,8 +43,8 @@ impl Block {
         self.add(section, record, |columns, format, kind| columns.push(format, kind, row))
     }
 
-    /// Adds the next records of a trace, up to anything else. Returns true if the block is full. `step` is called for
-    /// every record.
+    /// Adds the next records of a trace, up to the first event that is not a record. Returns true if the block is full.
+    /// `step` is called for every record.
     pub(super) fn push_run(&mut self, reader: &mut RecordReader<'_>, step: &mut impl FnMut()) -> Result<bool> {
         while let Some(record) = reader.plain_record()? {
             step();
@@ -73,7 +74,7 @@ impl Block {
         Ok(self.note(section, 1, size))
     }
 
-    /// Counts added records of a section and their size. Returns true if the block is full.
+    /// Counts records added to a section, and their size. Returns true if the block is full.
     fn note(&mut self, section: usize, count: usize, size: usize) -> bool {
         self.size += size;
         self.held += count;
@@ -111,7 +112,7 @@ impl Block {
         }
     }
 
-    /// Empties the block. The state continues, or is reset with `resets`.
+    /// Empties the block. The state continues, unless `resets` is set.
     pub(super) fn clear(&mut self, resets: bool) {
         for plan in &mut self.sections {
             plan.next_block(&self.format, resets);
@@ -121,8 +122,7 @@ impl Block {
         self.size = 0;
     }
 
-    /// Empties the block and makes it the successor of `before`, with reset state. Its leaves keep the same
-    /// interpretations.
+    /// Empties the block and makes it the successor of `before`, with reset state. Leaves keep their interpretations.
     pub(super) fn go_on(&mut self, before: &Self) {
         let leaves = |block: &Self| block.sections.iter().map(|s| s.leaves.len()).sum::<usize>();
         debug_assert_eq!(leaves(self), leaves(before), "blocks of one format");

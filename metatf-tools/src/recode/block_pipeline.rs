@@ -1,6 +1,6 @@
 //! A block sink that plans and writes in a separate thread while the caller's thread keeps reading.
 //!
-//! There are two blocks: one is being filled while the other is written. Steps between blocks are handed over with the
+//! There are two blocks, one of which is filled while the other is written. Steps between blocks are passed on with the
 //! following block.
 
 use super::block::Block;
@@ -13,11 +13,11 @@ use metatf::dynamic::OwnedRecord;
 
 /// Maximum number of batches waiting to be written.
 const WAITING: usize = 8;
-/// Maximum number of steps in a batch handed over without a block.
+/// Maximum number of steps in a batch without a block.
 const STEPS: usize = 1024;
 
-/// Runs `read` in this thread while another thread writes its blocks. Returns the writer and the error, of writing or
-/// of reading, that comes first in the order of the trace.
+/// Runs `read` in this thread while another thread writes its blocks. Returns the writer, and the reading or writing
+/// error that comes first in trace order.
 pub(super) fn write_beside<S: Sink + Send>(
     mut writer: BlockWriter<S>,
     options: &Options,
@@ -38,18 +38,18 @@ pub(super) fn write_beside<S: Sink + Send>(
     (writer, result)
 }
 
-/// A batch for the writing thread: steps, and the block after them.
+/// A batch for the writing thread, which consists of steps and the block after them.
 #[derive(Default)]
 struct Handover {
-    /// The first `count` are steps; the rest is spare memory.
+    /// The first `count` entries are steps; the rest is spare memory.
     steps: Vec<(Boundary, OwnedRecord)>,
     count: usize,
     block: Option<Block>,
 }
 
-/// A step between blocks. The values of an element are stored next to it.
+/// A step between blocks. The values of an element are stored next to the step.
 enum Boundary {
-    /// The section, whether it is a shared table, and the offset that the element must have.
+    /// The section, whether the section is a shared table, and the required offset of the element.
     Element((usize, bool), Option<u64>),
     Group,
     ResetStream(usize),
@@ -57,7 +57,7 @@ enum Boundary {
 }
 
 impl Handover {
-    /// Adds a step, whose values the caller sets.
+    /// Adds a step. The caller sets its values.
     fn push(&mut self, step: Boundary) -> Option<&mut OwnedRecord> {
         match self.steps.get_mut(self.count) {
             Some((place, _)) => *place = step,
@@ -84,7 +84,7 @@ impl Handover {
 /// The block sink that feeds the writing thread.
 pub(super) struct BlockFeed {
     feed: Feed<Handover>,
-    /// The steps that have not been handed over yet.
+    /// The steps that have not been sent yet.
     batch: Handover,
     /// The block that is neither being filled nor being written.
     spare: Option<Block>,
@@ -92,14 +92,14 @@ pub(super) struct BlockFeed {
     spent: Vec<Handover>,
 }
 
-/// Returns the error to report if the writing thread has ended with its own error.
+/// Returns a placeholder error for the case that the writing thread has ended with its own error.
 #[cold]
 fn ended() -> Failure {
     Failure::Write(Error::at(0, ErrorKind::Usage("the writer has stopped")))
 }
 
 impl BlockFeed {
-    /// Hands the batch over.
+    /// Sends the batch to the writing thread.
     fn hand_over(&mut self) -> Result<(), Failure> {
         while let Some(batch) = self.feed.spent() {
             self.take_back(batch);

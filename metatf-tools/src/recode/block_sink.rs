@@ -6,14 +6,13 @@ use super::failure::Failure;
 use metatf::container::{Error, ErrorKind, Sink};
 use metatf::dynamic::OwnedRecord;
 
-/// A sink of blocks and steps, which arrive in the order of the trace. A started block must be passed before any other
-/// step.
+/// A sink of blocks and steps, which arrive in trace order. A started block must be passed on before any other step.
 pub(super) trait BlockSink {
-    /// Takes a block. Leaves a block in its place that continues where the taken one ends.
+    /// Takes a block, and replaces it by a block that continues where the taken block ends.
     fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
 
-    /// Takes an element, given its section and whether that is a shared table. `offset` is the offset that the element
-    /// must have, if there is one.
+    /// Takes an element, with its section and whether the section is a shared table. `offset` is the required offset of
+    /// the element, if any.
     fn element(&mut self, element: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure>;
 
     fn start_group(&mut self) -> Result<(), Failure>;

@@ -1,4 +1,4 @@
-//! Writes blocks: plans their leaves and encodes their records.
+//! Writes blocks, by planning their leaves and encoding their records.
 
 use super::block::Block;
 use super::leaf_plan::PlannedChange;
@@ -20,10 +20,10 @@ pub(super) struct BlockWriter<S: Sink> {
     format: Arc<Format>,
     trial: PlanTrial,
     groups: Groups,
-    /// Whether a block starts from the DTD's state, which version 0 cannot express.
+    /// Whether a block starts from the DTD's state, which is not possible in version 0.
     resets: bool,
-    /// Whether the codes of models get only the widths they need. With a codec this is off: a row of zeros compresses
-    /// to almost nothing, but metadata does not.
+    /// Whether to minimize the widths of model codes. This is off with a codec, because a row of zeros compresses to
+    /// almost nothing, but metadata does not.
     narrow: bool,
     argument_bytes: u8,
     group_bytes: usize,
@@ -53,7 +53,7 @@ impl<S: Sink> BlockWriter<S> {
         &self.format
     }
 
-    /// Appends an element to a stream section: see [`PlannedWriter::element`](super::PlannedWriter::element). The block
+    /// Appends an element to a stream section; see [`PlannedWriter::element`](super::PlannedWriter::element). The block
     /// must be empty.
     pub(super) fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<Option<u64>> {
         if shared {
@@ -83,7 +83,7 @@ impl<S: Sink> BlockWriter<S> {
         &mut self.writer
     }
 
-    /// Abandons the trace: the sink's content is incomplete, and no message is printed.
+    /// Abandons the trace without a message. The content of the sink remains incomplete.
     pub(super) fn abandon(self) {
         self.writer.abandon();
     }
@@ -138,8 +138,8 @@ impl<S: Sink> BlockWriter<S> {
         block.sections.iter_mut().map(of).collect()
     }
 
-    /// Returns the changes of the plan that makes the block shortest in the file; if there are several, of the first.
-    /// The block starts from the DTD's state.
+    /// Returns the changes of the first plan that makes the block shortest in the file. The block starts from the DTD's
+    /// state.
     fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<PlannedChange>> {
         let mut best: Option<(u64, Plan, Vec<Vec<PlannedChange>>)> = None;
         for plan in self.trial.plans() {
@@ -157,8 +157,8 @@ impl<S: Sink> BlockWriter<S> {
         changes
     }
 
-    /// Returns whether the plan needs the codes of models. It also does if models may find no room for their misses in
-    /// stream sections, because that determines which leaves can remain predicted.
+    /// Returns whether the block must be encoded as a trial, because the plan needs the codes of models, or because
+    /// stream sections may have no room for misses, which determines the leaves that can remain predicted.
     fn needs_trial_encoding(&self, block: &Block) -> bool {
         let takers = |target: u8| block.sections.iter().map(|s| s.takers(&self.format, target)).sum::<usize>();
         let needed = self.narrow || !self.resets;

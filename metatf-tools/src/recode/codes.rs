@@ -1,5 +1,5 @@
 //! Plans the widths of a predicted leaf. Its codes are known before planning (`trial_encoding`), and each record needs
-//! as many bytes as its greatest code, or none if that is 0. The cheapest path through the widths is exact.
+//! as many bytes as its greatest code, or 0 bytes if this code is 0. The resulting path is optimal.
 
 use super::setting::{Path, Setting};
 use metatf::Change;
@@ -7,10 +7,10 @@ use metatf::Change;
 /// Number of widths, 0 to 8.
 const WIDTHS: usize = 9;
 
-/// The bytes that a leaf's codes need, record by record, from the start of a block.
+/// The widths required by a leaf's codes, record by record, from the start of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Codes {
-    /// Runs of steps that need the same number of bytes: the first step, the number of occurrences, and the bytes of
+    /// Runs of steps that need the same number of bytes, as the first step, the number of occurrences, and the width of
     /// the greatest code.
     runs: Vec<(u32, u64, u8)>,
     /// The number of steps so far.
@@ -39,7 +39,7 @@ impl Codes {
     }
 
     /// Returns the width changes that minimize the size of the codes and their metadata. `header` is the size of a
-    /// metadata record without its value, which takes one byte.
+    /// metadata record without its one-byte value.
     pub(super) fn path(&self, header: u32, start: Setting) -> Path {
         let change = u64::from(header) + 1;
         let seen = self.runs.iter().fold(1_u16 << (start.width & 15), |seen, run| seen | 1 << (run.2 & 15));
@@ -48,7 +48,7 @@ impl Codes {
         if let Some(cost) = costs.get_mut(usize::from(start.width)) {
             *cost = 0;
         }
-        // For each run and width, the width of the run before it.
+        // For each run and width, the best width of the run before.
         let mut from = Vec::with_capacity(self.runs.len());
         for &(_, items, need) in &self.runs {
             let (best, least) = (0..).zip(costs).min_by_key(|(_, cost)| *cost).unwrap_or((0, 0));
@@ -86,7 +86,7 @@ mod tests {
         Setting { interpretation: Interpretation::Predicted(0), width, remembered: width.max(1) }
     }
 
-    /// Returns the number of bytes along a path if all codes fit.
+    /// Returns the number of bytes along a path, or `None` if a code does not fit.
     fn cost(needs: &[u8], header: u32, mut width: u8, path: &Path) -> Option<u64> {
         let mut sum = 0;
         let mut changes = path.iter().peekable();
@@ -104,7 +104,7 @@ mod tests {
         Some(sum)
     }
 
-    /// Returns the minimum over all choices of a width for every record.
+    /// Returns the minimum cost over all sequences of widths.
     fn cheapest(needs: &[u8], header: u32, start: u8) -> u64 {
         let mut costs: Vec<u64> = (0..=8).map(|w| if w == start { 0 } else { 1 << 40 }).collect();
         for &need in needs {
@@ -117,7 +117,7 @@ mod tests {
         costs.into_iter().min().unwrap()
     }
 
-    /// Tests all sequences of three runs with lengths around the point at which a width change pays off.
+    /// Tests all sequences of three runs with lengths around the break-even point of a width change.
     #[test]
     fn no_widths_are_cheaper() {
         let runs: Vec<(u8, usize)> =

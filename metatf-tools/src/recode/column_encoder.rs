@@ -1,4 +1,4 @@
-//! Encodes records stored as columns again, one after the other.
+//! Encodes records that are stored as columns, one after the other.
 
 use super::leaf_column::{BlockRecords, LeafColumn, Values};
 use metatf::Put;
@@ -10,14 +10,14 @@ use metatf::format::{ExprOp, LeafKind, Record, Step, Steps};
 #[derive(Debug)]
 pub(crate) struct ColumnEncoder {
     at: usize,
-    /// The leaves to encode, for a kind without repetitions.
+    /// The leaves to encode, if the kind has no repetitions.
     leaves: Vec<LeafToEncode>,
-    /// The next byte of each leaf's arrays.
+    /// The position of the next byte of each leaf's arrays.
     starts: Vec<usize>,
     /// Whether metadata changes each leaf after the first record.
     changes: Vec<bool>,
-    /// For a kind with repetitions: the next value (or length) and next byte of each leaf, and the same after the
-    /// record in progress.
+    /// The positions of the next value (or length) and the next byte of each leaf, if the kind has repetitions. The
+    /// second list contains the positions after the current record.
     cursors: Vec<(usize, usize)>,
     next: Vec<(usize, usize)>,
 }
@@ -53,14 +53,14 @@ impl ColumnEncoder {
         }
     }
 
-    /// Notes that metadata changes the leaf before a record other than the first.
+    /// Records that metadata changes the leaf before a record other than the first.
     pub(super) fn changes(&mut self, leaf: usize) {
         if let Some(changes) = self.changes.get_mut(leaf) {
             *changes = true;
         }
     }
 
-    /// Encodes the next record without advancing, because a writer may request it twice; see
+    /// Encodes the next record without advancing, because a writer may request a record twice; see
     /// [`advance`](Self::advance).
     #[inline(always)]
     pub(crate) fn encode(&mut self, records: &BlockRecords, row: &mut RowWriter<'_>) -> Result<()> {
@@ -88,7 +88,7 @@ impl ColumnEncoder {
         Ok(())
     }
 
-    /// Advances to the next record. Returns true after the first one.
+    /// Advances to the next record. Returns true after the first record.
     #[inline(always)]
     pub(crate) fn advance(&mut self, records: &BlockRecords) -> bool {
         for leaf in &self.leaves {
@@ -104,8 +104,8 @@ impl ColumnEncoder {
         self.at == 1
     }
 
-    /// Removes leaves that need not be encoded after the first record: those that store nothing, have a single value in
-    /// the block, and do not change any more. `unstored` returns the value of a leaf that stores nothing.
+    /// Removes leaves that need not be encoded after the first record, because they store nothing, have a single value
+    /// in the block, and do not change any more. `unstored` returns the value of a leaf that stores nothing.
     pub(super) fn narrow(&mut self, records: &BlockRecords, record: &Record, unstored: impl Fn(u8) -> Option<u64>) {
         let mut constant = vec![false; self.changes.len()];
         let narrowed = |leaf: &LeafToEncode| match *leaf {
@@ -157,7 +157,7 @@ struct RepeatingEncoder<'p, 'w> {
 }
 
 impl<'p> RepeatingEncoder<'p, '_> {
-    /// Returns a leaf's column, its next value and the position of its next bytes. Advances the cursor to the next
+    /// Returns a leaf's column, its next value and the position of its next bytes, and advances the cursor to the next
     /// value.
     fn next(&mut self, leaf: u8) -> Option<(&'p LeafColumn, u64, &mut usize)> {
         let column = self.records.columns.get(usize::from(leaf))?;

@@ -6,11 +6,11 @@ use crate::convert::{ConvertError, ConvertedSink, Converter};
 use metatf::container::{Result, Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Trace};
 
-/// Writes an entire trace in the DTD that its fields are converted to, with a planned encoding. If groups are kept, the
-/// groups of the trace are used. `step` is called for every record and element.
+/// Converts an entire trace to another DTD, and writes it with a planned encoding. If groups are kept, the groups of
+/// the trace are used. `step` is called for every record and element.
 ///
 /// # Errors
-/// Returns an error if the trace is malformed, a value has no counterpart in the other DTD, or the sink fails.
+/// Returns an error if the trace is malformed, a value cannot be converted to the other DTD, or the sink fails.
 pub fn recode_converted<S: Sink>(
     trace: &mut Trace<'_>,
     converter: &mut Converter,

@@ -11,7 +11,7 @@ use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event, Metadata};
 
 /// Writes an entire trace again with a planned encoding. `step` is called for every record. With several threads, one
-/// reads and another writes with the help of the remaining threads; the output is the same.
+/// thread reads, another writes, and the remaining threads help the writer; the output is the same.
 ///
 /// # Errors
 /// Returns an error if the trace is malformed, the sink fails, or an offset into a stream section would no longer refer
@@ -24,14 +24,14 @@ pub fn recode<S: Sink + Send>(
     mut step: impl FnMut(),
 ) -> Result<(S, Report), Failure> {
     let schema = trace.schema().clone();
-    // A block ends with its group, and handing over a small block takes longer than writing it.
+    // A block ends with its group, and passing a small block to another thread takes longer than writing it.
     let split = trace.reader().container().split().filter(|_| options.groups == Groups::Keep);
     let threads = if split.is_some_and(|split| split.has_small_groups()) { 1 } else { write.threads };
     let write = &WriteOptions { threads, ..write.clone() };
     trace.reader_mut().set_all(true);
     let (block, mut writer) = writer::begin(sink, &schema, write, &options).map_err(Failure::Write)?;
     let copy = Copy::new(schema, block, options.groups, write.version);
-    // In version 0, a block depends on the state that the planned block before it leaves.
+    // In version 0, a block depends on the state after the planned block before it.
     let (writer, copied) = if write.threads > 1 && write.version != 0 {
         block_pipeline::write_beside(writer, &options, |to| copy.all(trace, to, &mut step))
     } else {
@@ -55,11 +55,11 @@ pub(super) struct Copy {
     version: u8,
     /// Number of user metadata objects copied.
     user: usize,
-    /// For each stream section, whether records take their values from it.
+    /// For each stream section, whether records stride through it.
     strided: Vec<bool>,
-    /// For each section, whether the DTD has offsets into it.
+    /// For each section, whether offsets in the DTD refer to it.
     pointed_at: Vec<bool>,
-    /// Whether groups of the trace were joined or split.
+    /// Whether the trace's groups were joined or split.
     split: bool,
 }
 
@@ -110,7 +110,8 @@ impl Copy {
                 Event::Section(..) => {}
             }
         }
-        // User metadata read late is written at the end, wherever it was, so recoding the trace again changes nothing.
+        // User metadata that was read late is always written at the end, so that recoding the trace again changes
+        // nothing.
         self.user_metadata(trace, to)?;
         to.block(&mut self.block)
     }
@@ -132,12 +133,12 @@ impl Copy {
         let format = &self.schema.format;
         let number = format.sections.get(at.section).map_or(0, |s| s.number);
         if format.models.iter().any(|model| model.section == number) {
-            // Models write their misses when they run again, and the misses may differ.
+            // The models of the copy write their own misses.
             return Ok(());
         }
         let strided = self.strided.get(at.section) == Some(&true);
         if strided && matches!(self.groups, Groups::Bytes(_)) {
-            // The records that take the element write it again.
+            // The records that consume the element write it again.
             return Ok(());
         }
         if !shared && self.split {
@@ -150,7 +151,7 @@ impl Copy {
         to.element((at.section, shared), kept.then_some(at.offset), trace.record())
     }
 
-    /// Makes leaves start or stop being an offset or a stride in the copy when they do in the trace.
+    /// Makes leaves in the copy become or cease to be an offset or a stride at the same point as in the trace.
     fn metadata(&mut self, trace: &Trace<'_>, at: At, metadata: &Metadata) {
         if metadata.property & 7 == 0 {
             return;
@@ -158,7 +159,7 @@ impl Copy {
         let format = &self.schema.format;
         let listed = format.sections.get(at.section).map_or(&[][..], |s| &s.records);
         let records = || listed.iter().filter_map(|&record| Some((record, format.records.get(usize::from(record))?)));
-        // A tag that no other record has denotes the catch-all record.
+        // A tag that no other record uses denotes the catch-all record.
         let is_catch_all = records().all(|(_, r)| r.is_catch_all() || r.tag != metadata.record);
         for (record, r) in records() {
             let is_named = r.tag == metadata.record || is_catch_all && r.is_catch_all();
@@ -219,8 +220,8 @@ impl Copy {
     }
 }
 
-/// Returns whether the DTD has offsets into a stream section. Returns false for sections of single numbers, because
-/// their chunks choose their width.
+/// Returns whether offsets in the DTD refer to a stream section. Returns false for sections of single numbers, because
+/// each of their chunks uses its own width.
 fn is_pointed_at(schema: &Schema, section: usize) -> bool {
     let format = &schema.format;
     let Some(s) = format.sections.get(section) else { return false };

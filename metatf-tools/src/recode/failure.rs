@@ -12,7 +12,7 @@ pub enum Failure {
     Write(Error),
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Formats like `Display`, so that a `main` function that returns the error prints a sentence.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -10,10 +10,10 @@ use std::marker::PhantomData;
 /// A step that adds one record to its columns.
 pub(super) struct Fill<'f> {
     pub(super) records: &'f mut BlockRecords,
-    /// Previous values by cell, and last values by leaf of the section.
+    /// The previous values by cell, and the last values by leaf of the section.
     pub(super) cells: &'f mut [u64],
     pub(super) last: &'f mut [u64],
-    /// The amount added in values and bytes, and the number of repeated items.
+    /// The size of the added values and bytes, and the number of repeated items.
     pub(super) size: usize,
     pub(super) items: usize,
 }

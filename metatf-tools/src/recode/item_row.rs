@@ -5,7 +5,7 @@ use metatf::container::{Error, ErrorKind, Result};
 use metatf::internals::FREE_ITEMS;
 use metatf::reader::Item;
 
-/// A row that returns the values of a record in order, whichever leaves are requested.
+/// A row that returns the values of a record in order, regardless of the requested leaves.
 pub(crate) struct ItemRow<I> {
     values: I,
 }
@@ -45,7 +45,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // At most the number of values, apart from items without leaves.
+        // This is at most the number of values, apart from items without leaves.
         let most = self.values.len() as u64 + FREE_ITEMS;
         usize::try_from(count.min(most))
             .map_err(|_| Error::at(0, ErrorKind::Usage("the record has more items than values")))

@@ -1,5 +1,5 @@
-//! Leaves with an interpretation that means more than the encoding of a number: `sectionOffset` (the location of an
-//! element), `sectionStride` (the element itself), and models. They keep their interpretation in every record, so
+//! Leaves with an interpretation that is more than an encoding of numbers. These are `sectionOffset` (the location of
+//! an element), `sectionStride` (the element itself), and models. They keep their interpretation in every record, so
 //! planners choose only their widths and the encoding of the records in between.
 
 use super::codes::Codes;
@@ -8,7 +8,7 @@ use super::setting::Path;
 use metatf::Change;
 use metatf::format::Interpretation;
 
-/// Returns the interpretation that a leaf must keep, or `None` if any will do.
+/// Returns the interpretation that a leaf must keep, or `None` if it may be changed.
 #[must_use]
 pub(crate) fn kept_interpretation(interpretation: Interpretation) -> Option<Interpretation> {
     match interpretation {
@@ -22,11 +22,12 @@ pub(crate) fn kept_interpretation(interpretation: Interpretation) -> Option<Inte
     }
 }
 
-/// The records (or steps) at which the interpretation that a leaf must keep changes, with the new interpretation.
+/// Changes of the interpretation that a leaf must keep, as the record (or step) of the change and the new
+/// interpretation.
 pub(crate) type KeptRuns = Vec<(u32, Option<Interpretation>)>;
 
-/// Returns the interpretations that the leaf's own records must keep, with the step at which each starts. Entries of
-/// `kept_runs` without any of these records are omitted.
+/// Returns the interpretations that the leaf's own records must keep, each with its first step. Entries of `kept_runs`
+/// that contain none of these records are omitted.
 pub(crate) fn in_force(sequence: &LeafSteps, kept_runs: &KeptRuns) -> KeptRuns {
     let mut used = KeptRuns::new();
     for (i, &(from, kept)) in kept_runs.iter().enumerate() {
@@ -41,7 +42,7 @@ pub(crate) fn in_force(sequence: &LeafSteps, kept_runs: &KeptRuns) -> KeptRuns {
 }
 
 /// Returns the path of a leaf that keeps an interpretation in part of the block. `kept_runs` start at steps. `codes`
-/// are the codes of the leaf's model, known from the start of the block for as long as the leaf is predicted.
+/// are the codes of the leaf's model. They are known from the start of the block for as long as the leaf is predicted.
 pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Codes>) -> Path {
     let mut path = Path::new();
     let mut setting = sequence.start;
@@ -49,7 +50,7 @@ pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Co
         let until = kept_runs.get(i + 1).map_or(sequence.steps.len(), |p| p.0 as usize);
         let steps = sequence.steps.get(first as usize..until).unwrap_or_default();
         let wanted = match kept.unwrap_or(Interpretation::None) {
-            // Metadata cannot make a leaf predicted, so its numbers are stored unpredicted.
+            // Metadata cannot make a leaf predicted, so store its numbers unpredicted.
             Interpretation::Predicted(_) if !matches!(setting.interpretation, Interpretation::Predicted(_)) => {
                 Interpretation::None
             }
@@ -70,10 +71,10 @@ pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Co
             _ => 0,
         };
         let widen = Change::Width(need);
-        // A leaf without a width stores nothing, so a width must be set before the interpretation.
+        // A leaf without a width stores nothing, so set a width before the interpretation.
         let before = (setting.remembered < need).then_some(widen);
         let set = (setting.interpretation != wanted).then_some(Change::Interpretation(wanted));
-        // A remembered width need not be the current one.
+        // The remembered width need not be the current width.
         let after = (before.is_none() && set.is_none() && setting.width < need).then_some(widen);
         for change in [before, set, after].into_iter().flatten() {
             if let Some(new) = setting.apply(change) {

@@ -1,21 +1,21 @@
-//! Costs of modes that differ only in their width. They are stored side by side, so a single instruction processes all
-//! of them.
+//! Costs of modes that differ only in their width. They are stored next to each other, so a single instruction
+//! processes all of them.
 //!
-//! A cost is a number of bytes times 256, relative to the cheapest mode. The low byte holds the number of the mode it
-//! comes from, which makes it a *key*: the least key gives both the lowest cost and the preceding mode. If every mode
-//! can be entered at any step, no mode is worth more than its metadata, and 16 bits can hold all costs that matter;
-//! otherwise 32 bits are used.
+//! A cost is a number of bytes times 256, relative to the cheapest mode. The low byte contains the number of the
+//! preceding mode, which makes the cost a *key*: the minimum key provides both the lowest cost and the preceding mode.
+//! If every mode can be entered at any step, no mode saves more than its metadata costs, and 16 bits are enough for all
+//! relevant costs; otherwise, 32 bits are used.
 
 use std::ops::{BitOr, Sub};
 use wide::{i16x8, u8x16};
 
-/// A relative cost and the number of a mode.
+/// A relative cost with the number of a mode.
 pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     /// No cost.
     const ZERO: Self;
-    /// The cost of an unreachable mode. Combining it with a cost by `|` makes the result at least as large.
+    /// The cost of an unreachable mode. The `|` of this and any cost is at least as large.
     const NEVER: Self;
-    /// The mode number that means "stay in the same mode".
+    /// The mode number for "stay in the same mode".
     const STAY: Self;
 
     /// Returns the cost of this many bytes.
@@ -36,7 +36,7 @@ pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     /// Returns only the mode number.
     fn number(self) -> u8;
 
-    /// Returns `NEVER` if `if_so` is true, otherwise zero.
+    /// Returns `NEVER` if `if_so` is true, or zero otherwise.
     #[inline(always)]
     fn never(if_so: bool) -> Self {
         if if_so { Self::NEVER } else { Self::ZERO }
@@ -90,13 +90,14 @@ macro_rules! cost {
     };
 }
 
-// At most 127 bytes: a metadata record takes 26, and three of them are enough to switch between any two modes.
+// The maximum is 127 bytes. A metadata record takes 26 bytes, and three of them are enough to switch between any two
+// modes.
 cost!(i16, 0x7f00);
 cost!(i32, 0x4000_0000);
 
 /// Keys with a lane for each of `N` widths.
 pub(super) trait Lanes<const N: usize>: Copy {
-    /// The content of a lane.
+    /// The cost in a lane.
     type Cost: Cost;
 
     /// Builds the lanes from a function.
@@ -132,7 +133,7 @@ pub(super) trait Lanes<const N: usize>: Copy {
         Self::of(|lane| if keys[lane] >= Cost::NEVER { keys[lane] } else { keys[lane] - base })
     }
 
-    /// Returns lanes that are all unreachable.
+    /// Returns `NEVER` in every lane.
     #[inline(always)]
     fn never() -> Self {
         Self::all(Cost::NEVER)
@@ -145,7 +146,7 @@ pub(super) trait Lanes<const N: usize>: Copy {
     }
 }
 
-/// Eight small costs, which are enough for nearly every leaf.
+/// Eight small costs, which are enough for almost every leaf.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Eight(i16x8);
 
@@ -189,7 +190,7 @@ impl Lanes<8> for Eight {
 
     #[inline(always)]
     fn alone(self) -> Self {
-        // The maximum is `NEVER` except for its mode number.
+        // The maximum is `NEVER`, except for its mode number.
         Self(self.0 & i16x8::splat(!255))
     }
 

@@ -1,21 +1,21 @@
-//! The values of a leaf in a block as a column, and the records of one kind as a set of such columns.
+//! Columns with the values of a leaf in a block, and sets of columns for the records of one kind.
 
 use metatf::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]
 pub(crate) struct LeafColumn {
-    /// A number for each occurrence, or the length for a byte array. Empty while all occurrences are `same`.
+    /// The number of each occurrence, or the length of a byte array. Empty while all occurrences are `same`.
     values: Vec<u64>,
-    /// The common value of all occurrences so far, and their number.
+    /// The common value of all occurrences so far, and the number of occurrences.
     same: (u64, usize),
-    /// For a leaf that shares its previous value: that value at each occurrence.
+    /// The previous value at each occurrence, if the leaf shares its previous value.
     pub(crate) previous: Vec<u64>,
-    /// For a leaf with a referenced base: the base at each occurrence.
+    /// The base at each occurrence, if the leaf has a referenced base.
     pub(crate) reference: Vec<u64>,
-    /// For a repeated leaf: the number of occurrences up to the end of each record.
+    /// The number of occurrences up to the end of each record, if the leaf is repeated.
     pub(crate) ends: Vec<u32>,
-    /// For a byte array: all bytes.
+    /// All bytes, if the leaf is a byte array.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ impl LeafColumn {
         self.values.push(value);
     }
 
-    /// Adds a number that may repeat the previous ones. The leaf must occur once per record.
+    /// Adds a number that may equal all previous numbers. The leaf must occur once per record.
     #[inline(always)]
     pub(super) fn push_alone(&mut self, value: u64) {
         if self.values.is_empty() && self.same.1 == 0 {
@@ -77,7 +77,7 @@ impl LeafColumn {
 /// The numbers of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Values<'c> {
-    /// A single number, repeated this many times.
+    /// A number that is repeated this many times.
     Same(u64, usize),
     /// One number for each occurrence.
     Each(&'c [u64]),
@@ -90,7 +90,7 @@ impl Values<'_> {
     }
 }
 
-/// The properties of a leaf that matter for filling its column.
+/// The properties of a leaf required to fill its column.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traits {
     /// The leaf's cell in the section.
@@ -106,7 +106,7 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
-    /// Returns whether the leaf does not share its previous value and occurs once in a record.
+    /// Returns whether the leaf occurs once in a record and does not share its previous value.
     #[inline(always)]
     pub(crate) fn alone(&self) -> bool {
         !self.shared && !self.repeated && self.reference.is_none()
@@ -186,7 +186,7 @@ pub(super) fn traits(
             }
         }
     }
-    // Within one item, a leaf may occur before a leaf listed earlier, because that one may occur only in a later item.
+    // In a repetition, a leaf may occur before a leaf that is listed earlier, which may occur only in a later item.
     let alike = |i: usize| {
         all.iter().zip(0..).any(|(t, j)| j != i && t.repeated && numeric(j) && cells.get(i) == Some(&t.cell))
     };

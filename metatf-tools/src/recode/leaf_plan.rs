@@ -1,4 +1,4 @@
-//! The leaves of a block: their initial state, the interpretations they keep, and their encoding changes.
+//! The leaves of a block, with their initial states, the interpretations that they keep, and their encoding changes.
 
 use super::codes::Codes;
 use super::kept_interpretation::{self, KeptRuns, kept_interpretation};
@@ -21,7 +21,7 @@ pub(super) struct LeafPlan {
     /// The last interpretation of `kept_runs`.
     pub(super) kept: Option<Interpretation>,
     pub(super) kept_runs: KeptRuns,
-    /// The value of `kept` according to the trace alone, for a block that was encoded as a trial.
+    /// The value of `kept` before the block was encoded as a trial, which is the interpretation in the input trace.
     pub(super) input: Option<Interpretation>,
     /// The codes of the block's values, if known.
     pub(super) codes: Option<Codes>,
@@ -35,7 +35,7 @@ pub(super) struct PlannedChange {
     pub(super) change: Change,
 }
 
-/// A leaf of a block to be planned.
+/// A leaf of a block to plan.
 pub(super) struct LeafToPlan<'b> {
     pub(super) kind: usize,
     pub(super) leaf: usize,
@@ -46,7 +46,8 @@ pub(super) struct LeafToPlan<'b> {
 }
 
 impl LeafToPlan<'_> {
-    /// Returns the approximate number of steps: few if all values are equal, and none if there is nothing to plan.
+    /// Returns the approximate number of steps. This is small if all values are equal, and 0 if there is nothing to
+    /// plan.
     pub(super) fn steps(&self) -> usize {
         match self.column.values() {
             Values::Each(values) if self.plan.codes.is_some() || !self.plan.stays() => values.len(),
@@ -74,7 +75,7 @@ impl LeafToPlan<'_> {
         let one_by_one = plans.kept_runs.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
         let sequence = LeafSteps::new(column, traits, &records.rows, start, (metadata, one_by_one), &mut scratch.steps);
-        // This many items need bytes that account for them (spec 3.3).
+        // A record with this many items must store bytes for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && kept_interpretation(plans.start.interpretation).is_none() && !one_by_one {
             true => kept_interpretation::path(&sequence, &vec![(0, None)], None),
@@ -110,8 +111,8 @@ impl LeafPlan {
         self.kept_runs.push((row, kept));
     }
 
-    /// Returns whether the leaf's values come from a stream section or a model throughout the block. Then nothing needs
-    /// to change, whatever the values are.
+    /// Returns whether a stream section or a model provides the leaf's values throughout the block. If so, nothing has
+    /// to be changed, regardless of the values.
     fn stays(&self) -> bool {
         let start = self.start.interpretation;
         matches!(start, Interpretation::SectionStride(..) | Interpretation::Predicted(_))

@@ -1,4 +1,4 @@
-//! The part of one leaf in a block as a sequence of steps from record to record, for planners.
+//! The values of one leaf in a block, as a sequence of steps from record to record for planners.
 
 use super::leaf_column::{LeafColumn, Traits, Values};
 use super::plan_step::{PlanStep, fits, signed, still, unsigned};
@@ -12,22 +12,22 @@ use metatf::format::Interpretation;
 pub(crate) struct StepSummary {
     /// The minimum and maximum value.
     pub(crate) extremes: (u64, u64),
-    /// A bit set, 1 << 0 to 1 << 8, of the byte widths that any step needs in any encoding.
+    /// A bit set, 1 << 0 to 1 << 8, of the widths in bytes that any step needs in any encoding.
     pub(crate) needs: u16,
 }
 
-/// All information needed to plan a leaf's part of a block.
+/// All information needed to plan a leaf in a block.
 #[derive(Debug)]
 pub(crate) struct LeafSteps {
     pub(crate) steps: Vec<PlanStep>,
     pub(crate) start: Setting,
-    /// Whether `delta` and `stride` may be set, which requires that the leaf is the first in its record to use its
-    /// previous value.
+    /// Whether `delta` and `stride` may be set. This requires that no earlier leaf of the record uses the same previous
+    /// value.
     pub(crate) may_set_previous: bool,
     /// Whether the leaf occurs once in a record.
     pub(crate) single: bool,
     pub(crate) metadata: MetadataBytes,
-    /// Whether records that repeat a value can be merged, which is not the case if the base is another leaf's value.
+    /// Whether records that repeat a value can be merged. They cannot be merged if the base is another leaf's value.
     mergeable: bool,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct LeafSteps {
 pub(crate) const LONGEST_RUN: u32 = 1 << 16;
 
 impl LeafSteps {
-    /// Builds the steps of a leaf's column. `start` is the current setting and `previous` the leaf's previous value
-    /// before the block. Records that repeat a value may be merged unless `one_by_one` is set. The steps are stored in
-    /// `room`.
+    /// Builds the steps of a leaf's column. `start` is the current setting, and `previous` is the leaf's previous value
+    /// before the block. Records that repeat a value may be merged unless `one_by_one` is set. The memory of `room` is
+    /// reused for the steps.
     pub(crate) fn new(
         column: &LeafColumn,
         traits: &Traits,
@@ -56,7 +56,7 @@ impl LeafSteps {
             metadata,
             mergeable: !one_by_one && !traits.repeated && column.reference.is_empty(),
         };
-        // At the start of a block there is no last value, so `same` compares with the DTD's default.
+        // A block starts without a last value, so `same` compares with the DTD's default.
         let mut last = match start.interpretation {
             Interpretation::Default(value) => value,
             _ => previous,
@@ -92,7 +92,7 @@ impl LeafSteps {
         sequence
     }
 
-    /// Adds the steps of a leaf that does not share its previous value and occurs once in a record, as most leaves do.
+    /// Adds the steps of a leaf that occurs once in a record and does not share its previous value, as for most leaves.
     fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, mut last): (u64, u64)) {
         memory::reserve(&mut self.steps, values.len());
         let mut at = 0;
@@ -107,7 +107,7 @@ impl LeafSteps {
         }
     }
 
-    /// Adds the same steps for a single value, repeated this many times.
+    /// Adds the same steps as `plain` for a value that is repeated this many times.
     fn repeated(&mut self, (value, count): (u64, usize), rows: &[u32], before: (u64, u64)) {
         if let Some((&first, rest)) = rows.get(..count).and_then(|rows| rows.split_first()) {
             let step = PlanStep::of(value, first, before);
@@ -116,7 +116,7 @@ impl LeafSteps {
         }
     }
 
-    /// Adds records that repeat a step's value: the first, those between, and the last.
+    /// Adds records that repeat a step's value, as a first step, a run and a last step.
     #[inline(always)]
     fn again(&mut self, step: PlanStep, rows: &[u32]) {
         let again = PlanStep { difference: 0, delta: 0, same: true, ..step };
@@ -173,7 +173,7 @@ impl LeafSteps {
         step
     }
 
-    /// Returns the stride that may start at a step, if another step follows. A stride of 0 is excluded, because
+    /// Returns the stride that may start at a step if another step follows. A stride of 0 is excluded, because
     /// `default` is equivalent and shorter.
     #[inline(always)]
     pub(crate) fn stride(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u64> {
@@ -217,9 +217,9 @@ impl LeafSteps {
         sum
     }
 
-    /// Adds a step. If three or more consecutive steps are equal for every encoding, those between the first and the
-    /// last form a run. Costs grow evenly within a run, so a change inside it is never better than a change at one of
-    /// its ends.
+    /// Adds a step. If three or more consecutive steps are equal for every encoding, the steps between the first and
+    /// the last form a run. Costs grow evenly within a run, so a change within a run is never better than a change at
+    /// one of its ends.
     #[inline]
     fn push(&mut self, step: PlanStep) {
         if !self.mergeable || !still(&step) {
@@ -228,7 +228,7 @@ impl LeafSteps {
         }
         let n = self.steps.len();
         match (n.checked_sub(2).and_then(|i| self.steps.get(i).copied()), self.steps.last().copied()) {
-            // .. first, run, last + step: the last one joins the run.
+            // For .., first, run, last + step, the last step joins the run.
             (Some(before), Some(last)) if before.run && before.items < LONGEST_RUN && still(&last) => {
                 if let Some(run) = self.steps.get_mut(n - 2) {
                     run.items += last.items;
@@ -237,7 +237,7 @@ impl LeafSteps {
                     *slot = step;
                 }
             }
-            // first, last + step: the last one becomes a run of one.
+            // For .., first, last + step, the last step becomes a run of one.
             (Some(before), Some(last)) if still(&before) && still(&last) && !last.run => {
                 if let Some(slot) = self.steps.last_mut() {
                     slot.run = true;
@@ -248,14 +248,14 @@ impl LeafSteps {
         }
     }
 
-    /// Returns the bytes that a leaf stores along a path, including its metadata. Returns `None` if a value does not
-    /// fit or a change is not allowed. A writer keeps the promises that this makes for a planner.
+    /// Returns the number of bytes that a leaf stores along a path, including its metadata. Returns `None` if a value
+    /// does not fit or a change is not allowed. Writers must produce exactly this size.
     pub(crate) fn cost(&self, path: &Path) -> Option<u64> {
         let mut setting = self.start;
         let mut changes = path.iter().peekable();
         let mut total = 0_u64;
         for (i, step) in self.steps.iter().enumerate() {
-            // The value that a delta or stride was set to right before the step.
+            // The value to which a delta or stride was set right before the step.
             let mut previous = None;
             while let Some((_, change)) = changes.next_if(|(at, _)| *at as usize == i) {
                 total += u64::from(change_cost(self.metadata, *change));

@@ -1,9 +1,9 @@
-//! Recoding writes the same records in another encoding: the metadata records of a trace are dropped and planned again.
+//! Recoding writes the same records in another encoding. It drops the metadata records of a trace and plans new ones.
 //!
 //! Records are stored as columns until a *block* is full (a number of records, at most some tens of megabytes). Then
 //! every leaf is planned separately, and the block is written with the metadata records of all plans. In version 1,
-//! each block starts from the DTD's state (with a reset chunk), so blocks are independent and the plan of each is
-//! exact. Version 0 has no resets, so the state continues from block to block.
+//! each block starts with a reset chunk and thus from the DTD's state, so blocks are independent and the plan of each
+//! block is exact. Version 0 has no resets, so the state continues from block to block.
 //!
 //! The content of the records is preserved: values, order, comments, groups, stream elements, tables and user metadata.
 //! A plan may change the width and interpretation of numeric leaves, except for constants. Leaves with `sectionOffset`,
@@ -76,13 +76,13 @@ pub use writer::PlannedWriter;
 
 use metatf::format::{Format, Leaf, Record};
 
-/// The treatment of a trace's groups.
+/// The handling of a trace's groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Groups {
     /// Groups are kept.
     #[default]
     Keep,
-    /// A group ends with the block in which its size exceeds this many bytes of values.
+    /// A group ends with the block in which its values exceed this number of bytes.
     Bytes(usize),
 }
 
@@ -91,18 +91,18 @@ pub enum Groups {
 pub struct Options {
     /// The plan.
     pub plan: Plan,
-    /// Plans to try in addition if chunks are compressed (version 1). A block uses the plan that makes it shortest in
+    /// Additional plans to try if chunks are compressed (version 1). Each block uses the plan that makes it shortest in
     /// the file. All plans are tried on the first block and then on every 16th block.
     pub others: Vec<Plan>,
-    /// The fields that the plan applies to, by field name, by path in the record, or by record and path (`alloc.size`).
-    /// If empty, it applies to every possible field. Other fields use the naive plan.
+    /// The fields that the plan applies to, as field names, paths in the record, or records with paths (`alloc.size`).
+    /// If empty, the plan applies to every possible field. Other fields use the naive plan.
     pub fields: Vec<String>,
     /// The number of records in a block.
     pub block: usize,
-    /// The treatment of groups.
+    /// The handling of groups.
     pub groups: Groups,
     /// The minimum size in bytes of an argument in a metadata record that sets an interpretation; HATF 1.0 uses 8. The
-    /// default is 1, so that each argument is as short as possible, which the plan `optimal` assumes.
+    /// default is 1, so that each argument is as short as possible. The plan `optimal` assumes the default.
     pub argument_bytes: u8,
 }
 

@@ -1,21 +1,20 @@
-//! Finds runs of `baseOffset`: the cheapest of all positions at which a run that includes the current step may have
-//! started.
+//! Finds runs of `baseOffset`. For each step, it determines the cheapest start of a run that includes this step.
 //!
-//! A run is possible while its values lie within the range of its width, whatever the base. Runs that end at a step may
-//! therefore start as far back as a *window* reaches, and the window only moves forward. The cheapest start in a moving
-//! window is kept in an ascending queue, as are the window's minimum and maximum values, so each step enters and leaves
-//! each queue once. A base takes as many bytes in its metadata record as it needs, so there is a window for each size
-//! of the base.
+//! A run is possible while its values fit in the range of its width, whatever the base. Therefore, runs that end at a
+//! step may start anywhere within a *window* before the step, and this window only moves forward. Ascending queues keep
+//! track of the cheapest start in the window and of its minimum and maximum values, so each step enters and leaves each
+//! queue once. The metadata record stores a base with as few bytes as possible, so there is a separate window for each
+//! size of the base.
 
 use super::plan_step::{PlanStep, unsigned};
 use super::plan_step::{base, half};
 use metatf::internals::bytes_for;
 use std::ops::Range;
 
-/// Maximum width to try; larger widths hardly pay for their metadata.
+/// Maximum width to try; larger widths rarely pay for their metadata.
 const WIDEST: u8 = 3;
 
-/// Number of widths to try, which use the first lanes.
+/// Number of widths to try. They use the first lanes.
 pub(super) const LANES: usize = WIDEST as usize;
 
 /// The preceding steps whose values lie within the range of a width.
@@ -31,20 +30,20 @@ struct Reach {
     start: u32,
     /// Minimum and maximum value of the last step.
     last: (u64, u64),
-    /// The numbers of its windows, in ascending order of the size of the base.
+    /// The indices of the windows with this width, in ascending order of the base size.
     windows: Range<usize>,
 }
 
-/// The runs of one width and one size of the base.
+/// The runs with one width and one size of the base.
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) width: u8,
     /// The size of the base in bytes.
     bytes: u8,
-    /// The greatest value that can be reached with such a base.
+    /// The greatest value that can be reached with a base of this size.
     limit: u64,
     /// The possible starts of a run, each with its cost minus the bytes of all earlier steps, in ascending order. Empty
-    /// if the window was not used in the step before the current one.
+    /// if the window was not used in the previous step.
     queue: Queue<i64>,
     next: u32,
 }
@@ -60,10 +59,10 @@ pub(super) struct Begin {
 
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    /// One for each lane.
+    /// The reach of each lane.
     reaches: Vec<Reach>,
     windows: Vec<Window>,
-    /// For each step and each window used in it, in order.
+    /// The starts for each step and each window used in the step, in order.
     begins: Vec<Begin>,
 }
 
@@ -107,10 +106,10 @@ impl Windows {
         self.windows.get(window)
     }
 
-    /// Processes the values of a step, given also the next step. Returns for each lane the lowest cost after the step
-    /// in a run of that width, and its window. The cost is `i64::MAX` if no run is possible or worthwhile. `enter` is
-    /// the cost of starting a run here without the bytes of its base, with the mode from which it comes. `before` and
-    /// `behind` are the numbers of occurrences up to the start and up to the end of the step.
+    /// Processes the values of a step. Returns for each lane the lowest cost of a run of that width after the step, and
+    /// the window of this run. The cost is `i64::MAX` if no run is possible or worthwhile. `enter` is the cost of
+    /// starting a run here, excluding the bytes of its base, and the mode before the run. `before` and `behind` are the
+    /// numbers of occurrences up to the start and up to the end of the step.
     #[inline(always)]
     pub(super) fn step(
         &mut self,
@@ -125,8 +124,8 @@ impl Windows {
             }
             let width = i64::from(reach.width);
             let level = enter.0 - width * before;
-            // A run at this step reaches no higher, so windows that reach this far with a shorter base are as good as
-            // those after them.
+            // `highest` limits the values of a run that includes this step. If a window reaches it, windows with longer
+            // bases are no better.
             let highest = step.least.saturating_add(reach.span);
             let windows = self.windows.get_mut(reach.windows.clone()).unwrap_or_default();
             for (window, number) in windows.iter_mut().zip(reach.windows.clone()) {
@@ -165,8 +164,8 @@ impl Windows {
 }
 
 impl Window {
-    /// Returns the start of the cheapest run to this step and its cost minus the bytes of all earlier steps. The run
-    /// starts no earlier than `start`, and starting a run here costs `level`.
+    /// Returns the start of the cheapest run that includes this step, and its cost minus the bytes of all earlier
+    /// steps. The run starts at `start` or later, and starting a run here costs `level`.
     #[inline(always)]
     fn cost(&mut self, at: u32, start: u32, level: i64) -> (u32, i64) {
         let level = level + i64::from(self.bytes);
@@ -183,9 +182,9 @@ impl Window {
 }
 
 impl Reach {
-    /// Processes a step's values. Returns false if no run from or to this step is worthwhile, either because its values
-    /// need more room or because the run would consist of this step alone. Then `default` is at least as good, because
-    /// its value takes no more bytes than a base and an offset.
+    /// Processes a step's values. Returns false if no run that starts or ends at this step is worthwhile, either
+    /// because its values need a larger width or because the run would consist of this step alone. For a single step,
+    /// `default` is at least as good, because its value takes no more bytes than a base and an offset.
     #[inline(always)]
     fn advance(&mut self, at: u32, step: &PlanStep, next: Option<&PlanStep>) -> bool {
         if self.whole {
@@ -193,7 +192,7 @@ impl Reach {
         }
         let last = self.last;
         self.last = (step.least, step.most);
-        // The value is far from the previous one, so the window restarts.
+        // The value is far from the previous value, so the window restarts.
         if last.1.max(step.most) - last.0.min(step.least) > self.span {
             self.start = at;
             if step.most - step.least > self.span {
@@ -213,7 +212,7 @@ impl Reach {
         while let (Some(least), Some(most)) = (self.least.first(), self.most.first())
             && most.1 - least.1 > self.span
         {
-            // The older of the two must leave, with everything before it.
+            // Remove the older of the two, and everything before it.
             self.start = least.0.min(most.0) + 1;
             self.least.first_from(self.start);
             self.most.first_from(self.start);
@@ -222,11 +221,11 @@ impl Reach {
     }
 }
 
-/// Numbers with the steps they belong to; old ones leave at the front.
+/// A queue of numbers with their steps. Old numbers are removed at the front.
 #[derive(Debug)]
 struct Queue<T> {
     all: Vec<(u32, T)>,
-    /// Index of the first number that has not left.
+    /// Index of the first number that has not been removed.
     head: usize,
 }
 
@@ -243,7 +242,7 @@ impl<T: Copy> Queue<T> {
         self.head = 0;
     }
 
-    /// Restarts the queue with this number only.
+    /// Replaces the content of the queue with this number.
     #[inline(always)]
     fn restart(&mut self, at: u32, number: T) {
         self.clear();
@@ -255,7 +254,7 @@ impl<T: Copy> Queue<T> {
         self.all.get(self.head).copied()
     }
 
-    /// Adds a number, after removing numbers from the back while `goes` returns true.
+    /// Adds a number after removing numbers at the back while `goes` returns true.
     #[inline(always)]
     fn push_while(&mut self, at: u32, number: T, goes: impl Fn(T) -> bool) {
         let mut len = self.all.len();
@@ -263,7 +262,7 @@ impl<T: Copy> Queue<T> {
             len -= 1;
         }
         self.all.truncate(len);
-        // Reuse the room of numbers that have left.
+        // Reuse the memory of removed numbers.
         if len == self.head {
             self.clear();
         } else if self.head > len / 2 && len == self.all.capacity() {
@@ -273,7 +272,7 @@ impl<T: Copy> Queue<T> {
         self.all.push((at, number));
     }
 
-    /// Removes the numbers of earlier steps, and returns the first number of this step or a later one.
+    /// Removes the numbers of steps before `start`, and returns the first remaining number.
     #[inline(always)]
     fn first_from(&mut self, start: u32) -> Option<(u32, T)> {
         while let Some(first) = self.first() {

@@ -1,19 +1,20 @@
-//! Finds the cheapest path of one leaf through a block: a shortest path over *modes*, exact for the modes tried.
+//! Finds the cheapest path of one leaf through a block. It is a shortest path over *modes*, and exact for the modes
+//! tried.
 //!
-//! A mode is an interpretation with its width and the width that the leaf remembers (spec 4: the width that `none`
-//! returns to):
+//! A mode is an interpretation with its width and the remembered width of the leaf (the width that `none` returns to,
+//! spec 4):
 //!
 //! - `none`, `delta`, and the leaf's initial interpretation in the DTD (a referenced base can only be kept, not set),
-//!   each with every width from 0 to 8 that some step needs
-//! - `default` with the value that comes next, and `stride` with the difference of the next two values
+//!   each with every width from 0 to 8 that a step requires
+//! - `default` with the next value, and `stride` with the difference of the next two values
 //! - `baseOffset` with 1 to 3 bytes and any base that fits the following run of values: a *window*, see
 //!   `offset_windows`
 //!
-//! A step costs the bytes it stores. A switch costs its metadata records: one for a change of interpretation, and
-//! another for a change of width unless the remembered width is right. `delta` is set to the value that comes next, so
+//! A step costs the bytes it stores. A switch costs its metadata records: one record for a change of interpretation,
+//! and another record for a change of width unless the remembered width is right. `delta` is set to the next value, so
 //! the first difference is 0. The cost of a switch depends only on the interpretation and the remembered width of its
-//! source, so the best source of each kind is enough, and the work is proportional to steps times modes. Modes that
-//! differ only in their width are stored side by side, see `lanes`.
+//! source, so only the best source of each kind must be considered, and the work is proportional to steps times modes.
+//! Modes that differ only in their width are stored next to each other; see `lanes`.
 
 use super::lanes::{Any, Cost, Eight, Lanes};
 use super::leaf_steps::LeafSteps;
@@ -25,12 +26,12 @@ use super::setting::Path;
 use metatf::container::memory;
 use metatf::format::Interpretation;
 
-/// Maximum number of occurrences to count in a step, so that costs stay in range. Runs are not longer, and records
-/// hardly ever are.
+/// Maximum number of occurrences to count in a step, so that costs stay in range. Runs are never longer, and records
+/// rarely are.
 const MOST_ITEMS: u32 = super::leaf_steps::LONGEST_RUN;
 
-/// Cost of the cheapest mode at which costs are made relative to it again. It leaves room for a switch between any two
-/// modes.
+/// Cost of the cheapest mode at which this cost is subtracted from all costs. The limit leaves room for a switch
+/// between any two modes.
 const REBASE: u32 = 40;
 
 /// Returns the cheapest path of a leaf.
@@ -44,8 +45,8 @@ pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
     let windows = Windows::new(summary.extremes, begins);
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
-    // An interpretation that can be kept but not set again may be worth any number of bytes, and a record of many items
-    // may take as many bytes in every mode. Runs of many records cost nothing as `default`.
+    // An interpretation that can be kept but not set again may save any number of bytes, and a record of many items may
+    // take many bytes in every mode. Runs of many records cost nothing as `default`.
     let small = sequence.single && families.iter().all(|f| f.settable || f.interpretation == Interpretation::Delta(0));
     let small = small && sequence.start_is_settable();
     match (small, widths.len(), families.len()) {
@@ -58,18 +59,18 @@ pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
 /// `N` is the number of lanes, at least the number of widths. `F` is the maximum number of families.
 struct Search<'s, L: Lanes<N>, const N: usize, const F: usize> {
     modes: Modes<'s, N, F>,
-    /// The bytes of each lane.
+    /// The number of bytes stored in each lane.
     bytes: [u32; N],
     /// The cost of one occurrence.
     one: L,
-    /// For each number of needed bytes, `NEVER` in the lanes with a smaller width or no width.
+    /// For each required number of bytes, `NEVER` in the lanes with a smaller width or no width.
     narrower: [L; 16],
     windows: Windows,
-    /// Whether interpretations that store nothing and windows are tried.
+    /// Whether to try windows, and interpretations that store nothing.
     others: bool,
 }
 
-/// The costs of the modes after a step, by kind. The low byte of each is its mode's number.
+/// The costs of the modes after a step, by kind. The low byte of each cost is the number of its mode.
 #[derive(Clone, Copy)]
 struct Costs<L: Lanes<N>, const N: usize, const F: usize> {
     full: [L; F],
@@ -79,7 +80,7 @@ struct Costs<L: Lanes<N>, const N: usize, const F: usize> {
     begun: L,
 }
 
-/// The cheapest modes to come from, each with its number in the low byte of its cost.
+/// The cheapest modes to switch from, each with its number in the low byte of its cost.
 struct Sources<L: Lanes<N>, const N: usize, const F: usize> {
     /// The cheapest mode for each remembered width.
     by_width: L,
@@ -87,7 +88,7 @@ struct Sources<L: Lanes<N>, const N: usize, const F: usize> {
     all: L::Cost,
 }
 
-/// The modes that the modes after a step come from, with a row for each kind.
+/// The predecessors of the modes after a step, with a row for each kind.
 type Origins<'f, const N: usize> = &'f mut [[u8; N]];
 
 impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
@@ -103,7 +104,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
                 .map(|need: u32| L::of(|lane| Cost::never(bytes[lane] < need.max(1)))),
             bytes,
             windows,
-            // An offset into a section must stay one, because the leaf locates an element.
+            // A `sectionOffset` leaf must keep its interpretation, because it locates an element.
             others: !matches!(sequence.start.interpretation, Interpretation::SectionOffset(_)),
         }
     }
@@ -145,7 +146,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         path
     }
 
-    /// Updates the modes that store bytes, and the same modes with width 0.
+    /// Updates the modes that store bytes, including those with width 0.
     #[inline(always)]
     fn store(&self, step: &PlanStep, sources: &Sources<L, N, F>, costs: &mut Costs<L, N, F>, from: Origins<'_, N>) {
         let header = self.modes.sequence.metadata.header;
@@ -192,7 +193,8 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         let stay = L::all(L::Cost::STAY);
         let entered = sources.by_width.plus(L::all(enter)).or(L::all(changes));
         let default = costs.default.or(stay).or(L::all(other)).min(entered);
-        // A stride that started at the previous step continues here, because its difference is that of this step.
+        // A stride that started at the previous step continues here, because its increment is the difference of this
+        // step.
         let stride = costs.stride.or(stay).or(L::all(L::Cost::never(!goes_on))).min(costs.begun);
         let begun = match begin {
             Some(bytes) => sources.by_width.plus(L::all(L::Cost::bytes(header + bytes))),
@@ -212,14 +214,14 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         step.difference == stride && (step.items == 1 || (stride == 0 && step.delta_entry == 0 && step.uniform))
     }
 
-    /// Returns the number of metadata bytes for the values of a new stride.
+    /// Returns the number of metadata bytes for the arguments of a new stride.
     #[inline(always)]
     fn begin(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u32> {
         self.modes.sequence.stride(step, next).map(|stride| step.stride_bytes(stride))
     }
 
-    /// Updates the windows, whose costs count from the start of the block; `total` is the cost that the other costs are
-    /// relative to. Returns the cheapest window of each lane.
+    /// Updates the windows, and returns the cheapest window of each lane. The costs of windows count from the start of
+    /// the block; all other costs are relative to `total`.
     #[inline(always)]
     fn offset(
         &mut self,
@@ -248,7 +250,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         })
     }
 
-    /// Returns the changes along the cheapest path, found by walking back from its end.
+    /// Returns the changes along the cheapest path, by walking back from its end.
     fn trace_back(&self, costs: &Costs<L, N, F>, windows: L, from: &[[u8; N]]) -> Path {
         let kinds = Modes::<N, F>::KINDS;
         let mut number = usize::from(costs.by_width().min(windows).least().number());
@@ -276,7 +278,8 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
     }
 }
 
-/// Records the sources of the modes of a kind. Returns their costs with their own numbers.
+/// Records the sources of the modes of a kind. Returns the costs of these modes, with each mode's own number in the low
+/// byte.
 #[inline(always)]
 fn settle<L: Lanes<N>, const N: usize>(kind: usize, keys: L, from: Origins<'_, N>) -> L {
     if let Some(from) = from.get_mut(kind) {
@@ -308,8 +311,8 @@ impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
         self.full.iter().chain(&self.zero).fold(others, |best, lanes| best.min(*lanes))
     }
 
-    /// Returns the best source of each kind, including windows. From time to time, makes all costs relative to the best
-    /// one and returns its cost, too.
+    /// Returns the best source of each kind, including windows, and the amount by which all costs have been lowered,
+    /// which is usually 0.
     #[inline(always)]
     fn sources(&mut self, windows: L) -> (Sources<L, N, F>, L::Cost) {
         let by_width = self.by_width().min(windows);
@@ -317,7 +320,7 @@ impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
         let by_family = std::array::from_fn(|f| self.full[f].min(self.zero[f]).least());
         let mut sources = Sources { by_width, by_family, all };
         let base = all.alone();
-        // Done rarely, because it takes time.
+        // The subtraction takes time, so do it rarely.
         if base < L::Cost::bytes(REBASE) {
             return (sources, L::Cost::ZERO);
         }

@@ -1,7 +1,7 @@
-//! The named plans of the paper's section 3.3, for any leaf. Each plan passes through a leaf's values once and looks
+//! The named plans of section 3.3 of the paper, for any leaf. Each plan passes through a leaf's values once and looks
 //! ahead to the end of a run. A run is encoded if it saves more than the surrounding metadata records cost, that is, if
-//! it exceeds its *break-even* length. The size of a metadata record is that of the tag and the record (the tag's width
-//! each), the field, the property, and the values in as few bytes as possible.
+//! it exceeds its *break-even* length. A metadata record consists of the tag and the record (the tag's width each), the
+//! field, the property, and the values in as few bytes as possible.
 //!
 //! | plan | effect |
 //! | --- | --- |
@@ -48,7 +48,7 @@ struct EncodingRun {
     end: usize,
     enter: [Option<Change>; 2],
     leave: [Option<Change>; 2],
-    /// The bytes saved minus the bytes of its metadata.
+    /// The bytes saved, minus the bytes of the run's metadata.
     gain: i64,
 }
 
@@ -60,7 +60,7 @@ struct PathWalk<'s> {
     same: bool,
     offsets: &'static [u8],
     strides: bool,
-    /// For the widths 1, 2 and 4, the next step that needs more bytes (while narrowing).
+    /// The next step that does not fit in widths 1, 2 and 4, used for narrowing.
     wider: Vec<[u32; 3]>,
     /// The number of occurrences before each step.
     items: Vec<u64>,
@@ -132,12 +132,12 @@ impl<'s> PathWalk<'s> {
         change_cost(self.sequence.metadata, change).into()
     }
 
-    /// Returns the number of bytes, 1, 2, 4 or 8, that a step needs with the current interpretation.
+    /// Returns the number of bytes (1, 2, 4 or 8) that a step needs with the current interpretation.
     fn need(&self, step: &PlanStep) -> u8 {
         need(step, self.setting.interpretation)
     }
 
-    /// Changes the encoding as a writer must if a value does not fit.
+    /// Changes the encoding if a value does not fit, as a writer must.
     fn fit(&mut self, at: usize, step: &PlanStep) {
         if fits(step, &self.setting, None) {
             return;
@@ -155,7 +155,7 @@ impl<'s> PathWalk<'s> {
         }
     }
 
-    /// Reduces the width if that pays off before the next value that needs more.
+    /// Reduces the width if this pays off before the next value that needs more bytes.
     fn narrow(&mut self, at: usize, step: &PlanStep) {
         let needs = self.need(step);
         if !self.setting.interpretation.stores() || needs >= self.setting.width {
@@ -180,7 +180,7 @@ impl<'s> PathWalk<'s> {
         at(to).saturating_sub(at(from))
     }
 
-    /// Returns the run starting here that saves the most, if any run saves bytes.
+    /// Returns the run starting here that saves the most bytes, if any run saves bytes.
     fn best_run(&self, at: usize, step: &PlanStep) -> Option<EncodingRun> {
         if self.setting.interpretation != Interpretation::None {
             return None;
@@ -192,8 +192,8 @@ impl<'s> PathWalk<'s> {
         runs.filter(|run| run.gain > 0).reduce(|a, b| if b.gain > a.gain { b } else { a })
     }
 
-    /// Returns the bytes that the steps of a run would take as `none`, with the current width or a larger one if
-    /// needed.
+    /// Returns the number of bytes that the steps of a run would take as `none`, with the current width or, if needed,
+    /// a larger width.
     fn stored(&self, at: usize, end: usize, step: &PlanStep) -> i64 {
         let needs = need(step, Interpretation::None);
         let width = if self.narrows { needs } else { needs.max(self.setting.width) };
@@ -252,14 +252,14 @@ impl<'s> PathWalk<'s> {
         let leave = if end < self.sequence.steps.len() { self.cost(NONE) + widths } else { 0 };
         let kept = i64::try_from(self.items_between(at, end)).unwrap_or(i64::MAX).saturating_mul(width.into());
         let gain = self.stored(at, end, step) - kept - self.cost(base) - widths - leave;
-        // The width must be set first, because only a width that was set is remembered.
+        // Set the width first, because only a width that was set is remembered.
         Some(EncodingRun { end, enter: [narrow, Some(base)], leave: [widen, Some(NONE)], gain })
     }
 }
 
 const NONE: Change = Change::Interpretation(Interpretation::None);
 
-/// Returns the number of bytes, 1, 2, 4 or 8 as in the paper, that a step needs with an interpretation.
+/// Returns the number of bytes (1, 2, 4 or 8, as in the paper) that a step needs with an interpretation.
 fn need(step: &PlanStep, interpretation: Interpretation) -> u8 {
     let bytes = match interpretation {
         Interpretation::Delta(_) => step.delta,
@@ -270,7 +270,7 @@ fn need(step: &PlanStep, interpretation: Interpretation) -> u8 {
     bytes.max(1).next_power_of_two()
 }
 
-/// Returns, for each step and width, the first step from there on that needs more bytes.
+/// Returns, for each step and width, the first step at or after this step that needs more bytes.
 fn wider(sequence: &LeafSteps, interpretation: Interpretation) -> Vec<[u32; 3]> {
     let n = u32::try_from(sequence.steps.len()).unwrap_or(u32::MAX);
     let mut ends = vec![[n; 3]; sequence.steps.len()];

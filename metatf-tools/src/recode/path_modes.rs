@@ -14,7 +14,7 @@ use metatf::internals::bytes_for;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredAs {
     pub(super) interpretation: Interpretation,
-    /// Whether metadata can set it.
+    /// Whether metadata can set this interpretation.
     pub(super) settable: bool,
 }
 
@@ -32,18 +32,19 @@ pub(super) enum PathMode {
     Window(usize),
 }
 
-/// All modes of a leaf. The kinds are, in this order: each family with a width, each family with width 0, `default`,
-/// ongoing strides, new strides.
+/// All modes of a leaf. The kinds are in this order: each family with a width, each family with width 0, `default`,
+/// ongoing strides, and new strides.
 pub(super) struct Modes<'s, const N: usize, const F: usize> {
     pub(super) sequence: &'s LeafSteps,
-    /// The families. Unused entries can neither be set nor come from anywhere.
+    /// The families. Unused entries can be neither set nor reached.
     pub(super) families: [StoredAs; F],
-    /// The widths that may be remembered, one per lane: first those of windows, then the others in ascending order.
+    /// The widths that may be remembered, one per lane. The widths of windows come first, followed by the other widths
+    /// in ascending order.
     pub(super) widths: Vec<u8>,
 }
 
 impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
-    /// The number of kinds of modes, not counting windows.
+    /// The number of kinds of modes, excluding windows.
     pub(super) const KINDS: usize = 2 * F + 3;
 
     pub(super) fn new(sequence: &'s LeafSteps, families: &[StoredAs], widths: Vec<u8>) -> Self {
@@ -72,7 +73,7 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
         (kind, self.lane(start.remembered))
     }
 
-    /// Returns the mode with a number, and the width that it remembers.
+    /// Returns the mode with this number, and the remembered width in this mode.
     pub(super) fn mode(&self, number: usize, windows: &Windows) -> (PathMode, u8) {
         if let Some(window) = number.checked_sub(Self::KINDS * N) {
             return (PathMode::Window(window), windows.get(window).map_or(0, |w| w.width));
@@ -88,8 +89,8 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
         (mode, width)
     }
 
-    /// Returns the metadata that switches from one mode to another before the step `at`. A window's run lasts up to
-    /// `end`.
+    /// Returns the metadata that switches from one mode to another before the step `at`. If the new mode is a window,
+    /// its run ends at `end`.
     pub(super) fn switch(
         &self,
         from: (PathMode, u8),
@@ -148,7 +149,7 @@ impl StoredAs {
         }
     }
 
-    /// Returns the interpretation as it is set before a step.
+    /// Returns the interpretation as set before a step.
     fn at(&self, step: &PlanStep) -> Interpretation {
         match self.interpretation {
             Interpretation::Delta(_) => Interpretation::Delta(step.first),
@@ -157,7 +158,7 @@ impl StoredAs {
     }
 }
 
-/// Returns the families that a leaf can have: `none`, `delta` and that of the DTD.
+/// Returns the families that a leaf can use, which are `none`, `delta` and the DTD's interpretation.
 pub(super) fn families(sequence: &LeafSteps) -> Vec<StoredAs> {
     let settable = |interpretation| StoredAs { interpretation, settable: true };
     let start = sequence.start.interpretation;
@@ -174,8 +175,8 @@ pub(super) fn families(sequence: &LeafSteps) -> Vec<StoredAs> {
     families
 }
 
-/// Returns every width that some step needs in some encoding, and the width remembered at the start. Other widths
-/// cannot make a path cheaper, because they could be reduced to the next of these along the entire path.
+/// Returns every width that any step needs in any encoding, and the width remembered at the start. Other widths cannot
+/// make a path cheaper, because they could be reduced to the next smaller of these widths along the entire path.
 pub(super) fn widths(start: Setting, needs: u16, windows: &Windows) -> Vec<u8> {
     let seen = needs | 1 << (start.remembered & 15);
     // A value that needs no bytes needs no width.

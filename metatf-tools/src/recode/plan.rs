@@ -3,29 +3,29 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The method that chooses the encoding of a trace. The named plans are those of the paper's section 3.3, generalized
-/// to any leaf; the module `paper_plans` describes them.
+/// The method for choosing the encoding of a trace. The named plans are the plans of section 3.3 of the paper,
+/// generalized to any leaf; the module `paper_plans` describes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plan {
-    /// Uses the encoding of the DTD. A field is widened if a value does not fit, and stays wide.
+    /// Uses the encoding of the DTD. If a value does not fit, its field is widened and stays wide.
     Naive,
     /// Widens and narrows fields (the paper's "small size").
     SmallSize,
     /// Encodes runs of one value as `default` ("same size").
     SameSize,
-    /// Combines both ("combined size").
+    /// Combines `SmallSize` and `SameSize` ("combined size").
     CombinedSize,
     /// Encodes runs of close values as `baseOffset` with 1 byte.
     BaseOffset1,
     /// Encodes runs of close values as `baseOffset` with 2 bytes.
     BaseOffset2,
-    /// Uses the better of the two at every place.
+    /// Uses the better of `BaseOffset1` and `BaseOffset2` at every position.
     BestBaseOffset,
     /// Encodes runs with equal steps as `stride`.
     Stride,
-    /// Uses, for every field, the plan above that makes it smallest.
+    /// Uses the best of the plans above for every field.
     Best,
-    /// Uses, for every field, the cheapest path through widths and interpretations.
+    /// Uses the cheapest path through widths and interpretations for every field.
     #[default]
     Optimal,
 }

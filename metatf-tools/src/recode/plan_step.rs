@@ -1,4 +1,4 @@
-//! The values that one record stores for a leaf, and the bytes they need in each encoding.
+//! The values that one record stores for a leaf, and their sizes in each encoding.
 
 use super::setting::Setting;
 use metatf::format::Interpretation;
@@ -16,24 +16,24 @@ pub(crate) struct PlanStep {
     pub(crate) last: u64,
     pub(crate) least: u64,
     pub(crate) most: u64,
-    /// The first value minus the previous one.
+    /// The first value minus the previous value.
     pub(crate) difference: u64,
-    /// Bytes needed as `none`; as `delta`; as `delta` set right here; and with the DTD's base, if the base is
-    /// referenced or the step has several occurrences.
+    /// The width in bytes needed as `none`; as `delta`; as `delta` set right before this step; and with the DTD's base,
+    /// if the base is referenced or the step has several occurrences.
     pub(crate) none: u8,
     pub(crate) delta: u8,
     pub(crate) delta_entry: u8,
     pub(crate) reference: u8,
     /// Whether all occurrences are equal.
     pub(crate) uniform: bool,
-    /// Whether the step is uniform and equal to the last value before it.
+    /// Whether the step is uniform and repeats the last value before it.
     pub(crate) same: bool,
     /// Whether this is a run of several records that all repeat the value before them.
     pub(crate) run: bool,
 }
 
 impl PlanStep {
-    /// Returns the step of a single value. `previous` is the leaf's previous value, and `last` the value for `same`.
+    /// Returns the step of a single value. `previous` is the leaf's previous value, and `last` is compared for `same`.
     #[inline(always)]
     pub(super) fn of(value: u64, row: u32, (previous, last): (u64, u64)) -> Self {
         let difference = value.wrapping_sub(previous);
@@ -59,15 +59,16 @@ impl PlanStep {
         bytes_for(self.first, false).into()
     }
 
-    /// Returns the size in metadata of the two values of a stride that starts here.
+    /// Returns the size of the two metadata values of a stride that starts here.
     #[inline(always)]
     pub(crate) fn stride_bytes(&self, stride: u64) -> u32 {
         let initial = bytes_for(self.first.wrapping_sub(stride), false);
         2 * u32::from(initial.max(bytes_for(stride, true)))
     }
 
-    /// Returns the bytes that every value needs relative to a base. Returns `None` if the minimum and maximum do not
-    /// determine this, because values between them may wrap around, half the range of numbers away.
+    /// Returns the width that fits every value relative to a base. Returns `None` if the minimum and maximum do not
+    /// determine this width, because values between them may differ from the base by half the number range and wrap
+    /// around.
     #[inline]
     pub(crate) fn offset(&self, base: u64) -> Option<u8> {
         let (low, high) = (self.least.wrapping_sub(base), self.most.wrapping_sub(base));
@@ -110,7 +111,7 @@ pub(crate) fn fits(step: &PlanStep, setting: &Setting, previous: Option<u64>) ->
         Interpretation::Stride(_, stride) => {
             difference == stride && (step.items == 1 || (stride == 0 && step.delta_entry == 0 && step.uniform))
         }
-        // Other interpretations are kept rather than planned.
+        // Other interpretations are kept, not planned.
         _ => false,
     }
 }
@@ -120,7 +121,7 @@ pub(crate) fn half(width: u8) -> u64 {
     1 << (8 * u32::from(width.clamp(1, 7)) - 1)
 }
 
-/// Returns the smallest base from which `width` signed bytes reach up to `most`.
+/// Returns the smallest base to which an offset of `width` signed bytes can be added to reach `most`.
 pub(crate) fn base(most: u64, width: u8) -> u64 {
     most.saturating_sub(half(width) - 1)
 }

@@ -1,8 +1,8 @@
-//! Chooses the plan of a block by trial. Fewer bytes do not always compress to fewer bytes, because metadata between
-//! regular records disturbs a compressor.
+//! Chooses the plan of a block by trial. A shorter block does not always compress better, because metadata between
+//! regular records disturbs the compressor.
 //!
-//! A block is encoded by each plan and compressed. The plan with the shortest result is used for this block and for
-//! some blocks after it. The result depends only on the block, so the same records always get the same plans.
+//! A block is encoded with each plan and compressed. The plan with the shortest result is used for this block and for
+//! several blocks after it. The result depends only on the block, so the same records always get the same plans.
 
 use super::block::Block;
 use super::leaf_plan::PlannedChange;
@@ -18,7 +18,7 @@ const RETRY: u8 = 16;
 /// Maximum zstd level for comparing plans. Higher levels would rank the plans in the same order.
 const LEVEL: i32 = 3;
 
-/// The plans to try and the currently best one.
+/// The plans to try, and the currently best plan.
 pub(super) struct PlanTrial {
     plans: Vec<Plan>,
     schema: Schema,
@@ -30,7 +30,7 @@ pub(super) struct PlanTrial {
 }
 
 impl PlanTrial {
-    /// Without compression, the first plan is used without a trial.
+    /// Creates the trial. Without compression, the first plan is used without a trial.
     pub(super) fn new(schema: &Schema, write: &WriteOptions, options: &Options) -> Self {
         let others = if is_stored(write) { &[][..] } else { &options.others };
         let codec = match write.codec {
@@ -65,10 +65,10 @@ impl PlanTrial {
         (self.best, self.left) = (plan, RETRY - 1);
     }
 
-    /// Returns the size of a trace with only this block, with these changes.
+    /// Returns the size of a trace that contains only this block, encoded with these changes.
     ///
     /// # Errors
-    /// Returns the error that writing the block would return, or an error if the block's records take elements from
+    /// Returns the error that writing the block would return, or an error if the block's records consume elements of
     /// earlier parts of the trace.
     pub(super) fn length(&self, block: &mut Block, changes: &[Vec<PlannedChange>]) -> Result<u64> {
         let mut writer = Writer::new(Length(0), &self.schema, &self.write)?;

@@ -1,5 +1,5 @@
-//! The threads that plan the leaves of a block: the caller's thread, or several if there is enough work. Leaves are
-//! planned independently, so the result is the same.
+//! The threads that plan the leaves of a block. These are the caller's thread or, if there is enough work, several
+//! threads. Leaves are planned independently, so the result is the same.
 
 use super::offset_windows::Begin;
 use super::plan_step::PlanStep;
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) steps: Vec<PlanStep>,
-    /// For each step and mode, the preceding mode.
+    /// The preceding mode for each step and mode.
     pub(super) from: Vec<u8>,
     pub(super) begins: Vec<Begin>,
 }
@@ -23,8 +23,8 @@ pub(super) struct Scratch {
 #[cfg(feature = "parallel")]
 const FEW: usize = 4096;
 
-/// Takes scratch memory that fits this many steps but is not much larger. A much larger one would then be unavailable
-/// for a leaf that needs it, so a second one would have to grow to that size.
+/// Takes scratch memory that is large enough for this many steps but not much larger. Otherwise, another thread with a
+/// larger leaf would have to grow a second scratch memory to the same size.
 #[cfg(feature = "parallel")]
 fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
     memory::fitting(idle, steps, steps.saturating_mul(16).max(FEW), |scratch| scratch.steps.capacity())
@@ -41,8 +41,8 @@ pub(super) struct Planners {
 }
 
 impl Planners {
-    /// Creates planners with this many threads. With 0 or 1, or if the system cannot create threads, the caller's
-    /// thread does the planning.
+    /// Creates planners with this many threads. If `threads` is 0 or 1, or if the system cannot create threads, the
+    /// caller's thread plans all leaves.
     #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "threads come with the feature"))]
     pub(super) fn new(threads: usize) -> Self {
         Self {

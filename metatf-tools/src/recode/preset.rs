@@ -8,12 +8,12 @@ use std::str::FromStr;
 /// The purpose of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// Written and read once, soon: LZ4 or no codec, no filter, no planning.
+    /// The trace is written once and soon read once. Uses LZ4 or no codec, no filter and no planning.
     Fast,
-    /// Kept and worked with.
+    /// The trace is kept and used.
     #[default]
     Default,
-    /// Sent or archived: as small as possible.
+    /// The trace is sent or archived, and should be as small as possible.
     Archive,
 }
 
@@ -52,13 +52,13 @@ impl Preset {
             Self::Default => (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 }),
             Self::Archive => (Codec::Zstd(19), Trial { codecs: vec![Codec::Zstd(19), Codec::Zlib(9)], slack: 0 }),
         };
-        // Keep only codecs that are built in.
+        // Keep only built-in codecs.
         trial.codecs.retain(|codec| codec.is_built_in());
         write.codec = if codec.is_built_in() { codec } else { Codec::default() };
         write.trial = Some(trial);
     }
 
-    /// Returns the plans, the block size and the treatment of groups.
+    /// Returns the plans, the block size and the handling of groups.
     #[must_use]
     pub fn options(self) -> Options {
         let (block, groups) = match self {

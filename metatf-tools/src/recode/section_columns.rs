@@ -1,4 +1,4 @@
-//! The records of a section stored as columns, for planning and encoding.
+//! The records of a section, stored as columns for planning and encoding.
 
 use super::column_encoder::ColumnEncoder;
 use super::fill_columns::Fill;
@@ -17,10 +17,10 @@ pub(crate) struct SectionColumns {
     pub(crate) kinds: Vec<BlockRecords>,
     /// The kind of each record.
     pub(crate) order: Vec<u16>,
-    /// The state after the stored records: previous values by cell, and last values by leaf.
+    /// The state after the stored records, as previous values by cell and last values by leaf.
     cells: Vec<u64>,
     last: Vec<u64>,
-    /// Cells at the start of the block.
+    /// The cells at the start of the block.
     pub(crate) start_cells: Vec<u64>,
     /// Size of the stored records, in values and bytes.
     pub(crate) size: usize,
@@ -63,7 +63,7 @@ impl SectionColumns {
         columns
     }
 
-    /// Removes all records and resets the state to that of the DTD.
+    /// Removes all records and resets the state to the DTD's state.
     pub(crate) fn reset(&mut self, format: &Format) {
         if let Some(s) = format.sections.get(self.section) {
             self.cells.clear();
@@ -100,7 +100,7 @@ impl SectionColumns {
         Ok(())
     }
 
-    /// Adds a record of a trace. Without repetitions, the position of a value is that of its leaf.
+    /// Adds a record of a trace. Without repetitions, values have the same positions as their leaves.
     pub(crate) fn push_view(&mut self, format: &Format, kind: usize, record: &RecordView<'_>) -> Result<()> {
         let (values, first) = (record.iter(), record.first_value());
         match self.fill(kind).filter(|fill| !fill.records.repeats) {

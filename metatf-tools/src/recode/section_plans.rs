@@ -1,4 +1,4 @@
-//! A section of the block being planned: its records and the initial state of its leaves.
+//! A section of the block being planned, with its records and the initial state of its leaves.
 
 use super::column_encoder::ColumnEncoder;
 use super::kept_interpretation::kept_interpretation;
@@ -9,11 +9,11 @@ use super::setting::{MetadataBytes, Setting};
 use super::{Options, Plan};
 use metatf::format::{Format, LeafKind};
 
-/// A section of the block in progress.
+/// A section of the current block.
 pub(super) struct SectionPlans {
     pub(super) columns: SectionColumns,
-    /// By kind and leaf: the encoding at the start of the block (in version 0, that at the end of the previous block),
-    /// the interpretation that the leaf keeps, and whether the plan applies to it.
+    /// For each kind and leaf, the encoding at the start of the block (in version 0, at the end of the previous block),
+    /// the interpretation that the leaf keeps, and whether the plan applies to the leaf.
     pub(super) leaves: Vec<Vec<LeafPlan>>,
     /// Whether to reset the section before the next record.
     pub(super) reset: bool,
@@ -46,7 +46,7 @@ impl SectionPlans {
     }
 
     /// Returns the changes of the block, sorted by record. Before a record, changes of later leaves come first, so that
-    /// a leaf that sets a shared previous value is the first to use it.
+    /// the last change of a shared previous value belongs to the leaf that uses it first.
     pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<PlannedChange> {
         let mut leaves = Vec::new();
         for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {

@@ -1,4 +1,4 @@
-//! A leaf's encoding, which metadata can change, and the cost of such changes (spec 4, 4.1).
+//! A leaf's encoding, and the cost of changing it by metadata (spec 4, 4.1).
 
 use metatf::Change;
 use metatf::format::{Interpretation, Leaf, LeafKind};
@@ -8,14 +8,14 @@ use metatf::reader::Metadata;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) interpretation: Interpretation,
-    /// Bytes stored if the interpretation stores any.
+    /// Number of bytes stored, if the interpretation stores bytes.
     pub(crate) width: u8,
-    /// Last non-zero width.
+    /// Last nonzero width.
     pub(crate) remembered: u8,
 }
 
 impl Setting {
-    /// Returns the setting in the DTD.
+    /// Returns the leaf's setting in the DTD.
     pub(crate) fn of(leaf: &Leaf) -> Self {
         let (width, interpretation) = match leaf.kind {
             LeafKind::Number { width, interpretation } => (width, interpretation),
@@ -50,7 +50,7 @@ impl Setting {
     }
 }
 
-/// Changes of one leaf, each before the step with the given index.
+/// Changes of one leaf, each with the index of the step that it precedes.
 pub(crate) type Path = Vec<(u32, Change)>;
 
 /// The sizes of metadata records.

@@ -1,5 +1,5 @@
-//! Measures the size of a trace's leaves with their DTD encoding and with the planner's cheapest path. Nothing is
-//! written.
+//! Measures the size of a trace's leaves with the DTD's encoding and with the planner's cheapest path, without writing
+//! a trace.
 
 use super::block::Block;
 use super::block_sink::BlockSink;
@@ -15,10 +15,10 @@ use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation;
 use std::collections::BTreeMap;
 
-/// Maximum number of encodings of a leaf to list; values in further encodings are counted but not listed.
+/// Maximum number of encodings to list per leaf; values in further encodings are counted but not listed.
 const MOST_SPENT: usize = 4096;
 
-/// The size of a record's leaf in a trace, if it is a number that a plan may encode differently.
+/// The size of a numeric leaf in a trace that a plan may encode differently.
 #[derive(Clone, Debug)]
 pub struct LeafSurvey {
     /// Index of the section.
@@ -29,21 +29,21 @@ pub struct LeafSurvey {
     pub leaf: u8,
     /// Number of values.
     pub values: u64,
-    /// Size in bytes with the encoding of the DTD, widened if a value does not fit: the plan [`Naive`](Plan::Naive).
-    /// Includes metadata records.
+    /// Size in bytes with the plan [`Naive`](Plan::Naive), including its metadata records. This plan uses the DTD's
+    /// encoding and widens it if a value does not fit.
     pub declared: u64,
     /// Size in bytes with the plan [`Optimal`](Plan::Optimal), including its metadata records.
     pub best: u64,
-    /// The encodings that the optimal plan uses for the values, the most frequent one first.
+    /// The encodings that the optimal plan uses for the values, in descending order of frequency.
     pub spent: Vec<Spent>,
 }
 
 /// An encoding and the number of values stored in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// The interpretation. A previous value set by a plan is omitted: `delta 0`, `stride 0 8`.
+    /// The interpretation. Previous values set by a plan are replaced by 0, as in `delta 0` and `stride 0 8`.
     pub interpretation: Interpretation,
-    /// Bytes stored for each value.
+    /// Number of bytes stored for each value.
     pub width: u8,
     /// Number of values.
     pub values: u64,
@@ -67,7 +67,7 @@ pub fn survey(trace: &mut Trace<'_>, mut step: impl FnMut()) -> Result<Vec<LeafS
 /// Section, record in the section and leaf; and the record in the format.
 type Place = (usize, usize, usize, u16);
 
-/// A [`BlockSink`] that counts.
+/// A [`BlockSink`] that counts values and bytes.
 struct Survey {
     schema: Schema,
     planners: Planners,
@@ -135,7 +135,7 @@ fn walk(
 ) -> u64 {
     let all = values(records, leaf);
     let ends = records.columns.get(leaf).map(|column| column.ends.as_slice()).filter(|ends| !ends.is_empty());
-    // The number of values before a record of the section.
+    // Returns the number of values before a record of the section.
     let before = |row: u32| {
         let records = records.rows.partition_point(|&r| r < row);
         match (ends, records.checked_sub(1)) {

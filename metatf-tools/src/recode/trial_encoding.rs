@@ -1,8 +1,8 @@
-//! Determines the result of models for a block before planning: the code of every predicted value, and the leaves that
-//! must be stored unpredicted because a stream section has no room for their misses.
+//! Determines the results of models for a block before planning. The results are the code of every predicted value, and
+//! the leaves that must be stored unpredicted because a stream section has no room for their misses.
 //!
-//! The block is encoded once as a trial. Every leaf has eight bytes, so that nothing else can fail, and models learn
-//! from values alone. The copy of the writer's state is discarded afterwards.
+//! The block is encoded once as a trial, on a copy of the writer's state that is discarded afterwards. Every leaf is
+//! eight bytes wide, so that nothing else can fail; the widths do not affect the models, which learn only from values.
 
 use super::codes::Codes;
 use super::column_encoder::ColumnEncoder;
@@ -19,20 +19,20 @@ struct TrialSection<'b> {
     plans: &'b mut SectionPlans,
     state: TrialState,
     encoders: Vec<ColumnEncoder>,
-    /// Changes of the interpretation that leaves must have: the record at which each starts, kind and leaf.
+    /// Changes of the interpretations that leaves must keep, as first record, kind, leaf and interpretation.
     kept_runs: Vec<(u32, usize, usize, Option<Interpretation>)>,
     /// The next record, and the next entry of `kept_runs`.
     at: (usize, usize),
-    /// For each predicted leaf of a record: the number of occurrences, and the bytes of the greatest code.
+    /// The leaf, the number of occurrences and the width of the greatest code, for each predicted leaf of a record.
     needs: Vec<(u8, u32, u8)>,
 }
 
-/// Notes in the plans of predicted leaves the codes of their values, and in all plans the records from which a leaf
-/// cannot keep its interpretation. `order` lists the block's records by section, `resets` tells whether the block
+/// Adds to the plans of predicted leaves the codes of their values, and to all plans the records from which a leaf
+/// cannot keep its interpretation. `order` lists the block's records by section. `resets` indicates whether the block
 /// starts with reset state, and `codes` whether codes are requested.
 ///
 /// # Errors
-/// Returns the error that encoding the block would return, too.
+/// Returns the error that encoding the block would also return.
 pub(super) fn encode_as_trial<S: Sink>(
     format: &Format,
     writer: &RecordWriter<S>,
@@ -82,7 +82,7 @@ impl<'b> TrialSection<'b> {
         trial
     }
 
-    /// Encodes the next record. `records` are those of the section.
+    /// Encodes the next record. `records` lists the records of the section.
     fn record(&mut self, format: &Format, records: &[u16], trial: &mut TrialEncoder<'_>) -> Result<()> {
         let row = self.at.0;
         self.at.0 += 1;
@@ -112,7 +112,7 @@ impl<'b> TrialSection<'b> {
         Ok(())
     }
 
-    /// Gives every leaf eight bytes, so that any number and any code fits.
+    /// Sets the width of every leaf to eight bytes, so that any number and any code fits.
     fn widen(&mut self, format: &Format) {
         for kind in 0..self.plans.leaves.len() {
             for leaf in 0..self.plans.leaves.get(kind).map_or(0, Vec::len) {
@@ -142,7 +142,7 @@ impl<'b> TrialSection<'b> {
         self.plans.leaves.get_mut(kind)?.get_mut(leaf)
     }
 
-    /// Sets leaves to the interpretation they must have from this record on.
+    /// Sets leaves to the interpretations that they must keep from this record on.
     fn keep(&mut self, format: &Format, row: usize) {
         while let Some(&(from, kind, leaf, kept)) = self.kept_runs.get(self.at.1).filter(|kept| kept.0 as usize <= row)
         {
@@ -173,14 +173,14 @@ impl<'b> TrialSection<'b> {
         }
     }
 
-    /// Notes that a leaf cannot keep its interpretation from this record on.
+    /// Records that a leaf cannot keep its interpretation from this record on.
     fn refuse(&mut self, format: &Format, row: usize, at: (usize, usize)) {
         self.kept(u32::try_from(row).unwrap_or(u32::MAX), at, None);
         self.leave(at);
         self.change(format, at, Change::Interpretation(Interpretation::None));
     }
 
-    /// Notes that a leaf has lost its interpretation.
+    /// Records that a leaf has lost its interpretation.
     fn leave(&mut self, at: (usize, usize)) {
         if let Some(codes) = self.plan(at).and_then(|plan| plan.codes.as_mut()) {
             codes.end();
@@ -199,7 +199,7 @@ impl<'b> TrialSection<'b> {
         }
     }
 
-    /// Adds the codes of a record to those of its leaves.
+    /// Adds the codes of a record to the plans of its leaves.
     fn note(&mut self, kind: usize, trial: &TrialEncoder<'_>) {
         let Some(leaves) = self.plans.leaves.get_mut(kind) else { return };
         self.needs.clear();
@@ -218,7 +218,7 @@ impl<'b> TrialSection<'b> {
 }
 
 impl SectionPlans {
-    /// Returns whether a leaf of the section takes values from a stream section, by stride or by model.
+    /// Returns whether a leaf of the section obtains values from a stream section, by a stride or a model.
     pub(super) fn has_elements(&self) -> bool {
         let takes = |kept: &Option<Interpretation>| {
             matches!(kept, Some(Interpretation::SectionStride(..) | Interpretation::Predicted(_)))
@@ -226,7 +226,7 @@ impl SectionPlans {
         self.leaves.iter().flatten().any(|plan| plan.kept_runs.iter().any(|(_, kept)| takes(kept)))
     }
 
-    /// Returns the number of cursors of the section that move through a stream section, for strides and for models.
+    /// Returns the number of the section's cursors, for strides and models, that move through a stream section.
     pub(super) fn takers(&self, format: &Format, target: u8) -> usize {
         let kept_runs = || self.leaves.iter().flatten().flat_map(|plan| &plan.kept_runs).filter_map(|(_, kept)| *kept);
         let model = |m: u16| format.models.get(usize::from(m)).is_some_and(|m| m.section == target);

@@ -16,8 +16,9 @@ pub struct Report {
     pub metadata: u64,
 }
 
-/// Encodes a block's records, each section's changes (by `plans`) before the records they affect. With `resets`, each
-/// section starts with reset state. For `argument_bytes`, see [`Options`]. Returns the numbers of records written.
+/// Encodes a block's records. The changes in `plans`, which are listed by section, are written before the records that
+/// they affect. If `resets` is set, each section starts with reset state. For `argument_bytes`, see [`Options`].
+/// Returns the numbers of records written.
 pub(super) fn put<S: Sink>(
     writer: &mut Writer<S>,
     format: &Format,
@@ -30,7 +31,7 @@ pub(super) fn put<S: Sink>(
     let mut report = Report::default();
     let mut encoders: Vec<_> = sections.iter().zip(plans).map(|(s, changes)| s.encoders(format, changes)).collect();
     let mut at = vec![(0_usize, 0_usize); sections.len()];
-    // A section with models may be reset to the DTD's state at any point if the models become too large.
+    // A section with models may be reset to the DTD's state at any point when the models become too large.
     let narrows = format.models.is_empty();
     for &(section, count) in order.iter() {
         let (Some(plan), Some(encoders), Some(at), Some(changes), Some(s)) = (

@@ -1,4 +1,4 @@
-//! A writer that plans: it collects records until a block is full, plans every leaf, and writes the block.
+//! A planning writer, which collects records until a block is full, plans every leaf, and writes the block.
 
 use super::Options;
 use super::block::Block;
@@ -57,21 +57,20 @@ impl<S: Sink> PlannedWriter<S> {
         self.row(section, record, &mut ItemRow::new(owned.iter()))
     }
 
-    /// Makes the leaf keep this interpretation from here on, if it means more than the encoding of a number
-    /// (`sectionOffset`, `sectionStride`). Any other interpretation allows the leaf to be planned. At the start of the
-    /// trace and of each group, each leaf keeps the interpretation of the DTD.
+    /// Makes the leaf keep this interpretation from here on if it is more than an encoding of numbers (`sectionOffset`,
+    /// `sectionStride`). Any other interpretation allows the leaf to be planned. At the start of the trace and of each
+    /// group, this is set to the leaf's interpretation in the DTD.
     pub fn keep(&mut self, section: usize, record: u16, leaf: u8, interpretation: Interpretation) {
         self.block.keep(section, record, leaf, interpretation);
     }
 
-    /// Makes every leaf of a section keep its interpretation from the DTD.
+    /// Makes every leaf of a section keep its interpretation in the DTD.
     pub fn keep_declared(&mut self, section: usize) {
         self.block.keep_declared(section);
     }
 
     /// Appends an element to a stream section after the records so far, and returns its offset. An element of a shared
-    /// table has no offset yet, because it is written with the data that follows it; if nothing follows, it is written
-    /// after the last group.
+    /// table has no offset yet, because it is written with the next data, or after the last group if no data follows.
     ///
     /// # Errors
     /// Returns the same errors as [`Writer::element`].
@@ -113,7 +112,7 @@ impl<S: Sink> PlannedWriter<S> {
         self.writer.beneath()
     }
 
-    /// Abandons the trace: the sink's content is incomplete, and no message is printed.
+    /// Abandons the trace without a message. The content of the sink remains incomplete.
     pub fn abandon(self) {
         self.writer.abandon();
     }

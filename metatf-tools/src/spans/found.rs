@@ -5,15 +5,15 @@ use super::tree::Node;
 use super::values::Values;
 use std::sync::Arc;
 
-/// A finished span, an event or other information in a trace.
+/// A finished span, an event, or other information found in a trace.
 #[derive(Debug)]
 pub enum Found {
     /// A span that has ended.
     Span(Span),
-    /// A span whose end is missing from the trace. It counts as open until its number is reused, the enclosing span
-    /// ends, or the trace ends. Its end is set to its beginning.
+    /// A span whose end is missing from the trace. Such a span counts as open until its number is reused, the enclosing
+    /// span ends, or the trace ends. Its end time is set to its start time.
     Open(Span),
-    /// The time that a thread spent in a numbered span.
+    /// A period that a thread spent in a numbered span.
     Part(Span),
     /// A record that is not part of a span.
     Event(Instant),
@@ -54,7 +54,7 @@ pub struct Span {
     pub end: u64,
     /// The process; 1 if the DTD does not identify processes.
     pub process: u64,
-    /// The thread that began the span or, if threads enter it, the last one in it.
+    /// The thread that began the span or, if threads enter the span, the last thread that entered it.
     pub thread: u64,
     /// The span's number, if spans are numbered. Numbers may be reused.
     pub number: Option<u64>,
@@ -64,13 +64,14 @@ pub struct Span {
     pub record: u64,
     /// The enclosing span.
     pub above: Option<Above>,
-    /// The nanoseconds that threads spent in the span, if it was ever entered.
+    /// The nanoseconds that threads spent in the span, if any thread entered it.
     pub busy: Option<u64>,
     /// The nanoseconds in which no direct child span was open.
     pub own: u64,
     /// The span's line in the [tree](super::Pairs::tree).
     pub node: Node,
-    /// The values of the fields: those of the first record, values added later, and those of the last record.
+    /// The values of the fields: first the values of the first record, then values added later, then the values of the
+    /// last record.
     pub values: Values,
     /// The enclosing spans, outermost first, if requested.
     pub around: Vec<Around>,
@@ -95,7 +96,7 @@ pub struct Instant {
     pub above: Option<Above>,
     /// The values of the fields.
     pub values: Values,
-    /// Whether the record is of a kind that is followed by values.
+    /// Whether records of this kind are followed by records with values.
     pub is_event: bool,
     /// The enclosing spans, outermost first, if requested.
     pub around: Vec<Around>,

@@ -1,4 +1,4 @@
-//! The meaning of records for spans, given by annotations in the DTD.
+//! The effect of records on spans, as defined by annotations in the DTD.
 
 use super::values::{self, Value, Values};
 use crate::fields;
@@ -19,17 +19,17 @@ pub enum Does {
     Enter,
     /// Makes its thread leave a span.
     Leave,
-    /// Adds its values, and those in the records that follow, to a span that has begun.
+    /// Adds its values, and the values in the records after it, to a span that has begun.
     More,
-    /// Is an event; the values in the records that follow belong to it.
+    /// Is an event; the values in the records after it belong to the event.
     Event,
     /// Adds a value to the last item that its thread wrote.
     Value,
-    /// Makes a span follow from another, which is stored as its parent.
+    /// Makes a span follow from another span, which is stored as the parent.
     Follows,
 }
 
-/// The words of the annotation `span`.
+/// The words of the `span` annotation.
 const WORDS: [(&str, Does); 8] = [
     ("begin", Does::Begin),
     ("end", Does::End),
@@ -49,9 +49,9 @@ struct Kind {
     name: Arc<str>,
     /// Whether the annotation contains the name.
     is_named: bool,
-    /// Whether its number belongs to a kind of span that is numbered separately.
+    /// Whether spans of this kind are numbered separately.
     has_own_numbers: bool,
-    /// The position of the time, and the nanoseconds per unit.
+    /// The position of the time, and the number of nanoseconds per unit.
     time: Option<(Place, u64)>,
     process: Option<Place>,
     thread: Option<Place>,
@@ -109,8 +109,8 @@ pub struct Seen<'a> {
     pub(super) does: Option<Does>,
     pub(super) name: &'a Arc<str>,
     pub(super) is_named: bool,
-    /// The kind of span that its number counts; `None` if numbers are shared by all kinds, or if the record does not
-    /// name a kind.
+    /// The kind of span that the number counts; `None` if all kinds share their numbers, or if the record does not name
+    /// a kind.
     pub(super) kind: Option<&'a Arc<str>>,
     /// The time in nanoseconds.
     pub(super) time: Option<u64>,
@@ -118,7 +118,7 @@ pub struct Seen<'a> {
     pub(super) process: u64,
     pub(super) thread: u64,
     pub(super) span: Option<u64>,
-    /// The parent span: 0 means the span that the thread is in, and a number with all bits set means none.
+    /// The parent span. 0 denotes the span that the thread is in, and a number with all bits set denotes no parent.
     pub(super) parent: Option<u64>,
     pub(super) string_id: Option<u64>,
     pub(super) string: Option<String>,
@@ -130,11 +130,11 @@ pub struct Seen<'a> {
 }
 
 impl Kinds {
-    /// Reads the annotations of a schema. Field values are read only `with_values`.
+    /// Reads the annotations of a schema. Field values are read only if `with_values` is set.
     #[must_use]
     pub fn new(schema: &Schema, with_values: bool) -> Self {
         let mut kinds: Vec<_> = schema.dtd.records.iter().map(Kind::new).collect();
-        // If an end names a kind of span, the numbers of this kind are separate from those of other kinds.
+        // If an end names a kind of span, this kind is numbered separately.
         let does = |kind: &Kind, what: Does| kind.does == Some(what) && kind.span.is_some();
         let begun: HashSet<_> = kinds.iter().filter(|kind| does(kind, Does::Begin)).map(|kind| &kind.name).collect();
         let ends = kinds.iter().filter(|kind| kind.is_named && does(kind, Does::End) && begun.contains(&kind.name));
@@ -158,14 +158,14 @@ impl Kinds {
         self.kinds.iter().any(|kind| kind.does == Some(does))
     }
 
-    /// Returns whether any record has a field of this role.
+    /// Returns whether any record contains a field with this role.
     #[must_use]
     pub fn have_role(&self, schema: &Schema, role: Role) -> bool {
         let mut kinds = self.kinds.iter().zip(&schema.dtd.records).filter(|(kind, _)| kind.says_something());
         kinds.any(|(_, record)| roles::first(record, role).is_some())
     }
 
-    /// Returns whether records with this index matter here. Other records need not be decoded.
+    /// Returns whether records with this index affect spans. Other records need not be decoded.
     #[must_use]
     pub fn need(&self, record: u16) -> bool {
         let is_wanted = |kind: &Kind| match kind.does {
@@ -175,7 +175,7 @@ impl Kinds {
         self.kinds.get(usize::from(record)).is_some_and(is_wanted)
     }
 
-    /// Reads a record. Returns `None` if it does not matter here.
+    /// Reads a record. Returns `None` if the record does not affect spans.
     #[must_use]
     pub fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
         let kind = self.kinds.get(usize::from(record))?;
@@ -255,7 +255,7 @@ impl Kind {
         // This record relates clocks to each other and is not an event.
         let is_clock = tag.and_then(|tag| roles::annotation(tag, "source")) == Some("clock_sync");
         let time = with_leaf(Role::Time).filter(|_| !is_clock).and_then(|(place, id)| {
-            // The unit is missing or unknown.
+            // If the unit is missing or unknown, assume nanoseconds.
             Some((place, record.leaf(id)?.nanoseconds().unwrap_or(1)))
         });
         Self {
@@ -292,8 +292,8 @@ impl Kind {
     }
 }
 
-/// Returns the fields to show with a record: those without a role that are neither constant nor the length of another
-/// field.
+/// Returns the fields to show with a record. These fields have no role and are neither constant nor the length of
+/// another field.
 fn values_of(record: &Record) -> Vec<(Arc<str>, Place, LeafId)> {
     let is_length = |id: LeafId| {
         record.leaves.iter().any(|leaf| {
@@ -304,7 +304,7 @@ fn values_of(record: &Record) -> Vec<(Arc<str>, Place, LeafId)> {
         .into_iter()
         .filter_map(|(id, name)| {
             let leaf = record.leaf(id)?;
-            // An address with a label elsewhere is shown as a value.
+            // An address that another record labels is shown as a value.
             let has_role = !matches!(roles::of(leaf), None | Some(Role::Address | Role::Labelled));
             (!has_role && fields::is_shown(leaf, false) && !is_length(id)).then_some(())?;
             Some((name.into(), Place::of(record, id)?, id))

@@ -1,8 +1,8 @@
-//! Spans, each from one record of a trace to another, and events. Annotations in the DTD (`tag.span`, `role`) describe
-//! them.
+//! Spans and events of a trace, as described by annotations in the DTD (`tag.span`, `role`). A span extends from one
+//! record to another.
 //!
-//! [`Kinds`] reads the information in a record, and [`Pairs`] matches ends to beginnings. Memory use is proportional to
-//! the number of open spans.
+//! [`Kinds`] extracts the information in a record, and [`Pairs`] matches ends to beginnings. Memory use is proportional
+//! to the number of open spans.
 //!
 //! ```
 //! use metatf::container::WriteOptions;

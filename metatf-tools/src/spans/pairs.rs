@@ -1,6 +1,6 @@
 //! Matches ends to beginnings, determines the nesting of spans, and assigns values to spans and events.
 //!
-//! This file exceeds 400 lines, because a record affects the open spans, their nesting and the owner of values at the
+//! This file exceeds 400 lines because a record affects the open spans, their nesting and the owner of values at the
 //! same time.
 
 use super::found::{Above, Around, Found, Instant, Span};
@@ -10,17 +10,17 @@ use super::values::Values;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The parent number of a span without a parent.
+/// The parent number that marks a span without a parent.
 const NO_PARENT: u64 = u64::MAX;
-/// Maximum number of enclosing spans to visit. In a corrupt trace, a span may be its own parent.
+/// Maximum number of enclosing spans to visit, because a span in a corrupt trace may be its own ancestor.
 const DEEPEST: usize = 64;
 
-/// The results requested in addition to spans and events.
+/// Optional results, in addition to spans and events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     /// The enclosing spans of each span and event, with their values.
     pub around: bool,
-    /// The times that threads spend in numbered spans.
+    /// The periods that threads spend in numbered spans.
     pub parts: bool,
     /// The nesting of the kinds of spans.
     pub tree: bool,
@@ -32,12 +32,12 @@ pub struct Pairs {
     wanted: Wanted,
     /// The strings, keyed by process and ID.
     strings: HashMap<(u64, u64), Callsite>,
-    /// The open spans with a number, keyed by process and number. If several spans share a number, their kinds are
-    /// numbered separately, and the newest span is last.
+    /// The open spans with a number, keyed by process and number. Several open spans share a number if their kinds are
+    /// numbered separately; the newest span is last.
     numbered: HashMap<(u64, u64), Vec<Open>>,
     /// The threads, keyed by process and thread ID.
     threads: HashMap<(u64, u64), Thread>,
-    /// Whether records with values follow those of spans and events.
+    /// Whether the records of spans and events are followed by records with values.
     values_follow: bool,
     /// The nesting of spans, if requested.
     pub tree: Tree,
@@ -49,7 +49,7 @@ pub struct Pairs {
     pub without_end: u64,
 }
 
-/// The string with a given ID.
+/// The string with a given ID, and its origin.
 #[derive(Debug)]
 struct Callsite {
     name: Arc<str>,
@@ -58,9 +58,10 @@ struct Callsite {
 
 #[derive(Debug, Default)]
 struct Thread {
-    /// Spans without a number.
+    /// The open spans without a number.
     stack: Vec<Open>,
-    /// The spans that the thread is in, innermost last: their numbers, and the records that began them.
+    /// The spans that the thread is in, innermost last, as span numbers with the numbers of the records that began the
+    /// spans.
     inside: Vec<(u64, u64)>,
     /// The owner of the values that follow.
     owner: Option<Owner>,
@@ -77,7 +78,7 @@ enum Owner {
 #[derive(Clone, Copy, Debug)]
 struct Key {
     place: Place,
-    /// `None` if no span was open at that position.
+    /// The record that began the span; `None` if no span was open at this position.
     record: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ struct Open {
     origin: Option<Arc<Origin>>,
     begin: u64,
     thread: u64,
-    /// The number of its first record.
+    /// The number of the span's first record.
     record: u64,
     /// The kind of span, if each kind is numbered separately.
     kind: Option<Arc<str>>,
@@ -101,16 +102,16 @@ struct Open {
     above: Option<Above>,
     node: Node,
     values: Values,
-    /// The number of times it was entered but not left, and the time since it was first entered.
+    /// The number of times that the span was entered but not left yet, and the time at which it was first entered.
     inside: u64,
     since: u64,
     busy: Option<u64>,
-    /// The number of open direct child spans, the time since there are any, and the total time with child spans before
-    /// that.
+    /// The number of open direct child spans, the time at which the first of them began, and the total time with open
+    /// child spans before then.
     below: u64,
     below_since: u64,
     covered: u64,
-    /// The numbers of flows that lead to it and have no end yet.
+    /// The numbers of the flows that lead to this span and have no end yet.
     flows: Vec<u64>,
 }
 
@@ -121,7 +122,7 @@ impl Pairs {
         Self { wanted, values_follow: kinds.have(Does::Value), ..Self::default() }
     }
 
-    /// Processes the record with this number, and adds the items it completes to `found`.
+    /// Processes the record with this number, and adds the completed items to `found`.
     pub fn take(&mut self, record: u64, mut seen: Seen<'_>, found: &mut Vec<Found>) {
         let (process, thread) = (seen.process, seen.thread);
         if let (Some(id), Some(string)) = (seen.string_id, seen.string.take()) {
@@ -154,7 +155,7 @@ impl Pairs {
         }
     }
 
-    /// Adds the remaining events to `found`, which no record completed.
+    /// Adds the remaining events, which no later record completed, to `found`.
     pub fn rest(&mut self, found: &mut Vec<Found>) {
         let mut threads: Vec<_> = self.threads.keys().copied().collect();
         threads.sort_unstable();
@@ -194,7 +195,7 @@ impl Pairs {
         }
     }
 
-    /// Adds a thread's event, whose values are complete, to `found`.
+    /// Adds a thread's last event to `found`, because its values are complete.
     fn complete(&mut self, process: u64, thread: u64, found: &mut Vec<Found>) {
         let owner = self.threads.get_mut(&(process, thread)).and_then(|thread| thread.owner.take());
         if let Some(Owner::Event(mut event, parent)) = owner {
@@ -268,8 +269,8 @@ impl Pairs {
         self.own(process, thread, Owner::Span(Key { place, record: Some(record) }));
     }
 
-    /// Closes a span whose number is reused by another span of its kind. It must have ended by then, although the trace
-    /// does not contain its end.
+    /// Closes a span whose number is reused by another span of the same kind. The first span must have ended before,
+    /// although its end is missing from the trace.
     fn number_again(&mut self, process: u64, number: u64, next: &Open, found: &mut Vec<Found>) {
         let Some(spans) = self.numbered.get_mut(&(process, number)) else { return };
         let Some(at) = spans.iter().position(|open| open.kind == next.kind) else { return };
@@ -313,7 +314,7 @@ impl Pairs {
         }
     }
 
-    /// Removes a span that has ended from the open direct children of its parent.
+    /// Removes an ended span from the open direct children of its parent.
     fn uncover(&mut self, process: u64, parent: Option<Key>, end: u64) {
         if let Some(above) = parent.and_then(|parent| self.get(process, parent)) {
             above.below = above.below.saturating_sub(1);
@@ -410,7 +411,7 @@ impl Pairs {
         }));
     }
 
-    /// Adds an arrow from the current or last position of the other span to the next position at which this span is
+    /// Adds an arrow from the current or last position of the other span to the point at which this span is next
     /// entered.
     fn follows(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
         let process = seen.process;
@@ -441,7 +442,8 @@ impl Pairs {
         }
     }
 
-    /// Returns the parent of a record's span: the one it refers to, or the span that its thread is in.
+    /// Returns the parent of a record's span, which is the span that the record refers to or the span that its thread
+    /// is in.
     fn parent(&self, seen: &Seen<'_>) -> Option<Key> {
         match seen.parent {
             Some(NO_PARENT) => None,
@@ -464,7 +466,7 @@ impl Pairs {
         }
     }
 
-    /// Returns the span with this key, if it is open.
+    /// Returns the open span with this key.
     fn look(&self, process: u64, key: Key) -> Option<&Open> {
         let is_it = |open: &&Open| Some(open.record) == key.record;
         match key.place {
@@ -496,7 +498,8 @@ impl Pairs {
         around
     }
 
-    /// Returns the name of a record, which is a string it refers to or its name in the DTD, and its origin.
+    /// Returns the name and the origin of a record. The name is a string that the record refers to, or else the
+    /// record's name in the DTD.
     fn called(&self, seen: &Seen<'_>) -> (Arc<str>, Option<Arc<Origin>>) {
         let callsite = seen.string_id.and_then(|id| self.strings.get(&(seen.process, id)));
         let name = callsite.filter(|_| !seen.is_named).map_or(seen.name, |callsite| &callsite.name);
@@ -505,7 +508,7 @@ impl Pairs {
 }
 
 impl Open {
-    /// Returns the span as one without an end.
+    /// Returns the span without an end.
     fn unended(self, process: u64, number: Option<u64>) -> Span {
         let Self { name, origin, begin, thread, record, kind, above, busy, node, values, .. } = self;
         let (end, own, around) = (begin, 0, Vec::new());

@@ -1,8 +1,8 @@
-//! Durations by nesting: one line for each kind of span within each enclosing kind.
+//! A tree of durations, with one line for each kind of span within each enclosing kind.
 
 use std::collections::HashMap;
 
-/// Maximum number of lines; further kinds of spans are counted as their parent.
+/// Maximum number of lines; further kinds of spans are added to the line of their parent.
 const MOST: usize = 1 << 16;
 /// Maximum depth of lines.
 const DEEPEST: usize = 64;
@@ -19,7 +19,7 @@ pub struct Tree {
     places: HashMap<(usize, String), usize>,
 }
 
-/// A line for spans of one name below the same parent line.
+/// A line for spans with the same name below the same parent line.
 #[derive(Debug, Default)]
 pub struct Line {
     name: String,
@@ -31,7 +31,7 @@ pub struct Line {
     pub total: u64,
     /// The nanoseconds in which no direct child span was open.
     pub own: u64,
-    /// The nanoseconds in which a thread was in a span, if any was ever entered.
+    /// The nanoseconds that threads spent in these spans, if any span was entered.
     pub busy: Option<u64>,
 }
 
@@ -59,8 +59,8 @@ impl Tree {
         }
     }
 
-    /// Adds a span: its nanoseconds, those in which no direct child span was open, and those in which a thread was in
-    /// it.
+    /// Adds a span to a line, with its total nanoseconds, the nanoseconds in which no direct child span was open, and
+    /// the nanoseconds in which a thread was in the span.
     pub fn add(&mut self, node: Node, total: u64, own: u64, busy: Option<u64>) {
         let Some(line) = self.lines.get_mut(node.0) else { return };
         line.count += 1;
@@ -71,13 +71,13 @@ impl Tree {
         }
     }
 
-    /// Returns the root, which has no spans of its own.
+    /// Returns the root, which contains no spans itself.
     #[must_use]
     pub fn root(&self) -> Node {
         Node(0)
     }
 
-    /// Returns the child lines of a line, with their names. Lines nest at most 64 deep.
+    /// Returns the child lines of a line, with their names. Lines nest at most 64 levels deep.
     pub fn below(&self, node: Node) -> impl Iterator<Item = (&str, Node)> {
         let below = self.lines.get(node.0).map(|line| line.below.as_slice()).unwrap_or_default();
         below.iter().filter_map(|below| Some((self.lines.get(*below)?.name.as_str(), Node(*below))))
@@ -89,8 +89,8 @@ impl Tree {
         self.lines.get(node.0)
     }
 
-    /// Visits all lines with spans at or below them, with the path of names to each. Lines with the longest duration
-    /// come first.
+    /// Visits all lines that contain spans or have lines with spans below them, with the path of names to each line.
+    /// Lines with the longest duration come first.
     pub fn walk<'t>(&'t self, mut take: impl FnMut(&[&'t str], &'t Line)) {
         let mut path = Vec::new();
         // The stack of pending lines is on the heap.
@@ -111,7 +111,7 @@ impl Tree {
         below
     }
 
-    /// Returns whether neither this line nor any line below it has a span.
+    /// Returns whether neither this line nor any line below it contains a span.
     fn is_empty(&self, number: usize) -> bool {
         let mut next = vec![number];
         while let Some(number) = next.pop() {

@@ -17,7 +17,7 @@ const MOST: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     list: Vec<(Arc<str>, Value)>,
-    /// Number of values that were left out.
+    /// Number of omitted values.
     left_out: u64,
 }
 
@@ -39,7 +39,7 @@ impl Values {
         self.left_out += others.left_out;
     }
 
-    /// Removes and returns the string that is the message of an event.
+    /// Removes and returns the message of an event.
     pub fn take_message(&mut self) -> Option<String> {
         let at = self.list.iter().position(|(name, value)| &**name == "message" && value.is_string())?;
         match self.list.remove(at).1 {
@@ -48,7 +48,7 @@ impl Values {
         }
     }
 
-    /// Returns whether a value has this name and, if `text` is given, this text.
+    /// Returns whether there is a value with this name and, if `text` is `Some`, this text.
     #[must_use]
     pub fn have(&self, name: &str, text: Option<&str>) -> bool {
         self.list.iter().any(|(n, value)| &**n == name && text.is_none_or(|text| plain(value) == text))
@@ -65,7 +65,7 @@ impl Values {
         self.list.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// Returns the number of values left out.
+    /// Returns the number of omitted values.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
@@ -78,7 +78,7 @@ pub fn plain(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
-/// Returns the value of a leaf as JSON: as a number only if people would read it as a number.
+/// Returns the value of a leaf as JSON. The result is a number only if people would read the value as a number.
 pub(super) fn value(leaf: &Leaf, item: Item<'_>) -> Value {
     match item {
         Item::Number(number) => match leaf.format {

@@ -11,7 +11,7 @@ pub(crate) use spare::{RawWriter, SpareCapacity};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of bytes filled in advance at a time. Miri fills byte by byte.
+/// Number of bytes filled in advance at a time. It is smaller for Miri, which fills byte by byte.
 const AHEAD: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 
 /// A buffer of encoded records.
@@ -30,7 +30,7 @@ pub(crate) struct Buffer {
 
 /// The limit for the start of records in a buffer. It is 0, or `until + RESERVE` is at most the buffer's capacity.
 ///
-/// Only the buffer sets it. Any thread with a clone may close it.
+/// Only the buffer sets the limit, but any thread with a clone may close it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Until(Arc<AtomicUsize>);
 
@@ -77,15 +77,15 @@ impl Buffer {
         self.vec().get(start..end).unwrap_or_default()
     }
 
-    /// Returns all bytes up to the end of those in use.
+    /// Returns all bytes up to the end of the bytes in use.
     #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {
         let end = self.used;
         self.vec().get_mut(..end).unwrap_or_default()
     }
 
-    /// Allows records to start while fewer than `most` bytes are in use, as far as there is memory. There is always
-    /// memory for one record.
+    /// Allows records to start while fewer than `most` bytes are in use, as long as memory is available. Memory for one
+    /// record is always available.
     pub(crate) fn open(&mut self, most: usize) {
         if self.used >= self.limit() {
             self.vec().reserve(RESERVE + AHEAD);
@@ -93,7 +93,7 @@ impl Buffer {
         self.until.set(self.start.saturating_add(most).min(self.limit()));
     }
 
-    /// Returns the limit for the start of a record that follows from the memory.
+    /// Returns the limit for the start of a record that results from the available memory.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn limit(&self) -> usize {
         self.bytes.capacity().saturating_sub(RESERVE)

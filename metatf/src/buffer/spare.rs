@@ -2,9 +2,9 @@
 //! is committed once it does.
 //!
 //! The capacity is checked once per record, for the maximum size of its numbers. The memory need not be initialized,
-//! because filling it with zeros first would write every byte twice. This requires `unsafe` code, which relies on the
-//! invariants of the fields of [`Buffer`], [`SpareCapacity`] and [`RawWriter`], which nothing outside `buffer/` can
-//! set, and on [`Width`].
+//! because filling it with zeros first would write every byte twice. This requires `unsafe` code, which relies on
+//! [`Width`] and on the invariants of the fields of [`Buffer`], [`SpareCapacity`] and [`RawWriter`]. Only code in
+//! `buffer/` can set these fields.
 
 use super::{Buffer, Until};
 use crate::formula::Width;
@@ -38,8 +38,8 @@ pub(crate) struct SpareCapacity<'o> {
     capacity: usize,
     /// The start of the next record. Never exceeds `capacity`, and all bytes before it are initialized.
     at: usize,
-    /// The limit for the start of records. It is 0, or `until + RESERVE <= capacity`: the borrowed buffer does not set
-    /// it in the meantime, and others can only set it to 0.
+    /// The limit for the start of records. It is 0, or `until + RESERVE <= capacity`. The borrowed buffer does not set
+    /// it in the meantime, and other threads can only set it to 0.
     until: &'o Until,
 }
 
@@ -77,12 +77,12 @@ impl Drop for SpareCapacity<'_> {
     }
 }
 
-/// Writes a record, which has no effect until it is committed.
+/// A writer for one record, which has no effect until it is committed.
 pub(crate) struct RawWriter<'r> {
     /// As in [`SpareCapacity`], which `committed` borrows.
     memory: *mut u8,
     capacity: usize,
-    /// All bytes before it are initialized.
+    /// The position of the next bytes. All bytes before it are initialized.
     at: usize,
     /// The number of numbers that fit: `at + 8 * left <= capacity`. The compiler folds the count unless a loop or
     /// branch intervenes.
@@ -131,7 +131,7 @@ impl RawWriter<'_> {
         true
     }
 
-    /// Writes bytes. Returns false if they, and numbers after them, do not fit.
+    /// Writes bytes. Returns false if the bytes and the maximum number of numbers after them do not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
         if self.capacity.saturating_sub(self.at).saturating_sub(bytes.len()) < RESERVE {

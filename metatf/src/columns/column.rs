@@ -10,9 +10,9 @@ pub(crate) struct NumberColumn {
     /// The values, at least `len` of them.
     values: Vec<u64>,
     len: usize,
-    /// The number that all `values` are equal to, if they are.
+    /// The number that all `values` are known to equal, if any.
     uniform: Option<u64>,
-    /// The constant value that the DTD gives the leaf.
+    /// The constant that the DTD specifies for the leaf.
     fixed: Option<u64>,
 }
 

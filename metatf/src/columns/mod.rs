@@ -18,8 +18,8 @@ use std::cell::Cell;
 /// Maximum number of records in [`Columns`].
 pub const RECORDS: usize = 4096;
 
-/// Number of values and bytes after which no more records are added. It bounds memory if items repeat or byte arrays
-/// are long.
+/// Number of values and bytes after which no more records are added. It limits memory use if items repeat or byte
+/// arrays are long.
 const WEIGHT: usize = 1 << 22;
 
 /// Consecutive data records of a trace, stored leaf by leaf.
@@ -50,12 +50,12 @@ pub(crate) struct Sequence {
 pub struct RecordColumns {
     section: usize,
     record: u16,
-    /// Index of its first plan in the section.
+    /// Index of the record's first plan in the section.
     plan: usize,
     count: usize,
     /// Whether the layout contains repetitions.
     repeats: bool,
-    /// Whether there are or were any records of this type.
+    /// Whether records of this type are present, or were present earlier.
     came: bool,
     leaves: Vec<Column>,
     /// The lengths of the columns before the last record, if leaves repeat.
@@ -67,8 +67,7 @@ pub struct RecordColumns {
 pub(crate) enum Column {
     Numbers(NumberColumn),
     Arrays(ArrayColumn),
-    /// Values that are not stored: those of a tag, of the length directly before its byte array, or of an unwanted
-    /// leaf.
+    /// Values that are not stored, because the leaf is a tag, the length directly before its byte array, or not wanted.
     Empty,
 }
 
@@ -110,7 +109,7 @@ impl Columns {
         self.order.len == 0
     }
 
-    /// Returns the number of data records that the trace's reader read before these.
+    /// Returns the number of data records that the trace's reader read before these records.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.first
@@ -271,7 +270,7 @@ impl RecordColumns {
 
     /// Returns the values of a numeric leaf, one per record. The values of a repeated leaf are concatenated, and the
     /// leaf that counts them contains the number per record. The result is empty for a tag, a byte array, the length
-    /// directly before one, and a leaf that is [not wanted](Columns::of_leaves).
+    /// directly before a byte array, and a leaf that is [not wanted](Columns::of_leaves).
     #[must_use]
     pub fn numbers(&self, leaf: u8) -> &[u64] {
         match self.leaves.get(usize::from(leaf)) {
@@ -318,7 +317,7 @@ impl RecordColumns {
         self.leaves.get_mut(leaf)
     }
 
-    /// Counts this many more records, whose leaves have been added to each column.
+    /// Increases the number of records, whose leaves must have been added to the columns.
     pub(crate) fn add(&mut self, records: usize) {
         self.count += records;
         self.came = true;

@@ -1,5 +1,5 @@
-//! Destinations for the values of a section's records whose types are known at compile time: one slot per leaf, indexed
-//! by its plan.
+//! Destinations for the values of a section's records whose types are known at compile time. Each leaf has one slot,
+//! indexed by the leaf's plan.
 
 use super::{ArrayColumn, Column, Columns, RECORDS, RecordColumns};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ pub(crate) struct Slots<'c, const PLANS: usize> {
     arrays: [Option<&'c mut ArrayColumn>; PLANS],
     /// For the first plan of each type, the number of its records.
     counts: [usize; PLANS],
-    /// Types accepted, by position: those of which records occurred before.
+    /// The accepted types, by position. A type is accepted if records of the type occurred before.
     taken: u64,
     /// Types, by position, with values that are constant in the DTD but may have been changed.
     changed: u64,
@@ -34,8 +34,8 @@ pub(crate) struct Filled<const PLANS: usize> {
 }
 
 impl<'c, const PLANS: usize> Slots<'c, PLANS> {
-    /// Creates slots for the records of a section, `count` of which were read before. Returns `None` if the section has
-    /// a different number of plans.
+    /// Creates slots for the records of a section. `count` is the run's current record count. Returns `None` if the
+    /// section has a different number of plans.
     pub(crate) fn new(columns: &'c mut Columns, section: usize, changed: u64, count: u64) -> Option<Self> {
         let (room, records) = (columns.room() as u64, columns.len() as u64);
         let first = *columns.sections.get(section)?;
@@ -92,7 +92,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         self.counts.get(first).copied().unwrap_or(0)
     }
 
-    /// Stores the value of a leaf, given by its plan, for record `at` of its type.
+    /// Stores the value of the leaf with this plan for record `at` of its type.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put(&self, plan: usize, at: usize, value: u64) {
         if let Some(Some(column)) = self.numbers.get(plan) {
@@ -116,7 +116,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         }
     }
 
-    /// Completes record `at` of the type at a position with this first plan.
+    /// Completes record `at` of the type with this position and this first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn done(&mut self, position: usize, first: usize, at: usize, count: u64) {
         if let Some(count) = self.counts.get_mut(first) {

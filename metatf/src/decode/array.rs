@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::streams::{NoBytes, Streams};
 use metatf_container::{Error, ErrorKind, Order, Origin, Result};
 
-/// Reads records of one section in byte arrays. Memory is reused from array to array.
+/// A reader for records of one section in byte arrays. Memory is reused from array to array.
 #[derive(Debug)]
 pub(crate) struct ArrayReader {
     format: FormatRef,
@@ -18,7 +18,7 @@ pub(crate) struct ArrayReader {
 }
 
 impl ArrayReader {
-    /// Creates a reader for a section, given by its index in the format.
+    /// Creates a reader for the section with this index in the format.
     pub(crate) fn new(format: FormatRef, section: usize, order: Order) -> Self {
         let (state, streams) = (State::new(&format, section), Streams::new(&format));
         Self { format, order, section, state, streams }
@@ -28,8 +28,8 @@ impl ArrayReader {
     /// beginning of the section.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a complete record or a tag belongs to no data record, or any error that
-    /// `each` returns. Locations are relative to the array.
+    /// Returns an error if the bytes do not consist of complete records or a tag belongs to no data record, or any
+    /// error that `each` returns. Locations are relative to the array.
     pub(crate) fn read<'d>(
         &mut self,
         bytes: &'d [u8],

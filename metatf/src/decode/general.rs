@@ -1,6 +1,6 @@
 //! Decoding a record leaf by leaf, in the order of its bytes.
 //!
-//! This file is longer than most because the code that is inlined and the code that is not are two halves of one loop.
+//! This file is longer than most because the inlined code and the out-of-line code are two halves of one loop.
 
 use super::{Decoding, tag};
 use crate::format::{Interpretation, Leaf, LeafKind, Record};
@@ -12,7 +12,7 @@ use crate::state::History;
 use crate::streams::place;
 use metatf_container::{Error, ErrorKind, Origin, Result};
 
-/// Decodes a record directly from a part's content.
+/// A row that decodes a record directly from a part's content.
 pub struct ContentRow<'t, 'd> {
     pub(crate) decoding: Decoding<'t, 'd>,
     pub(crate) record: &'t Record,
@@ -25,8 +25,8 @@ pub struct ContentRow<'t, 'd> {
 }
 
 impl<'t, 'd> Decoding<'t, 'd> {
-    /// Creates a row for the record that begins at `start`, which continues with the byte at `at`. The record is given
-    /// by its index and that of its first plan.
+    /// Creates a row for the record that begins at `start`. Decoding continues with the byte at `at`. The record is
+    /// given by its index and the index of its first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn row(
         self,
@@ -37,7 +37,7 @@ impl<'t, 'd> Decoding<'t, 'd> {
         Some(ContentRow { decoding: self, record, position, start, first, items: 0 })
     }
 
-    /// Decodes a numeric leaf of such a record on the slow path. Returns its value and the start of the next leaf.
+    /// Decodes a numeric leaf of a record on the slow path. Returns its value and the start of the next leaf.
     #[cold]
     #[inline(never)]
     pub(super) fn number(
@@ -51,7 +51,7 @@ impl<'t, 'd> Decoding<'t, 'd> {
         Ok((value, row.position))
     }
 
-    /// Decodes a byte array of such a record. Returns it with the start of the next leaf.
+    /// Decodes a byte array of a record. Returns the array and the start of the next leaf.
     #[cold]
     #[inline(never)]
     pub(super) fn bytes(
@@ -82,8 +82,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         Error { kind, place }
     }
 
-    /// Continues in a copy of this row. Since nobody takes the address of the original, the compiler keeps it in
-    /// registers.
+    /// Continues in a copy of this row. Since the address of the original is never taken, the compiler keeps the
+    /// original in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
         let Self { record, position, start, first, items, .. } = *self;
@@ -222,7 +222,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.take(leaf, length)
     }
 
-    /// Returns the bytes before the terminator `end`, which is stored after them.
+    /// Returns the bytes before the terminator `end`.
     fn until(&mut self, leaf: u8, end: u8) -> Result<&'d [u8], Stopped> {
         let rest = self.decoding.data.get(self.position..).unwrap_or_default();
         // The search is bounded, because a salvaging reader may start it at every byte.
@@ -275,7 +275,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         Ok(())
     }
 
-    /// Visits all leaves in order, as the dynamic reader, skipping and checking do.
+    /// Visits all leaves in order. The dynamic reader uses this function, and so do skipping and checking.
     #[inline]
     pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
         walk(self, self.record, self.record.first_value(), visit)

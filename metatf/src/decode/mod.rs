@@ -1,5 +1,5 @@
-//! Decoding a single record. Each tier has its own row type, from the one that uses most compile-time knowledge to the
-//! one that handles any record.
+//! Decoding a single record. Each tier has its own row type. They range from a row that uses the most compile-time
+//! knowledge to a row that handles any record.
 
 mod array;
 mod decoding;
@@ -23,7 +23,7 @@ pub(crate) use specialized::{SpecializedRow, WINDOW};
 pub(crate) use stateful::StatefulRow;
 pub(crate) use tag::tag;
 
-/// A row that knows the position of the leaf after those already read.
+/// A row that knows the position of the next leaf.
 pub(crate) trait Placed {
     fn position(&self) -> usize;
 }

@@ -7,14 +7,14 @@ use crate::record::{Known, Row, Source, Stopped};
 use metatf_container::Error;
 use std::marker::PhantomData;
 
-/// Reads the leaves of an `S`, a planned record, from a part's content. It stops without an error if fewer than 8 bytes
-/// are left. Nothing has changed in this case, and the record is decoded by the general tier.
+/// A row that reads the leaves of an `S`, a planned record, from a part's content. It stops without an error if fewer
+/// than 8 bytes are left. In this case, nothing has changed, and the record is decoded by the general tier.
 pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize> {
     data: &'r [u8],
     at: usize,
     /// The plans of the complete section, so that the index of each plan is a compile-time constant.
     plans: &'p [Plan; PLANS],
-    /// The most recently read number, which is the length of a byte array that follows.
+    /// The most recently read number, which is the length of the byte array after it, if any.
     previous: u64,
     shape: PhantomData<S>,
 }

@@ -26,7 +26,7 @@ pub(crate) struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    /// Returns the next record, if it is a data record, by its index in the format and that of its first plan.
+    /// Returns the index of the next record in the format and the index of its first plan, if it is a data record.
     pub(crate) fn listed(&self) -> Option<(u16, usize)> {
         let listed = self.next_listed().filter(|listed| listed.record > METADATA)?;
         Some((listed.record, listed.first as usize))
@@ -50,7 +50,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Creates a row for the record that begins at the run's position, which continues with the byte at `at`; see
+    /// Creates a row for the record that begins at the run's position. Decoding continues with the byte at `at`; see
     /// [`Decoding::row`].
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn row(&mut self, record: (u16, usize), at: usize) -> Option<ContentRow<'_, 'r>> {

@@ -16,9 +16,9 @@ use std::marker::PhantomData;
 /// Size of a window in bytes. For a record that stores more, the window is moved.
 pub(crate) const WINDOW: usize = 64;
 
-/// Reads the leaves of an `S` from a part's content, if all of them are stored according to [`Known::EXPECTED`]. It
-/// stops without an error if less than a window is left. Nothing has changed in this case, and the record can be read
-/// in a different way.
+/// A row that reads the leaves of an `S` from a part's content, if all of them are stored according to
+/// [`Known::EXPECTED`]. It stops without an error if less than a window is left. In this case, nothing has changed, and
+/// the record can be read in a different way.
 pub(crate) struct SpecializedRow<'r, S> {
     data: &'r [u8],
     /// The start of the window.
@@ -26,7 +26,7 @@ pub(crate) struct SpecializedRow<'r, S> {
     window: Option<&'r [u8; WINDOW]>,
     /// The offset of the next leaf in the window.
     offset: usize,
-    /// The most recently read number, which is the length of a byte array that follows.
+    /// The most recently read number, which is the length of the byte array after it, if any.
     previous: u64,
     shape: PhantomData<S>,
 }

@@ -11,7 +11,7 @@ use crate::record::{Known, Row, Source, Stopped};
 use metatf_container::{Error, ErrorKind};
 use std::marker::PhantomData;
 
-/// Reads the leaves of an `S`, a stateful record.
+/// A row that reads the leaves of an `S`, a stateful record.
 pub(crate) struct StatefulRow<'p, 't, 'r, S, const PLANS: usize> {
     pub(crate) decoding: &'p mut Decoding<'t, 'r>,
     /// The plans of the complete section, in memory that stores to the history cannot alias.
@@ -21,7 +21,7 @@ pub(crate) struct StatefulRow<'p, 't, 'r, S, const PLANS: usize> {
     pub(crate) place: (usize, usize),
     /// Whether every default is the one specified in the DTD.
     pub(crate) has_defaults: bool,
-    /// The most recently read number, which is the length of a byte array that follows.
+    /// The most recently read number, which is the length of the byte array after it, if any.
     pub(crate) previous: u64,
     pub(crate) shape: PhantomData<S>,
 }

@@ -66,7 +66,7 @@ pub fn print_json(
     Ok(())
 }
 
-/// Prints the element at the offset that a leaf contains. Returns false if the leaf is not an offset.
+/// A function that prints the element at the offset in a leaf. It returns false if the leaf is not an offset.
 pub type Resolve<'r> = &'r mut dyn FnMut(LeafId, u64, &mut Vec<u8>) -> Result<bool>;
 
 fn body(
@@ -160,7 +160,7 @@ fn print_nested(
     Ok(())
 }
 
-/// Prints the fields of a record from its owned values.
+/// A printer for the fields of a record, based on its owned values.
 struct Printer<'p, 'r> {
     out: &'p mut Vec<u8>,
     schema: &'p Schema,
@@ -185,8 +185,8 @@ impl<'p, 'r> Printer<'p, 'r> {
         Self { out, schema, record, owned, next: 0, last: [0; 256], options, nested, resolve }
     }
 
-    /// Prints the members of an object. `comma` is whether a comma must precede the first one. Items nest at most 32
-    /// levels deep (spec 3.5).
+    /// Prints the members of an object. `comma` indicates whether a comma must precede the first member. Items nest at
+    /// most 32 levels deep (spec 3.5).
     fn items(&mut self, items: &[Item], mut comma: bool) -> Result<()> {
         for item in items {
             match item {

@@ -29,7 +29,7 @@ pub enum Line {
     Reset(usize),
 }
 
-/// An error in a line: the key at fault and what was expected.
+/// An error in a line. It names the key at fault and describes the expected value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LineError(pub String);
 
@@ -65,7 +65,7 @@ impl Schema {
         self.read_json_in(Order::Little, line, owned)
     }
 
-    /// Parses one JSON line for a trace with this byte order, which records in byte arrays use, too (spec 3.7).
+    /// Parses one JSON line for a trace with this byte order, which also applies to records in byte arrays (spec 3.7).
     ///
     /// # Errors
     /// As for [`read_json`](Self::read_json).
@@ -75,8 +75,8 @@ impl Schema {
         self.read_object(order, &object, owned)
     }
 
-    /// Parses the members of a line's object, whatever their source. Bytes of any format may also be given as `{"hex":
-    /// ..}`.
+    /// Parses the members of a line's object, regardless of their source. Bytes of any format may also be given as
+    /// `{"hex": ..}`.
     ///
     /// # Errors
     /// As for [`read_json`](Self::read_json).
@@ -91,7 +91,8 @@ impl Schema {
         let Some(section) = object.get("@section") else { return error("`@section` is missing") };
         let section = self.named_section(section)?;
         let Some(Value::String(name)) = object.get("@record") else { return error("`@record` (a string) is missing") };
-        // A stream section contains no `section` record, but in a version 0 file one ends the section's extent.
+        // A stream section contains no `section` records, but in a version 0 file, such a record ends the section's
+        // extent.
         if name == "section" {
             return Ok(Line::Section);
         }
@@ -183,8 +184,8 @@ struct Loader<'l> {
     index: u16,
     record: &'l Record,
     owned: &'l mut OwnedRecord,
-    /// For each leaf, the index of its last number in the owned record, and whether the line contains that number or it
-    /// must be derived.
+    /// For each leaf, the index of its last number in the owned record, and whether the line contains that number.
+    /// Otherwise, the number must be derived.
     at: [Option<(usize, bool)>; 256],
     /// The number of items created although the line omits them.
     made: u64,
@@ -258,7 +259,7 @@ impl<'l> Loader<'l> {
         Ok(())
     }
 
-    /// Creates items that consist only of constants, as many as their count specifies.
+    /// Creates as many items as their count specifies. The items consist only of constants.
     fn implied(&mut self, count: LeafId, key: &str, body: &Repeated) -> Result<()> {
         /// The maximum number of items created.
         const MOST: u64 = 1 << 16;
@@ -298,7 +299,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// Reads one leaf of an object. Returns false if it was omitted and may be omitted.
+    /// Reads one leaf of an object. Returns false if the leaf is omitted, provided that it may be omitted.
     fn leaf(&mut self, id: LeafId, object: &Map<String, Value>) -> Result<bool> {
         let Some(leaf) = self.record.leaves.get(usize::from(id.0)) else { return Ok(false) };
         let given = object.get(&leaf.key);
@@ -404,8 +405,8 @@ fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
     })
 }
 
-/// Reads a number as printed according to spec 8: possibly inside an object with an `offset` for a resolved offset, or
-/// with a `value` for a labeled value.
+/// Reads a number as printed according to spec 8. The number may be in an object, as the `offset` of a resolved offset
+/// or as the `value` of a labeled value.
 fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
     let expected = match format {
         Print::Signed => "an integer from -2^63 to 2^63-1",

@@ -8,23 +8,24 @@ use crate::writer::{Key, RecordWriter};
 use metatf_container::{Result, Sink, WriteOptions};
 use std::sync::Arc;
 
-/// Writes any trace by its [`Schema`].
+/// A writer for traces of any format, which is described by a [`Schema`].
 pub struct Writer<S: Sink> {
     inner: RecordWriter<S>,
-    /// Lines of shared tables that are not written yet. If a group follows, they belong to that group (spec 8).
+    /// Lines of shared tables that have not been written yet. If a group follows, the lines belong to that group (spec
+    /// 8).
     tables: Vec<(usize, OwnedRecord)>,
-    /// Elements written since the last [`take_elements`](Self::take_elements), if they are recorded.
+    /// Elements written since the last [`take_elements`](Self::take_elements), if elements are being recorded.
     elements: Option<Vec<WrittenElement>>,
 }
 
 /// An element written by a [`Writer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenElement {
-    /// Index of its section.
+    /// Index of the element's section.
     pub section: usize,
-    /// Its offset in the section's content.
+    /// Offset of the element in the section's content.
     pub offset: u64,
-    /// Whether it belongs to a shared table.
+    /// Whether the element belongs to a shared table.
     pub shared: bool,
 }
 
@@ -40,7 +41,7 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Writes a line, whose values are in `owned` (see [`Schema::read_json`]). An element of a shared table is written
-    /// together with the line that follows it, and an error in the element is returned then.
+    /// together with the line that follows it, which is also when an error in the element is returned.
     ///
     /// # Errors
     /// Returns an error from the sink, or one for a value that does not fit or a metadata record that spec 4.1 does not
@@ -71,8 +72,8 @@ impl<S: Sink> Writer<S> {
         self.put_tables()
     }
 
-    /// Ends the group if lines of shared tables are pending and nothing follows them, because they do not belong to
-    /// this group.
+    /// Ends the group if lines of shared tables are pending and nothing follows them, because the lines do not belong
+    /// to this group.
     #[doc(hidden)]
     pub fn end_before_tables(&mut self) -> Result<()> {
         if self.tables.is_empty() { Ok(()) } else { self.inner.start_group() }
@@ -85,7 +86,7 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// Writes a record, given by the indices of its section and record.
+    /// Writes a record with these section and record indices.
     ///
     /// # Errors
     /// As for [`RecordWriter::record`].
@@ -105,7 +106,7 @@ impl<S: Sink> Writer<S> {
         Ok(offset)
     }
 
-    /// Records each [`element`](Self::element) from here on for [`take_elements`](Self::take_elements).
+    /// Starts recording each [`element`](Self::element) for [`take_elements`](Self::take_elements).
     pub fn note_elements(&mut self) {
         self.elements.get_or_insert_default();
     }
@@ -129,7 +130,7 @@ impl<S: Sink> Writer<S> {
         self.inner.next_offset(section)
     }
 
-    /// Drops the writer without a message; see [`RecordWriter::abandon`].
+    /// Drops the writer without printing a message; see [`RecordWriter::abandon`].
     pub fn abandon(self) {
         self.inner.abandon();
     }

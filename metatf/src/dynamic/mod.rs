@@ -1,4 +1,5 @@
-//! The dynamic reader and writer, which handle any trace by a DTD parsed at run time (feature `dynamic`).
+//! The dynamic reader and writer, which read and write traces of any format by means of a DTD parsed at run time
+//! (feature `dynamic`).
 //!
 //! They share containers, state and rows with generated code, but decode a record to an [`OwnedRecord`] instead of a
 //! struct.
@@ -62,7 +63,7 @@ impl Schema {
     }
 }
 
-/// Reads any trace by its [`Schema`].
+/// A reader for traces of any format, which is described by a [`Schema`].
 pub struct Trace<'a> {
     schema: Schema,
     reader: RecordReader<'a>,
@@ -80,7 +81,7 @@ pub struct Entry<'t> {
 }
 
 impl<'a> Trace<'a> {
-    /// Reads the records of a container by a schema.
+    /// Creates a reader for the records of a container with this schema.
     ///
     /// # Errors
     /// Returns an error if the section table is invalid (version 0).
@@ -90,7 +91,7 @@ impl<'a> Trace<'a> {
         Ok(Self { schema, reader, record: OwnedRecord::default(), nested })
     }
 
-    /// Returns the schema that the trace is read by.
+    /// Returns the schema used to read the trace.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
@@ -129,7 +130,7 @@ impl<'a> Trace<'a> {
         self.reader.next_record()
     }
 
-    /// Calls `each` with every remaining data record. This is the fastest way to read records one by one.
+    /// Calls `each` for every remaining data record. This is the fastest way to read records one by one.
     ///
     /// ```
     /// # use metatf::container::WriteOptions;
@@ -157,8 +158,8 @@ impl<'a> Trace<'a> {
         self.reader.for_each(each)
     }
 
-    /// Calls `each` with every remaining data record until it returns an error. The records after that one can still be
-    /// read.
+    /// Calls `each` for every remaining data record, stopping if `each` returns an error. The records after the one
+    /// that caused the error can still be read.
     ///
     /// # Errors
     /// As for [`next_record`](Self::next_record), and any error that `each` returns.
@@ -213,7 +214,7 @@ impl<'a> Trace<'a> {
 }
 
 impl Entry<'_> {
-    /// Returns the position of the record, if the entry is one.
+    /// Returns the position of the record, or `None` for an entry that is not a record.
     #[must_use]
     pub fn at(&self) -> Option<At> {
         match self.event {

@@ -6,7 +6,7 @@ use crate::format::FormatRef;
 use metatf_container::{Order, Result};
 use std::sync::Arc;
 
-/// Reads the records in a trace's byte arrays.
+/// A reader for the records in a trace's byte arrays.
 #[derive(Debug)]
 pub struct Nested {
     order: Order,
@@ -21,8 +21,8 @@ impl Nested {
         Self { order, readers: Vec::new() }
     }
 
-    /// Calls `each`, which may read nested arrays, with every record of an array that belongs to the section with this
-    /// number. Returns false if the bytes do not consist of complete records; `each` is still called for the records
+    /// Calls `each` for every record of an array that belongs to the section with this number. `each` may read nested
+    /// arrays. Returns false if the bytes do not consist of complete records; `each` is still called for the records
     /// before the incomplete one. Recursion is bounded, because sections nest at most 8 levels deep and never in
     /// themselves.
     ///

@@ -15,7 +15,7 @@ pub enum OpenError {
     Trace(Error),
     /// An error in the file with this path or the trace in it.
     File(Box<Path>, Error),
-    /// The trace embeds no DTD. Its header names this URL.
+    /// The trace does not embed a DTD. Its header names this URL.
     NoDtd(String),
     /// The trace embeds a DTD of this many bytes, more than [`MOST_EMBEDDED_BYTES`]. [`Schema::parse`] accepts it.
     LargeDtd(usize),
@@ -101,7 +101,7 @@ impl<'a> Trace<'a> {
         Trace::embedded(Reader::open(path).map_err(|error| OpenError::File(path.into(), error))?)
     }
 
-    /// Reads a trace that embeds its DTD from a file that may change in the meantime. The file is not mapped.
+    /// Reads a trace with an embedded DTD from a file that may change in the meantime. The file is not mapped.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or its header or DTD is invalid.
@@ -110,7 +110,7 @@ impl<'a> Trace<'a> {
         Trace::embedded(Reader::read(path).map_err(|error| OpenError::File(path.into(), error))?)
     }
 
-    /// Reads a trace that embeds its DTD from memory.
+    /// Reads a trace with an embedded DTD from memory.
     ///
     /// # Errors
     /// Returns an error if the header or the DTD is invalid.
@@ -118,7 +118,7 @@ impl<'a> Trace<'a> {
         Self::embedded(Reader::from_slice(bytes)?)
     }
 
-    /// Reads a trace that embeds its DTD from a stream.
+    /// Reads a trace with an embedded DTD from a stream.
     ///
     /// # Errors
     /// Returns an error if the stream cannot be read, or the header or DTD is invalid.
@@ -126,7 +126,7 @@ impl<'a> Trace<'a> {
         Self::embedded(Reader::from_read(read)?)
     }
 
-    /// Reads a container by the DTD it embeds.
+    /// Reads a container by means of its embedded DTD.
     ///
     /// # Errors
     /// Returns an error if the container embeds no DTD, the DTD has errors, or the section table is invalid.

@@ -1,4 +1,4 @@
-//! The values of a record, owned.
+//! Owned values of a record.
 
 use crate::decode::ContentRow;
 use crate::encode::RowWriter;
@@ -20,7 +20,7 @@ pub struct OwnedRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Number(u64),
-    /// The start and end of its bytes.
+    /// The start and end of the array in the bytes of all values.
     Bytes(usize, usize),
 }
 
@@ -81,7 +81,7 @@ impl OwnedRecord {
         self.values.push(Value::Bytes(start, self.bytes.len()));
     }
 
-    /// Replaces the values with those of a record being decoded.
+    /// Replaces the values with the values of a record being decoded.
     ///
     /// # Errors
     /// Returns an error if the record is malformed.

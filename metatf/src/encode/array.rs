@@ -6,7 +6,7 @@ use crate::format::FormatRef;
 use crate::state::State;
 use metatf_container::{Error, ErrorKind, Order, Result};
 
-/// Builds a byte array from records of a section.
+/// A writer that builds a byte array from records of a section.
 pub(crate) struct ArrayWriter {
     format: FormatRef,
     order: Order,
@@ -20,13 +20,13 @@ pub(crate) struct ArrayWriter {
 }
 
 impl ArrayWriter {
-    /// Creates a writer for a section, given by its index in the format.
+    /// Creates a writer for the section with this index in the format.
     pub(crate) fn new(format: FormatRef, section: usize, order: Order) -> Self {
         let (state, streams) = (State::new(&format, section), StreamWriters::new(&format, true));
         Self { format, order, section, state, attempt: Attempt::default(), streams, bytes: Vec::new(), used: 0 }
     }
 
-    /// Appends a record, given by its index in the format.
+    /// Appends a record with this index in the format.
     ///
     /// # Errors
     /// Returns an error if the section does not list the record or a value does not fit in its field, or any error that

@@ -1,5 +1,5 @@
-//! An attempt to encode a record: the values that did not fit, the data for rolling the record back, and the values
-//! that models predict once everything else fits.
+//! An attempt to encode a record, with the values that did not fit, the data for rolling the record back, and the
+//! values that models predict once everything else fits.
 
 use crate::encode::StreamWriters;
 use crate::format::Format;
@@ -45,7 +45,7 @@ pub(crate) struct Attempt {
 #[derive(Debug, Default)]
 struct LearntCodes {
     codes: Vec<StoredCode>,
-    /// The stream section elements of these codes.
+    /// The stream section elements of the codes.
     elements: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ struct LearntCodes {
 #[derive(Clone, Copy, Debug)]
 struct StoredCode {
     code: u64,
-    /// The start and end of its elements in [`LearntCodes::elements`].
+    /// The start and end of the code's elements in [`LearntCodes::elements`].
     elements: (usize, usize),
 }
 
@@ -64,9 +64,9 @@ pub(crate) struct Prediction {
     pub(crate) model: u16,
     pub(crate) value: u64,
     pub(crate) context: Context,
-    /// The position of its code in the section's chunk.
+    /// The position of the leaf's code in the section's chunk.
     pub(crate) at: usize,
-    /// The width of its code.
+    /// The width of the leaf's code.
     pub(crate) width: Width,
 }
 
@@ -78,17 +78,17 @@ impl LearntCodes {
         Some((known.code, self.elements.get(known.elements.0..known.elements.1).unwrap_or_default()))
     }
 
-    /// Runs the model of a leaf and returns the code if the value is a hit, whose code takes at most one byte. Returns
-    /// `None` and changes nothing otherwise.
+    /// Runs the model of a leaf and returns the code if the value is a hit. The code of a hit takes at most one byte.
+    /// Otherwise, returns `None` and changes nothing.
     fn learn_hit(&mut self, (cells, models): (&Cells, &mut Models), prediction: &Prediction) -> Option<u64> {
         let code = models.encode_hit(cells, prediction.model, prediction.context, prediction.value)?;
         self.codes.push(StoredCode { code, elements: (0, 0) });
         Some(code)
     }
 
-    /// Runs the model of a leaf and returns the code. `put` adds its elements to the stream section. If the code takes
-    /// more than `most` bytes, the error is its size; otherwise, if `put` rejects the elements, the error is
-    /// [`UNPREDICTED`]. The model learns nothing on an error.
+    /// Runs the model of a leaf and returns the code. `put` adds the elements of the code to the stream section. If the
+    /// code takes more than `most` bytes, the error is the size of the code; otherwise, if `put` rejects the elements,
+    /// the error is [`UNPREDICTED`]. The model learns nothing on an error.
     fn learn(
         &mut self,
         (cells, models): (&Cells, &mut Models),
@@ -204,7 +204,8 @@ impl Attempt {
             .ok()
     }
 
-    /// Starts the only attempt at a record that `stateful.rs` makes. With `logged`, predicted leaves are stored.
+    /// Starts an attempt at a record for `stateful.rs`, which makes only one. If `logged` is set, predicted leaves are
+    /// stored.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start_stateful(&mut self, logged: bool) {
         self.start_record();

@@ -1,5 +1,5 @@
-//! Encodes a record leaf by leaf, whatever the state of its section, mirroring `decode/general.rs`. The stored integer
-//! is `value - base - (previous & history)`. It fits if decoding it yields the original value.
+//! Encodes a record leaf by leaf, in any state of its section, mirroring `decode/general.rs`. The stored integer is
+//! `value - base - (previous & history)`. It fits if decoding it yields the original value.
 
 use crate::buffer::Prefilled;
 use crate::encode::{Attempt, Misfit, StreamWriters};
@@ -11,7 +11,7 @@ use crate::record::{FREE_ITEMS, MOST_UNTIL, Put};
 use crate::state::State;
 use metatf_container::{Error, ErrorKind, Order, Place, Result};
 
-/// Encodes a record whatever the state of its section.
+/// A row that encodes a record in any state of its section.
 pub struct RowWriter<'t> {
     pub(crate) format: &'t Format,
     pub(crate) record: &'t Record,
@@ -30,8 +30,8 @@ pub struct RowWriter<'t> {
 }
 
 impl<'t> RowWriter<'t> {
-    /// Starts an attempt at a record, which is given with the index of its first plan and begins at an offset in the
-    /// bytes.
+    /// Starts an attempt at a record. The record is given with the index of its first plan, and it begins at an offset
+    /// in the bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(
         format: &'t Format,
@@ -58,8 +58,8 @@ impl<'t> RowWriter<'t> {
 }
 
 impl RowWriter<'_> {
-    /// Continues in a copy of this row. Since nobody takes the address of the original, the compiler keeps it in
-    /// registers.
+    /// Continues in a copy of this row. Since the address of the original is never taken, the compiler keeps the
+    /// original in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow<T>(&mut self, work: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
         let mut row = RowWriter {

@@ -1,6 +1,6 @@
 //! Encodes a single record, mirroring `decode`. [`put_specialized`] and [`put`] handle records that depend only on
-//! their plans, [`StatefulEncoder`] those that also depend on streams, models and previous values, and [`RowWriter`]
-//! all records.
+//! their plans, [`StatefulEncoder`] handles records that also depend on streams, models and previous values, and
+//! [`RowWriter`] handles all records.
 
 mod array;
 mod attempt;

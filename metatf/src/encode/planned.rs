@@ -31,13 +31,13 @@ pub(crate) fn put_specialized<S: Known, T: WriteFields>(spare: &mut SpareCapacit
     row.commit()
 }
 
-/// Encodes the leaves of an `S` in order. With `SPECIALIZED`, the plans are [`Known::EXPECTED`], which are compile-time
-/// constants.
+/// An encoder for the leaves of an `S`, in order. If `SPECIALIZED` is set, the plans are [`Known::EXPECTED`], which are
+/// compile-time constants.
 pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const SPECIALIZED: bool> {
     out: RawWriter<'o>,
-    /// The plans of the complete section, or only those of the record if it is specialized.
+    /// The plans of the complete section, or only the plans of the record if it is specialized.
     plans: &'o [Plan; PLANS],
-    /// The most recently written number, which is the length of a byte array that follows.
+    /// The most recently written number, which is the length of the byte array after it, if any.
     previous: u64,
     /// Nonzero if any leaf does not fit.
     misfit: u64,
@@ -82,7 +82,7 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         }
     }
 
-    /// Stores a number by its plan.
+    /// Stores a number according to its plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn planned(&mut self, value: u64, plan: &Plan) {
         self.previous = value;
@@ -98,7 +98,7 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.misfit |= value ^ default;
     }
 
-    /// Stores a number like [`planned`](Self::planned), by a plan that is a compile-time constant.
+    /// Stores a number like [`planned`](Self::planned), according to a plan that is a compile-time constant.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn expected(&mut self, value: u64, plan: &Plan) {
         self.previous = value;

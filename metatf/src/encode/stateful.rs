@@ -25,9 +25,9 @@ pub(crate) struct Effects<'o> {
     pub(crate) may_learn: bool,
 }
 
-/// Encodes the leaves of an `S`, a stateful record. It stops if a leaf cannot be encoded here; the changes up to that
-/// point are recorded in the attempt and in the stream sections. With `EXPECTED`, all plans except for defaults are
-/// compile-time constants.
+/// An encoder for the leaves of an `S`, a stateful record. It stops if it cannot encode a leaf; the changes up to that
+/// point are recorded in the attempt and in the stream sections. If `EXPECTED` is set, all plans except for defaults
+/// are compile-time constants.
 ///
 /// Nothing takes the address of this encoder, so the compiler keeps it in registers.
 pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize, const EXPECTED: bool> {

@@ -1,5 +1,5 @@
-//! Stream sections of a group being written: values added by leaves with `sectionStride`, elements supplied by the
-//! caller, and tables that grow over the whole trace.
+//! Stream sections of a group being written. They contain values added by leaves with `sectionStride`, elements
+//! supplied by the caller, and tables that grow over the whole trace.
 
 use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind, slot};
 use crate::formula::bytes_for;
@@ -230,15 +230,15 @@ impl StreamWriters {
         Some(self.cursors.len() - 1)
     }
 
-    /// Appends the elements of a section's model. Returns false if one of them cannot be added, in which case the
-    /// current record must be rolled back.
+    /// Appends the elements of a section's model. Returns false if an element cannot be added; the current record must
+    /// then be rolled back.
     pub(crate) fn put_of_model(&mut self, format: &Format, section: usize, model: u16, elements: &[u64]) -> bool {
         let target = format.models.get(usize::from(model)).map_or(0, |model| model.section);
         elements.iter().all(|&element| self.put(format, (format.sections.len() + section, target), 1, element))
     }
 
     /// Replaces the elements that the model of `reader` added to stream sections. Returns false and changes nothing if
-    /// other readers added values to one of them, or if the caller supplied different elements.
+    /// other readers added values to one of these sections, or if the caller supplied different elements.
     pub(crate) fn replace(&mut self, format: &Format, reader: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
         let values = |target: u8| {
             let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));

@@ -1,7 +1,7 @@
-//! The tables that readers and writers run on: a DTD resolved to sections, records, leaves and layout programs.
+//! The tables that drive readers and writers. They contain the sections, records, leaves and layout programs of a DTD.
 //!
-//! Generated code contains a `static Format`; the dynamic reader creates one from a parsed DTD (feature `dynamic`). The
-//! types can be built in constants, which is why they use [`Cow`].
+//! Generated code contains a `static Format`. The dynamic reader creates a `Format` from a parsed DTD (feature
+//! `dynamic`). The types use [`Cow`] so that they can be built in constants.
 //!
 //! This file is longer than most because these tables refer to each other and generated code uses all of them.
 
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A trace format: the meaning of a DTD without its syntax.
+/// A trace format, which is the meaning of a DTD without its syntax.
 #[derive(Clone, Debug)]
 pub struct Format {
     /// The text of the DTD, which is embedded in traces (spec 5.2).
@@ -31,15 +31,16 @@ pub struct Format {
     pub sections: Cow<'static, [Section]>,
     /// The records: `comment`, `section` and `metadata` (indices 0 to 2), then tagged records and stream elements.
     pub records: Cow<'static, [Record]>,
-    /// The models of predicted leaves, one for each such leaf of a record.
+    /// The models of predicted leaves, one for each predicted leaf of each record.
     pub models: Cow<'static, [Model]>,
-    /// The widths that generated code is optimized for, if they differ from the DTD's. They affect only speed.
+    /// The widths that generated code is optimized for, where they differ from the widths in the DTD. They affect only
+    /// speed.
     pub expected: Cow<'static, [ExpectedWidth]>,
     /// The start and end of files without a header, or `None` if the DTD does not specify them.
     pub raw: Option<RawFile>,
 }
 
-/// The width that most traces use for a numeric leaf, if it differs from the DTD's.
+/// The width that most traces use for a numeric leaf, if it differs from the width in the DTD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedWidth {
     /// Index of the record in [`Format::records`].
@@ -50,7 +51,7 @@ pub struct ExpectedWidth {
     pub width: u8,
 }
 
-/// A section: the records it may contain, and the leaves that share a previous value.
+/// A section, with the records that it may contain and the leaves that share a previous value.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// Section number; 0 for the global section.
@@ -59,9 +60,9 @@ pub struct Section {
     pub name: Cow<'static, str>,
     /// Whether this is a stream section, whose only record is repeated without tags.
     pub stream: bool,
-    /// Indices of its records in [`Format::records`].
+    /// Indices of the section's records in [`Format::records`].
     pub records: Cow<'static, [u16]>,
-    /// The cell with the previous value of every leaf, record by record in the order of `records`. The leaves of
+    /// For each leaf, the cell with its previous value, record by record in the order of `records`. The leaves of
     /// `section` and `metadata` have no cells.
     pub cells: Cow<'static, [u32]>,
     /// Initial value of each cell.
@@ -75,12 +76,12 @@ pub struct Record {
     pub name: Cow<'static, str>,
     /// Names in earlier versions of the DTD.
     pub was: Cow<'static, [Cow<'static, str>]>,
-    /// Tag value; 0 for a stream element. For a catch-all record, the lowest tag that no record of its sections has, by
-    /// which metadata refers to it.
+    /// Tag value, or 0 for a stream element. For a catch-all record, the lowest tag that no record of its sections has;
+    /// metadata refers to the catch-all record by this tag.
     pub tag: u32,
     /// The leaves in byte order. Leaf 0 of a tagged record is its tag.
     pub leaves: Cow<'static, [Leaf]>,
-    /// The layout as a program.
+    /// The layout of the record as a program.
     pub steps: Cow<'static, [Step]>,
 }
 
@@ -89,7 +90,7 @@ pub struct Record {
 pub struct Leaf {
     /// Field name in the DTD, which metadata with bit 3 refers to.
     pub field: Cow<'static, str>,
-    /// Name outside the DTD, starting from the record: `box.point_2.x`.
+    /// Name used outside the DTD, which is a path from the record such as `box.point_2.x`.
     pub path: Cow<'static, str>,
     /// Paths in earlier versions of the DTD.
     pub was: Cow<'static, [Cow<'static, str>]>,
@@ -117,7 +118,7 @@ pub enum LeafKind {
     Array(u32),
     /// A byte array whose length is the result of a postfix program.
     Variable(Cow<'static, [ExprOp]>),
-    /// A byte array terminated by this byte, which is stored after it (spec 3.2).
+    /// A byte array followed by this terminator (spec 3.2).
     Until(u8),
     /// A count that is the result of a postfix program and is not stored (spec 3.3).
     Computed(Cow<'static, [ExprOp]>),
@@ -134,7 +135,7 @@ pub enum Interpretation {
     BaseOffsetOf(u16, u8),
     /// The previous value plus the stored integer. The argument is the initial previous value.
     Delta(u64),
-    /// This value.
+    /// This value. Nothing is stored.
     Default(u64),
     /// The previous value plus a stride. The arguments are the initial previous value and the stride.
     Stride(u64, u64),
@@ -156,7 +157,7 @@ impl Interpretation {
 }
 
 /// The model of a predicted leaf. Every predicted leaf of every record has its own model, but leaves that share a
-/// previous value share what their models learn.
+/// previous value also share the learned state of their models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     /// Number of the stream section that contains the values that match no candidate.
@@ -165,20 +166,20 @@ pub struct Model {
     pub kind: ModelKind,
 }
 
-/// A leaf, given by the index of its record in [`Format::records`] and its own index there. If the record is the
-/// model's own, this must be an earlier leaf.
+/// A reference to a leaf, as the index of its record in [`Format::records`] and the index of the leaf in that record.
+/// If the record contains the predicted leaf itself, the reference must be to an earlier leaf.
 pub type LeafRef = (u16, u8);
 
 /// The source of a [`Model`]'s candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelKind {
-    /// Predictors for any number, in the order of their candidates.
+    /// Predictors for arbitrary numbers, in the order of their candidates.
     Values(Cow<'static, [Predictor]>),
     /// The live and freed objects of a heap.
     Heap {
         /// The effect on the object at the address.
         role: HeapRole,
-        /// The leaf whose values distinguish contexts, each with its own model.
+        /// The leaf whose values distinguish contexts. Each context has its own model.
         by: Option<LeafRef>,
     },
 }
@@ -188,7 +189,7 @@ pub enum ModelKind {
 pub struct Predictor {
     /// The basis of the prediction.
     pub kind: PredictorKind,
-    /// The leaf whose last value is part of its context.
+    /// The leaf whose last value is part of the predictor's context.
     pub by: Option<LeafRef>,
 }
 
@@ -199,9 +200,9 @@ pub enum PredictorKind {
     LastValue(u8),
     /// The last value plus the last difference, with one candidate.
     Stride,
-    /// The values that followed the last 1 to 3 values before, with two candidates.
+    /// The values that previously followed the same last 1 to 3 values, with two candidates.
     Fcm(u8),
-    /// Like `Fcm`, with differences instead of values, with two candidates.
+    /// Like `Fcm`, but with differences instead of values.
     Dfcm(u8),
 }
 
@@ -213,7 +214,7 @@ pub enum HeapRole {
         /// The leaf that contains the object's size.
         size: LeafRef,
     },
-    /// The object at the address ends.
+    /// The object at the address is freed.
     Freed,
     /// The object at the address is used and stays live.
     Used,
@@ -234,7 +235,7 @@ pub enum ExprOp {
     Mul,
     /// Divides the value below the top by the top value, rounding down.
     Div,
-    /// Computes the remainder of this division.
+    /// Computes the remainder of dividing the value below the top by the top value.
     Rem,
     /// Extracts this bit of the top value.
     Bit(u8),
@@ -252,7 +253,7 @@ pub enum ExprOp {
     Ge,
 }
 
-/// A step of a record's layout, in byte order.
+/// A step of a record's layout. Steps are in byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A numeric leaf (or the tag).
@@ -276,7 +277,7 @@ pub const SECTION: u16 = 1;
 pub const METADATA: u16 = 2;
 
 impl Format {
-    /// Returns the tag of a record, given by its index in [`Format::records`], or 0 for a stream element.
+    /// Returns the tag of the record with this index in [`Format::records`], or 0 for a stream element.
     #[must_use]
     pub fn tag(&self, record: u16) -> u32 {
         self.records.get(usize::from(record)).map_or(0, |record| record.tag)
@@ -295,8 +296,8 @@ impl Format {
     }
 }
 
-/// Returns the slot of a reader's cursor in a stream section, given by its number. Readers are numbered by section
-/// index; the sections' models follow in the same order.
+/// Returns the slot of a reader's cursor in stream section number `target`. Readers are numbered by section index,
+/// followed by the models of the sections in the same order.
 pub(crate) fn slot(format: &Format, reader: usize, target: u8) -> Option<usize> {
     let numbers = streams(format);
     let (count, ordinal) = (numbers.clone().count(), numbers.clone().position(|n| n == target)?);
@@ -308,7 +309,7 @@ pub(crate) fn streams(format: &Format) -> impl Iterator<Item = u8> + Clone + '_ 
     format.sections.iter().filter(|s| s.stream).map(|s| s.number)
 }
 
-/// A format with static lifetime (generated code) or shared by its users (parsed at run time).
+/// A format that either has static lifetime (generated code) or is shared by its users (parsed at run time).
 #[derive(Clone, Debug)]
 pub enum FormatRef {
     /// A generated format.
@@ -372,14 +373,14 @@ impl Record {
         })
     }
 
-    /// Returns whether this is the catch-all record, which has all tags that no other record of its section has (spec
-    /// 3.2).
+    /// Returns whether this is the catch-all record, which accepts all tags that no other record of its section uses
+    /// (spec 3.2).
     #[must_use]
     pub const fn is_catch_all(&self) -> bool {
         matches!(borrowed(&self.leaves), [Leaf { kind: LeafKind::AnyTag, .. }, ..])
     }
 
-    /// Returns the index of the first step that belongs to a value, which skips a constant tag.
+    /// Returns the index of the first step that produces a value, skipping a constant tag.
     #[inline]
     #[must_use]
     pub fn first_value(&self) -> usize {

@@ -17,9 +17,9 @@ pub struct RawFile {
 /// A possible first record of a file: either the element of a stream section (a prologue), or the first of the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStart {
-    /// Number of its section.
+    /// Number of the record's section.
     pub section: u8,
-    /// Its index in [`Format::records`].
+    /// Index of the record in [`Format::records`].
     pub record: u16,
     /// The leaves that identify the file.
     pub magic: Cow<'static, [Magic]>,
@@ -30,7 +30,7 @@ pub struct RawStart {
 /// A leaf whose value identifies a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Magic {
-    /// Its index in the record.
+    /// Index of the leaf in the record.
     pub leaf: u8,
     /// The allowed values.
     pub values: Cow<'static, [u64]>,

@@ -32,13 +32,13 @@ pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
 pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
     match order {
         Order::Little => u64::from_le_bytes(eight) & plan.mask,
-        // A width of 0 is masked away.
+        // For a width of 0, the mask clears the result.
         Order::Big => (u64::from_be_bytes(eight) >> plan.width.unused_bits()) & plan.mask,
     }
 }
 
-/// Returns the stored integer at `position` under a plan, in the given byte order, or `None` if the data ends before it
-/// does.
+/// Returns the stored integer at `position` under a plan, in the given byte order, or `None` if the data ends before
+/// the integer does.
 #[inline]
 pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) -> Option<u64> {
     let mut eight = [0; 8];

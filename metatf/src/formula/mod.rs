@@ -21,13 +21,14 @@ pub(crate) use plan::Plan;
 pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED};
 pub(crate) use width::Width;
 
-/// Returns the value of a stored integer by the complete formula and saves it as the leaf's previous and last value.
+/// Returns the value of a stored integer according to the complete formula and saves it as the leaf's previous and last
+/// value.
 #[inline]
 pub(crate) fn value(raw: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
     with_cells(plain(raw, plan), plan, cells)
 }
 
-/// Returns a value by the formula without history.
+/// Returns a value according to the formula without history.
 #[inline]
 pub(crate) fn plain(raw: u64, plan: &Plan) -> u64 {
     (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base)

@@ -98,13 +98,13 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
         (summary, result)
     }
 
-    /// Returns the tables after group `n`, given those before it.
+    /// Returns the tables after group `n`, given the tables before it.
     fn tables_behind(&self, n: usize, tables: Result<Tables>) -> Result<Tables> {
         tables.and_then(|tables| self.groups.tables_behind(n, &tables))
     }
 
-    /// Returns the groups that a thread takes, starting with `next`. `tables` are those before these groups and are
-    /// updated to those after them.
+    /// Returns the groups that a thread takes, starting with `next`. `tables` contains the tables before these groups,
+    /// and is updated to the tables after them.
     fn batch(&self, next: usize, tables: &mut Result<Tables>) -> Batch {
         let behind = |n| {
             let behind = self.tables_behind(n, tables.clone());
@@ -243,8 +243,8 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         }
     }
 
-    /// Spawns work on groups. It sends the results, this many values `together`. `say` returns false once the receiver
-    /// is gone.
+    /// Spawns work on groups. The work sends its results, with this many values `together`. `say` returns false once
+    /// the receiver is gone.
     fn spawn<'scope, V: Send, E: From<Error> + Send>(
         &'scope self,
         scope: &Scope<'scope>,
@@ -284,7 +284,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
     }
 }
 
-/// Announces the end of a group even if its thread panics, so that the receiver does not wait forever.
+/// A guard that announces the end of a group even if its thread panics, so that the receiver does not wait forever.
 struct Ended<V, E> {
     n: usize,
     sender: Sender<(usize, Said<V, E>)>,

@@ -1,9 +1,9 @@
 //! The interpretation `predicted`: a leaf stores which of a model's candidates is correct, and values that match no
 //! candidate go to a stream section.
 //!
-//! The reader and the writer run the same model on the same values. [`values`] contains the models for any number,
-//! after Burtscher's VPC and TCgen; [`heap`] contains the model for heap addresses. A model determines its result
-//! before it learns anything, so a writer can still choose a different encoding.
+//! The reader and the writer run the same model on the same values. [`values`] contains the models for arbitrary
+//! numbers, based on Burtscher's VPC and TCgen; [`heap`] contains the model for heap addresses. A model determines its
+//! result before it learns anything, so a writer can still choose a different encoding.
 
 mod cells;
 pub(crate) mod heap;
@@ -13,7 +13,7 @@ mod values;
 pub(crate) use cells::{Cells, Context, Models};
 pub(crate) use heap::Live;
 
-/// The stored form of a value: a code, and the elements for the stream section.
+/// The stored form of a value, which consists of a code and the elements for the stream section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodedValue {
     pub(crate) code: u64,

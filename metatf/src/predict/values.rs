@@ -1,6 +1,6 @@
-//! Predictors for any number: last values, strides, and the values that followed the same values (or differences)
-//! before. They are based on Burtscher's VPC algorithms (IEEE Trans. Computers, 2005) and the specifications of TCgen
-//! (2006).
+//! Predictors for arbitrary numbers. Their candidates are last values, strides, and the values that previously followed
+//! the same values (or differences). They are based on Burtscher's VPC algorithms (IEEE Trans. Computers, 2005) and the
+//! specifications of TCgen (2006).
 //!
 //! A predictor stores lines of a few values. The line is selected by the last values and, if the DTD specifies one, by
 //! another leaf. Tables start small and double as values arrive, so their memory stays proportional to the data read. A
@@ -15,7 +15,7 @@ const HISTORY: usize = 3;
 const FIRST_LINES: usize = 1 << 6;
 /// Maximum number of lines in a table with a context.
 const MOST_LINES: usize = 1 << 16;
-/// Maximum total of numbers in a section's tables, excluding those with a single line.
+/// Maximum total of numbers in a section's tables, excluding tables with a single line.
 const MOST_NUMBERS: usize = 1 << 22;
 /// Number of candidates of a finite context.
 const FOLLOWERS: usize = 2;
@@ -28,7 +28,7 @@ pub(crate) struct ValueModel {
     most_lines: usize,
     /// The last values, most recent first.
     values: [u64; HISTORY],
-    /// The differences between them.
+    /// The differences between the last values, most recent first.
     steps: [u64; HISTORY],
     /// Number of values so far.
     seen: usize,
@@ -68,7 +68,7 @@ impl ValueModel {
         CodedValue::miss(code, value)
     }
 
-    /// Returns the value of a code, or `None` for a code greater than that of a miss.
+    /// Returns the value of a code, or `None` for a code greater than the code of a miss.
     ///
     /// # Errors
     /// Returns any error from `next`, which returns the elements of the stream section.
@@ -191,7 +191,7 @@ pub(crate) fn most_lines<'p>(predictors: impl Iterator<Item = &'p Predictor>) ->
     1 << lines.ilog2()
 }
 
-/// Moves a value to the front, inserting it in place of the last one if necessary.
+/// Moves a value to the front. If it is not present yet, it replaces the last value.
 fn to_front(cells: &mut [u64], value: u64) {
     let at = cells.iter().position(|&cell| cell == value).unwrap_or(cells.len().saturating_sub(1));
     if let Some(moved) = cells.get_mut(..=at) {

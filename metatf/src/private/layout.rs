@@ -2,7 +2,7 @@
 //! record's length, so a record of 255 leaves stays far from the compiler's limits. All paths are absolute, because
 //! generated types may be called `Option`.
 
-/// Expands to another type parameter in place of one that is present only to be counted.
+/// Expands to all arguments except the first one, a type parameter that only drives a macro repetition.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_second {

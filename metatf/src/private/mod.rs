@@ -1,4 +1,4 @@
-//! The runtime interface of generated code. Not for direct use: it changes along with the generator.
+//! The runtime interface of generated code. It is not for direct use, because it changes along with the generator.
 
 mod columns;
 mod layout;
@@ -33,7 +33,7 @@ pub fn no_such_record() -> Error {
     Error::at(0, ErrorKind::Usage("the generated code has no such record"))
 }
 
-/// Returns the layout of a record without repetitions: its leaves in order.
+/// Returns the layout of a record without repetitions, which consists of its leaves in order.
 #[must_use]
 pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     let mut steps = [Step::Number(0); N];

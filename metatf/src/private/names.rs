@@ -1,7 +1,7 @@
 //! Rows `values` and `flags`: types for numbers with named values or bits.
 //!
-//! They affect neither the stored bytes nor the read loops. A record's number is converted to such a type when its
-//! field is created.
+//! These types affect neither the stored bytes nor the read loops. A record's number is converted to such a type when
+//! its field is created.
 
 /// Implements the methods of a generated enum, given rows with a number, a variant and a name each.
 #[doc(hidden)]

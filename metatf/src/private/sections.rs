@@ -176,7 +176,8 @@ macro_rules! __metatf_sections {
                         match record {
                             ::core::option::Option::Some(record) => each(record)?,
                             ::core::option::Option::None => {
-                                // Keeps the variables of the loop in registers, rather than those of the code after it.
+                                // Keeps the variables of the loop in registers, rather than the variables of the code
+                                // after it.
                                 ::core::hint::cold_path();
                                 break;
                             }

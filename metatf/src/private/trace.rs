@@ -22,8 +22,8 @@ macro_rules! __metatf_trace {
         pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
 
         impl $trace<'static> {
-            /// Opens a file, which is mapped, or a pipe. If the file changes while it is being read, records may be
-            /// wrong; if it is truncated, the program is killed.
+            /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+            /// and if it is truncated, the program is killed.
             ///
             /// # Errors
             /// Returns an error if the file is not a trace or its DTD does not match this format.
@@ -165,7 +165,7 @@ macro_rules! __metatf_writer {
                 self.0.finish()
             }
 
-            /// Drops the writer without a message. The trace in the sink is incomplete.
+            /// Drops the writer without printing a message. The trace in the sink remains incomplete.
             pub fn abandon(self) {
                 self.0.abandon();
             }

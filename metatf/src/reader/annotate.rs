@@ -7,8 +7,8 @@ use crate::record::Row;
 use crate::streams::place;
 use metatf_container::{Error, Place, Result};
 
-/// Receives a leaf's index, its stored bytes (empty for `default`, `stride` and `sectionStride`), and its value if it
-/// is a number.
+/// A function that receives a leaf's index, its stored bytes (empty for `default`, `stride` and `sectionStride`), and
+/// its value if it is a number.
 pub type VisitField<'v, 't> = &'v mut dyn FnMut(u8, &'t [u8], Option<u64>);
 
 impl RecordReader<'_> {

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The table of a stream section, shared by its reader and the element handles.
 pub(crate) type SharedTable<'a> = Arc<Mutex<ElementTable<'a>>>;
 
-/// The elements of a stream section that can be found: those of the current group, or those of a shared table read so
-/// far.
+/// The elements of a stream section that can be looked up: the elements of the current group, or the part of a shared
+/// table read so far.
 #[derive(Debug)]
 pub(crate) struct ElementTable<'a> {
     format: FormatRef,
@@ -30,11 +30,11 @@ pub(crate) struct ElementTable<'a> {
     /// A copy of the cells of `state` while an element is being decoded.
     saved: Vec<u64>,
     checkpoints: Checkpoints,
-    /// Elements consume no values from other sections.
+    /// Empty streams, because elements consume no values from other sections.
     streams: Streams,
 }
 
-/// The start of an element: the index of its piece and the position in that piece.
+/// The start of an element, as the index of its piece and the position in that piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     piece: usize,
@@ -67,8 +67,8 @@ impl<'a> RecordReader<'a> {
         Some(state.encoding.interpretation(state.encoding.plans_of(position) + usize::from(leaf)))
     }
 
-    /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset). The section may
-    /// be part of the current group, or a shared table as far as it has been read.
+    /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset). The element may
+    /// belong to the current group, or to the part of a shared table read so far.
     ///
     /// If elements are independent, this takes constant time. Otherwise, a few preceding elements are decoded, too.
     ///
@@ -176,7 +176,7 @@ impl<'a> ElementTable<'a> {
         if !self.walk_to(&format, record, wanted)? {
             return Err(none);
         }
-        // The caller may not decode it completely, so the next search starts from it again.
+        // The caller may not decode the element completely, so the next search starts from this element again.
         self.saved.clone_from(&self.state.history.cells);
         let (element, _) = self.element(&format, record, decode);
         std::mem::swap(&mut self.saved, &mut self.state.history.cells);
@@ -185,7 +185,8 @@ impl<'a> ElementTable<'a> {
 
     /// Moves to the element at a place. Returns false if no element begins there.
     fn walk_to(&mut self, format: &Format, record: &Record, wanted: Place) -> Result<bool> {
-        // An element may depend on earlier elements of its piece and, back to a reset, of earlier pieces.
+        // An element may depend on earlier elements of its piece, and on the elements of earlier pieces back to a
+        // reset.
         let before = self.pieces.get(..=wanted.piece).unwrap_or_default();
         let reset = Place { piece: before.iter().rposition(|(p, _)| p.reset).unwrap_or(0), position: 0 };
         let kept = self.checkpoints.before(wanted).filter(|(place, _)| *place > reset);
@@ -296,7 +297,7 @@ mod tests {
     use crate::record::Row as _;
     use metatf_container::WriteOptions;
 
-    /// Finds the n-th element of a table with dependent elements, whatever the previous search was.
+    /// Finds the n-th element of a table with dependent elements, regardless of the previous search.
     #[test]
     fn elements_that_depend_on_others_are_found_in_any_order() {
         const COUNT: u64 = 140_000;

@@ -1,8 +1,8 @@
-//! Walks a trace record by record, taking parts from the container and state from metadata, and providing rows for the
-//! caller to decode.
+//! The record reader. It obtains the parts of a trace from the container, applies metadata to its state, and provides
+//! rows for the caller to decode.
 //!
-//! It serves both interfaces: generated code decodes a [`ContentRow`] into its structs, the dynamic reader into an
-//! owned record. Nothing follows an error.
+//! Generated code decodes a [`ContentRow`] into its structs, and the dynamic reader decodes it into an owned record.
+//! Nothing follows an error.
 
 mod annotate;
 mod batch;
@@ -54,9 +54,9 @@ pub struct At {
 /// The next event in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A data record. It is skipped unless it is decoded.
+    /// A data record. It is skipped unless the caller decodes it.
     Record(At),
-    /// A comment record. It is skipped unless it is decoded.
+    /// A comment record. It is skipped unless the caller decodes it.
     Comment(At),
     /// An element of a stream section. Returned only after [`RecordReader::set_all`].
     Element(At, /** Whether it belongs to a shared table. */ bool),
@@ -76,7 +76,7 @@ struct Current {
     content: Content,
     origin: Origin,
     base: u64,
-    /// For elements, the number of bytes that precede the content in its section, in any version.
+    /// For elements of any version, the number of bytes that precede the content in its section.
     logical: u64,
     position: usize,
     follow: bool,
@@ -86,14 +86,14 @@ struct Current {
     shared: bool,
 }
 
-/// The reader's knowledge of what follows.
+/// The reader's knowledge of the next item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Unknown,
     /// A little-endian record of a section other than a stream section, or the end of its part. This remains valid
     /// until something other than a record is requested, so it is the only check needed per record.
     Plain,
-    /// Records were decoded ahead of those that have been returned.
+    /// Some decoded records have not been returned yet.
     Ahead,
     /// Nothing follows.
     Finished,
@@ -102,17 +102,17 @@ enum Next {
 /// A record that has been announced but not yet decoded.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Its start within the part.
+    /// The start of the record within the part.
     start: usize,
-    /// The index of its section in the format.
+    /// The index of the record's section in the format.
     pub(crate) section: usize,
     /// The index of the record in the format.
     pub(crate) record: u16,
-    /// The index of its first plan.
+    /// The index of the record's first plan.
     first: usize,
 }
 
-/// Reads the records of a trace in order. See the module documentation.
+/// A reader for the records of a trace, in order. See the module documentation.
 pub struct RecordReader<'a> {
     format: FormatRef,
     container: metatf_container::Reader<'a>,
@@ -123,28 +123,28 @@ pub struct RecordReader<'a> {
     current: Option<Current>,
     pending: Option<Pending>,
     queue: VecDeque<Event>,
-    /// The elements of the finished group that are still to be delivered: section, piece, and whether they belong to a
-    /// shared table.
+    /// The elements of the finished group that are still to be delivered, with the section, the piece, and whether they
+    /// belong to a shared table.
     elements: VecDeque<(usize, Piece, bool)>,
     /// The elements of shared tables, due before the next group.
     shared: VecDeque<(usize, Piece, bool)>,
-    /// Whether each section has had a part in this group.
+    /// For each section, whether this group has contained a part of it.
     seen: Vec<bool>,
     group: u32,
     last_section: usize,
-    /// Whether elements are delivered, too.
+    /// Whether the elements of stream sections are delivered, too.
     all: bool,
     salvage: bool,
     next: Next,
     /// Number of data records in the parts before the current one.
     records: u64,
-    /// An error that is due after the data before it.
+    /// An error to be returned after the data that precedes it.
     deferred: Option<Error>,
     /// Whether a group has begun.
     group_open: bool,
     /// Whether the elements of this group have been queued.
     flushed: bool,
-    /// The parts of a version 0 file, for starting over.
+    /// The parts of a version 0 file, kept so that reading can start over.
     table: Vec<Part>,
     /// An event that seeking found but did not deliver.
     found: Option<Event>,
@@ -188,8 +188,8 @@ impl<'a> RecordReader<'a> {
         Self::with(format, container, Vec::new())
     }
 
-    /// Creates a reader like [`new`](Self::new), reusing the memory of another reader's states, which must be of the
-    /// same format or empty.
+    /// Creates a reader like [`new`](Self::new), reusing the memory of another reader's states. The states must belong
+    /// to the same format or be empty.
     fn with(format: FormatRef, mut container: metatf_container::Reader<'a>, mut states: Vec<State>) -> Result<Self> {
         container.set_tag_width(format.tag_width);
         container.set_section_tag(format.tag(SECTION));
@@ -241,8 +241,8 @@ impl<'a> RecordReader<'a> {
         self.all = all;
     }
 
-    /// Sets whether reading continues after corruption (spec 5.2), delivering intact data and reporting the rest. In a
-    /// raw stream, the intact records are searched for immediately, before its first record is read (spec 5.4).
+    /// Sets whether reading continues after corruption (spec 5.2), delivering intact data and reporting the rest. A raw
+    /// stream is searched for intact records immediately, before its first record is read (spec 5.4).
     pub fn set_salvage(&mut self, salvage: bool) {
         self.salvage = salvage;
         self.container.set_salvage(salvage);
@@ -263,7 +263,7 @@ impl<'a> RecordReader<'a> {
         self.order
     }
 
-    /// Returns the format that the trace is read by.
+    /// Returns the format used to read the trace.
     #[must_use]
     pub fn format(&self) -> &FormatRef {
         &self.format
@@ -282,8 +282,8 @@ impl<'a> RecordReader<'a> {
         self.records + here + self.given_ahead()
     }
 
-    /// Returns the offset by which `sectionOffset` leaves refer to the most recently announced element. This is its
-    /// offset in the content of its section, which differs from the offset in [`At`] in a version 0 file.
+    /// Returns the offset by which `sectionOffset` leaves refer to the most recently announced element. The offset is
+    /// relative to the content of the element's section, so it differs from the offset in [`At`] in a version 0 file.
     #[must_use]
     pub fn element_offset(&self, at: At) -> Option<u64> {
         let current = self.current.as_ref().filter(|current| current.is_element)?;
@@ -319,7 +319,7 @@ impl<'a> RecordReader<'a> {
     /// Decodes the most recently announced record. The row borrows from the reader, so byte arrays are not copied.
     ///
     /// # Errors
-    /// Returns any error from `decode`, or a violation of the rules for the complete record.
+    /// Returns any error from `decode`, or an error if the complete record violates a rule.
     pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t, 't>) -> Result<T>) -> Result<T> {
         let Some(pending) = self.pending.take() else {
             return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
@@ -438,7 +438,7 @@ impl<'a> RecordReader<'a> {
         Error { kind, place }
     }
 
-    /// Reads an unsigned integer at the position of the current part.
+    /// Reads an unsigned integer at the current position in the current part.
     fn take(&mut self, width: usize) -> Result<u64> {
         let Some(current) = self.current.as_mut() else { return Ok(0) };
         let data = self.container.bytes(&current.content);

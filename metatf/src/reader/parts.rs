@@ -1,4 +1,5 @@
-//! Handles the parts of a trace: groups, resets, stream sections, and the parts that salvage can trust.
+//! Handles the parts of a trace, including groups, resets and stream sections, and determines the parts that salvage
+//! can trust.
 
 use super::{At, Current, Event, Next, RecordReader};
 use crate::format::SECTION;
@@ -10,7 +11,7 @@ use metatf_container::{Error, ErrorKind, Origin, Part, Result};
 struct Torn {
     /// The start of the invalid record or element in the part's content.
     position: usize,
-    /// Number of records and elements before it.
+    /// Number of records and elements before that position.
     found: u64,
     error: Error,
 }
@@ -124,8 +125,8 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Checks the rules for a chunk of a stream section (spec 5.2): it precedes the chunks that stride through it, has
-    /// the width of its leaf, and contains complete elements.
+    /// Checks the rules for a chunk of a stream section (spec 5.2). It must precede the chunks that stride through it,
+    /// have the width of its leaf, and contain complete elements.
     fn check_stream(&self, section: usize, part: &Part) -> Result<()> {
         let strided = |i: usize| self.seen.get(i) == Some(&true) || part.shared;
         let late = self
@@ -204,7 +205,7 @@ impl RecordReader<'_> {
     }
 
     /// Reads a part once to find its errors and then restores the state, when salvaging. Returns the content before the
-    /// first error. Returns nothing for a part that strides while an earlier chunk of its group is missing (spec 5.2).
+    /// first error. Returns `None` for a part that strides while an earlier chunk of its group is missing (spec 5.2).
     /// The container has already dropped parts whose state has not been reset since the corruption.
     fn salvaged(&mut self, section: usize, part: Part) -> Option<Part> {
         let saved = (self.states.clone(), self.streams.clone(), self.records);

@@ -1,9 +1,9 @@
 //! Finds the complete records in corrupt raw streams (spec 5.4).
 //!
 //! The start of a record is known only from the end of the previous one. After corruption, reading resumes at the next
-//! offset where two consecutive records decode, or one that ends the file, with valid tags and constants and with all
-//! fields inside the file. Any bytes may look like a catch-all record, so catch-all records are not trusted here or
-//! directly before corruption.
+//! offset where two consecutive records, or a single record at the end of the file, can be decoded with valid tags and
+//! constants and with all fields inside the file. Any bytes may look like a catch-all record, so catch-all records are
+//! not trusted here or directly before corruption.
 
 use super::{At, Event, RecordReader};
 use crate::format::Record;
@@ -90,7 +90,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns whether a record of the section may begin at an offset, judging by the tag there.
+    /// Returns whether a record of the section may begin at an offset, based on the tag there.
     fn is_tag(&self, state: &State, data: &[u8], at: u64) -> bool {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let bytes = data.get(at..).and_then(|data| data.get(..usize::from(self.format.tag_width)));
@@ -122,7 +122,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Reads a record and decodes it completely. Returns whether it is something other than a catch-all record.
+    /// Reads a record and decodes it completely. Returns whether the record is something other than a catch-all record.
     fn record_to_its_end(&mut self) -> Result<Option<bool>> {
         let Some(event) = self.next_event()? else { return Ok(None) };
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {

@@ -1,5 +1,4 @@
-//! Files without a header that describe themselves (spec 5.4): their byte order, and the start and end of their
-//! records.
+//! Files without a header that describe their own byte order and the start and end of their records (spec 5.4).
 
 use super::{Event, RecordReader};
 use crate::decode::ContentRow;
@@ -13,7 +12,7 @@ use std::ops::Range;
 pub struct RecognizedFile {
     /// The byte order of the file.
     pub order: Order,
-    /// The section number of its records.
+    /// The section number of the file's records.
     pub section: u8,
     /// The parts of the file with their section numbers: the data before the records, the records, and the data after
     /// them.
@@ -26,8 +25,8 @@ const SURE_BYTES: u32 = 4;
 /// Number of records that must be complete after a shorter magic.
 const RECORDS: usize = 2;
 
-/// Checks whether a file has a format by the record at its start. Returns `None` if it does not, or if the format does
-/// not define how its files begin.
+/// Checks whether a file has this format, based on the record at its start. Returns `None` if the file has a different
+/// format, or if the format does not define how its files begin.
 ///
 /// # Errors
 /// Returns an error if the file begins like a file of the format, but the fields that locate its records are corrupt.
@@ -53,8 +52,7 @@ pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<R
     Ok(container)
 }
 
-/// Returns whether a file begins like one of the format, judging by its first bytes, or `None` if these are too few to
-/// decide.
+/// Returns whether the first bytes of a file match the format, or `None` if there are too few bytes to decide.
 #[must_use]
 pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> {
     let mut may_begin = Some(false);
@@ -69,7 +67,7 @@ pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> 
     may_begin
 }
 
-/// Examines the file as every possible first record, in each byte order.
+/// Examines the start of the file as every possible first record, in each byte order.
 fn tries<'f>(format: &'f FormatRef, bytes: &'f [u8], class: Class) -> impl Iterator<Item = Result<Begins>> + 'f {
     let orders = |start| [Order::Little, Order::Big].map(|order| (start, order));
     format.raw.iter().flat_map(move |raw| {
@@ -156,7 +154,7 @@ impl File<'_> {
         Ok(Some(reader.position() as u64))
     }
 
-    /// Returns whether the records begin with two complete records, or with one that is the only record. A catch-all
+    /// Returns whether the data begins with two complete records, or consists of a single complete record. A catch-all
     /// record does not count, because any bytes may look like one.
     fn has_whole_records(&self, section: u8, place: Range<u64>) -> bool {
         let Ok(mut reader) = self.reader(section, place) else { return false };

@@ -1,8 +1,8 @@
 //! The loops over the records of a run: specialized, planned, and mixed. In the mixed loop, each record is decoded by
 //! its own tier.
 //!
-//! In a debug build, the code that reads one record is not inlined into the loop. There, each inlined function takes
-//! its own space on the stack, which would add up to megabytes for a format with many records.
+//! In a debug build, the code that reads one record is not inlined into the loop, because every inlined function uses
+//! separate stack space there. For a format with many records, this would add up to megabytes.
 //!
 //! This file is longer than most because the loops are similar and are selected here.
 
@@ -24,13 +24,14 @@ pub(super) trait Observer<'r> {
         true
     }
 
-    /// Returns whether the observer accepts an `S`.
+    /// Returns whether the observer accepts records of type `S`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn takes<S: Known>(&self) -> bool {
         true
     }
 
-    /// Decodes an `S` from a row. With `CHANGED`, defaults of the DTD may have been changed. Keeps nothing on failure.
+    /// Decodes an `S` from a row. If `CHANGED` is set, metadata may have changed defaults of the DTD. On failure,
+    /// nothing is kept.
     ///
     /// # Errors
     /// Returns an error from the row.
@@ -44,7 +45,7 @@ pub(super) trait Observer<'r> {
     }
 }
 
-/// An observer that only lets records be decoded.
+/// An observer that does not interfere with decoding.
 impl Observer<'_> for () {}
 
 impl<'r> Reads<'r> for Run<'r> {
@@ -244,7 +245,7 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
     }
 }
 
-/// Reads the fields of a record leaf by leaf. Not inlined, because it would take registers from the loop.
+/// Reads the fields of a record leaf by leaf. Not inlined, because inlining it would take registers from the loop.
 #[inline(never)]
 fn general<'r, S: Known, T: ReadFields<'r>>(
     decoding: &mut Decoding<'_, 'r>,
@@ -286,7 +287,7 @@ impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
     }
 }
 
-/// The next record, decoded by its tier.
+/// The next record, decoded according to its tier.
 pub(crate) struct One<'r, 'c> {
     /// The reader, for which [`has_one`](RecordReader::has_one) must be true.
     pub(crate) reader: &'r mut RecordReader<'c>,
@@ -359,8 +360,7 @@ impl RecordReader<'_> {
         self.container.bytes_of(&self.current.as_ref()?.content)
     }
 
-    /// Returns the fields of the next record in the section's content, which is an `S`, if it is specialized or
-    /// planned.
+    /// Returns the fields of the next record in the section's content, an `S`, if the record is specialized or planned.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_known<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
         &'r mut self,
@@ -382,8 +382,8 @@ impl RecordReader<'_> {
         Some(fields)
     }
 
-    /// Returns the fields of the next record, which is an unplanned `S`. If it cannot be decoded here, returns `None`;
-    /// then either nothing has changed, or an error has stopped the reader.
+    /// Returns the fields of the next record, an unplanned `S`, or `None` if the record cannot be decoded here. In the
+    /// latter case, either nothing has changed, or an error has stopped the reader.
     #[inline(never)]
     fn next_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
         let (mut run, mut end) = self.start_run()?;

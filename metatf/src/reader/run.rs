@@ -1,7 +1,7 @@
 //! Runs of consecutive records, decoded in one loop that keeps its position in registers.
 //!
-//! Anything unusual (metadata, a comment, an unknown tag, the last bytes of a part) ends the run before the record
-//! concerned. The reader's slow path continues from there.
+//! Anything unusual (metadata, a comment, an unknown tag, the last bytes of a part) ends the run before the affected
+//! record. The reader's slow path continues from there.
 
 use super::rows::LeafByLeaf;
 use super::views::Views;
@@ -78,7 +78,7 @@ impl RecordReader<'_> {
             .is_some_and(|(listed, state)| listed.record > METADATA && state.encoding.has_own_tag(listed))
     }
 
-    /// Returns the next record, whether data or not, if it is the next item.
+    /// Returns the next item if it is a record, whether data or not.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_listed(&self) -> Option<Listed> {
         let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;
@@ -106,7 +106,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns the reader again, for a second attempt after a first one without a result. The borrow checker cannot
+    /// Returns the reader again, for a second attempt after the first one had no result. The borrow checker cannot
     /// express this.
     ///
     /// # Safety

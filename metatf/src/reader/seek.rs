@@ -10,8 +10,8 @@ impl RecordReader<'_> {
     /// record's group; a stream can only move forward.
     ///
     /// # Errors
-    /// Returns an error if the trace is a stream and the record was already passed, or if the trace is malformed on the
-    /// way.
+    /// Returns an error if the trace is a stream and the record has already been passed, or if the trace is malformed
+    /// before the record.
     pub fn seek(&mut self, n: u64) -> Result<()> {
         self.commit();
         if self.salvage {
@@ -36,11 +36,11 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Seeks to the last `n` data records if the chunks of a complete trace reveal their position. Otherwise, does not
-    /// move. Returns whether it moved.
+    /// Seeks to the last `n` data records if the trace is complete and its chunks reveal the position of these records.
+    /// Otherwise, does not move. Returns whether the position changed.
     ///
     /// # Errors
-    /// Returns an error if the trace is malformed on the way.
+    /// Returns an error if the trace is malformed before these records.
     pub fn seek_last(&mut self, n: u64) -> Result<bool> {
         if self.salvage || self.version_0() {
             return Ok(false);

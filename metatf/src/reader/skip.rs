@@ -20,8 +20,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns the end of a record that can be determined from its plans alone, if it is inside this part. In this
-    /// case, the cursors in streams have advanced.
+    /// Returns the end of a record if it can be determined from the plans alone and is inside this part. In this case,
+    /// stream cursors have advanced.
     fn end_of(&mut self, pending: Pending) -> Option<usize> {
         let current = self.current.as_ref().filter(|current| !current.is_element)?;
         let state = self.states.get(pending.section)?;
@@ -39,7 +39,7 @@ impl RecordReader<'_> {
                     let length = plain(stored(data, at_length, plan, self.order)?, plan);
                     at = at.checked_add(usize::try_from(length).ok()?)?;
                 }
-                // Other leaves access its value, or its model learns from it.
+                // Other leaves access the leaf's value, or a model learns from the value.
                 _ if plan.is(HISTORY | PREVIOUS | REFERENCED | PREDICTED) => return None,
                 _ => {
                     before = (!plan.is(STRIDED)).then_some((plan, at));

@@ -16,7 +16,7 @@ pub(crate) struct GroupList<'s> {
     wanted: Range<usize>,
 }
 
-/// The shared table chunks before a group, already read: section index and content.
+/// The section index and content of the shared table chunks before a group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 
@@ -24,7 +24,7 @@ pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 #[derive(Default)]
 pub(crate) struct StatePool(Mutex<Vec<Spare>>);
 
-/// The resources that a reader passes to a reader of another group: memory, mainly that of models.
+/// The resources that a reader passes to a reader of another group: memory, mainly the memory of models.
 #[derive(Default)]
 pub(crate) struct Spare {
     decoder: Decoder,
@@ -54,8 +54,8 @@ impl RecordReader<'_> {
         Some(GroupList { split, format: self.format.clone(), all: self.all, wanted })
     }
 
-    /// Returns the number of data records in groups that begin before this byte of the file, according to their chunks,
-    /// or `None` if the trace cannot be split.
+    /// Returns the number of data records, according to the chunks, in groups that begin before this byte of the file.
+    /// Returns `None` if the trace cannot be split.
     #[must_use]
     pub fn records_before(&self, byte: u64) -> Option<u64> {
         let split = self.container.split()?;
@@ -78,8 +78,8 @@ impl RecordReader<'_> {
         Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
-    /// Records that other readers have read the groups, either the `whole` trace or part of it. Nothing follows, and
-    /// the summary replaces the reader's own results.
+    /// Records that other readers have read the groups of the `whole` trace or of a part of it. This reader then
+    /// returns nothing more, and the summary replaces its own results.
     pub(crate) fn has_been_read(&mut self, summary: GroupSummary, whole: bool) {
         self.forget_ahead();
         self.current = None;
@@ -97,7 +97,7 @@ impl StatePool {
         self.0.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
     }
 
-    /// Adds the resources of a reader that no longer exists, so that nothing refers to its contents.
+    /// Adds the resources of a reader that no longer exists, so nothing refers to their contents.
     pub(crate) fn put(&self, spare: Spare) {
         if let Ok(mut idle) = self.0.lock() {
             idle.push(spare);
@@ -139,7 +139,7 @@ impl<'s> GroupList<'s> {
         first..end
     }
 
-    /// Returns the tables before group `n + 1`, given those before group `n`.
+    /// Returns the tables before group `n + 1`, given the tables before group `n`.
     ///
     /// # Errors
     /// Returns an error if a table chunk is invalid. The reader of group `n` encounters the same error.

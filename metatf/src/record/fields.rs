@@ -27,7 +27,7 @@ pub trait WriteFields {
 
 /// Copies a value with a different representation of its bytes, such as owned or borrowed.
 pub trait Rebytes<'s, C> {
-    /// The same type with `C` for its bytes.
+    /// The same type with bytes of type `C`.
     type Out;
 
     /// Copies the value, converting its bytes with `bytes`.
@@ -36,7 +36,7 @@ pub trait Rebytes<'s, C> {
 
 /// A type of a generated module, independent of the type of its bytes.
 pub trait Family {
-    /// The type with `B` for its bytes.
+    /// The type with bytes of type `B`.
     type With<B>;
 
     /// Reads a value.
@@ -74,7 +74,7 @@ pub fn float_bits(value: f64) -> u64 {
     value.to_bits()
 }
 
-/// Returns an integer with one bit set, or with all bits from a first to a last one.
+/// Returns an integer in which the bit `first` is set or, if `last` contains a bit, all bits from `first` to that bit.
 #[must_use]
 pub const fn bits(first: u8, last: &[u8]) -> u64 {
     match last {
@@ -182,7 +182,8 @@ pub fn put_each<W: Put, T>(
     items.iter().try_for_each(|item| write(row, item))
 }
 
-/// Reads a repeated `vfield`, whose length only repeats the length of its data.
+/// Reads a repeated `vfield`. The value of its length leaf is not needed, because the row returns the data with its
+/// length.
 ///
 /// # Errors
 /// Returns an error from the row.

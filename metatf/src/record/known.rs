@@ -8,7 +8,7 @@ use crate::state::expected;
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
     pub(super) tag: u32,
-    /// Whether it is the first data record.
+    /// Whether the record is the first data record of its section.
     pub(super) is_first: bool,
 }
 
@@ -18,8 +18,8 @@ pub trait Known {
     const TAG: u32;
     /// The tag, and whether the record is the first data record of its section.
     const LISTED: Listed;
-    /// Whether this is the catch-all record, which has all tags that no other record has and cannot be found by its
-    /// tag.
+    /// Whether this is the catch-all record, which accepts all tags that no other record uses, and therefore cannot be
+    /// found by its tag.
     const IS_CATCH_ALL: bool;
     /// Size of a tag in bytes.
     const TAG_WIDTH: usize;
@@ -27,7 +27,7 @@ pub trait Known {
     const RECORD: u16;
     /// The record's position in its section.
     const POSITION: usize;
-    /// Index of its first plan.
+    /// Index of the record's first plan.
     const FIRST: usize;
     /// Whether the format has models. Without models, no code for predicted values is generated.
     const MODELS: bool;
@@ -40,9 +40,9 @@ pub trait Known {
     const FLOORS: [Floor; 256];
     /// The encoding of each numeric leaf in the expected state.
     const EXPECTED: [Plan; 256];
-    /// Whether all leaves have such an encoding. Otherwise, there is no expected state.
+    /// Whether all leaves have an expected encoding. Otherwise, there is no expected state.
     const CAN_SPECIALIZE: bool;
-    /// Whether all leaves that are not predicted have such an encoding.
+    /// Whether all leaves that are not predicted have an expected encoding.
     const CAN_EXPECT: bool;
 }
 
@@ -53,7 +53,7 @@ pub(super) const fn record(format: &Format, index: u16) -> &Record {
 /// Returns the number of plans in a section.
 #[must_use]
 pub const fn plans(format: &Format, section: usize) -> usize {
-    // Since there is no such record, all plans are counted.
+    // No record has this index, so all plans are counted.
     place(format, section, u16::MAX).1
 }
 
@@ -193,8 +193,8 @@ pub const fn can_specialize(format: &Format, section: usize) -> bool {
     true
 }
 
-/// Returns whether straight-line code can decode the record in its expected state. With `predicted`, predicted leaves
-/// are allowed.
+/// Returns whether straight-line code can decode the record in its expected state. If `predicted` is set, predicted
+/// leaves are allowed.
 pub(super) const fn record_can_specialize(format: &Format, index: u16, predicted: bool) -> bool {
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() {
@@ -212,8 +212,8 @@ pub(super) const fn record_can_specialize(format: &Format, index: u16, predicted
     true
 }
 
-/// Returns whether the tag may belong to one of these records, which is false if it is outside the range of their tags.
-/// The first records of a section, which are usually the most frequent, are not checked.
+/// Returns whether the tag may belong to one of these records, which is false if the tag is outside the range of their
+/// tags. The first records of a section, which are usually the most frequent, are not checked.
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[must_use]
 pub const fn among(tag: u32, records: &[Listed]) -> bool {

@@ -1,5 +1,6 @@
-//! Traits that generated code implements or calls: reading and writing a record's leaves, and compile-time knowledge
-//! about them. They are a layer below readers and writers, which do not depend on generated code.
+//! Traits that generated code implements or calls, for reading and writing a record's leaves and for compile-time
+//! knowledge about them. These traits form a layer below the readers and writers, which do not depend on generated
+//! code.
 
 mod fields;
 mod known;

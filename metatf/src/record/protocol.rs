@@ -1,11 +1,11 @@
-//! The runtime's view of a generated module: its format and its types.
+//! The runtime's view of a generated module, which consists of its format and its types.
 
 use super::{Known, Reads, ReadsOne, Source, WriteFields};
 use crate::format::Format;
 use metatf_container::Result;
 use std::ops::ControlFlow;
 
-/// A generated module: the format of its DTD, and the conversion of records to its types.
+/// A generated module, with the format of its DTD and the conversion of records to its types.
 pub trait Protocol: 'static {
     /// File name of the DTD, which is stored in the header of traces without an embedded DTD.
     const SOURCE: &'static str;
@@ -19,7 +19,7 @@ pub trait Protocol: 'static {
     /// The tables of the DTD.
     const FORMAT: &'static Format;
 
-    /// Reads a data record, given by its indices in the format.
+    /// Reads a data record with these indices in the format.
     ///
     /// # Errors
     /// Returns an error from the row.
@@ -52,12 +52,12 @@ pub trait Protocol: 'static {
     -> Result<Self::Element<B>, R::Error>;
 }
 
-/// A record that knows its section: the enum of one section, or the enum of all sections.
+/// A record that knows its section. It is the enum of one section or the enum of all sections.
 pub trait DataRecord {
     /// Index in the format of the only section to which these records can belong, or `None` if there are several.
     const SECTION: Option<usize>;
 
-    /// Returns the indices of section and record in the format.
+    /// Returns the indices of the section and the record in the format.
     fn place(&self) -> (usize, u16);
 
     /// Passes the record to a consumer, usually a writer.
@@ -80,7 +80,7 @@ impl<R: DataRecord + ?Sized> DataRecord for &R {
 
 /// Accepts records whose types are known at compile time.
 pub trait Puts {
-    /// The result for a record.
+    /// The result of accepting a record.
     type Done;
 
     /// Accepts a `K` of the section with this index, which has `PLANS` plans.

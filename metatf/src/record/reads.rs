@@ -11,10 +11,10 @@ pub trait SectionFamily {
     /// Whether the DTD lets values come from stream sections element by element.
     const HAS_STREAMED: bool;
 
-    /// Whether code for its [expected](super::Known::EXPECTED) records is generated.
+    /// Whether code for the section's [expected](super::Known::EXPECTED) records is generated.
     const CAN_SPECIALIZE: bool;
 
-    /// The enum whose bytes have type `B`.
+    /// The enum of the section's records, with bytes of type `B`.
     type With<B>;
 
     /// Reads a data record of this section.
@@ -64,7 +64,7 @@ pub trait Rows<'r> {
     /// Returns the tag of the next record, or `None` at the end.
     fn tag(&self, width: usize) -> Option<u32>;
 
-    /// Returns the fields of the next record, which is an `S`, or `None` if it cannot be read here.
+    /// Returns the fields of the next record, an `S`, or `None` if the record cannot be read here.
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
 }
 
@@ -104,7 +104,7 @@ pub trait OneRow<'r>: Sized {
     /// Returns the tag of the record, or `None` at the end.
     fn tag(&self, width: usize) -> Option<u32>;
 
-    /// Passes the fields of the record, which is an `S`, to `found`, whose result is constructed in its final location
+    /// Passes the fields of the record, an `S`, to `found`. The result of `found` is constructed in its final location
     /// and not moved again. Calls `none` if the record is not decoded here.
     fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R;
 }

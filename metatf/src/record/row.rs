@@ -56,7 +56,7 @@ pub trait Source<'a>: Row<'a> {
     fn last(&self, leaf: u8) -> u64;
 }
 
-/// Accepts the leaves of a single record in order. The counterpart of [`Row`](crate::Row) for writing.
+/// Accepts the leaves of a single record in order. This is the counterpart of [`Row`](crate::Row) for writing.
 pub trait Put {
     /// The error of this row, which may be a placeholder.
     type Error;

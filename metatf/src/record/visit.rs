@@ -21,7 +21,7 @@ pub(crate) trait Walk<'a>: Source<'a> {
     /// Ends the record.
     ///
     /// # Errors
-    /// Returns a violation of the rules for the complete record.
+    /// Returns an error if the complete record violates a rule.
     fn end(&mut self) -> Result<(), Self::Error>;
 }
 

@@ -34,7 +34,8 @@ pub(crate) struct Encoding {
     pub(crate) tiers: Tiers,
     /// For each record of the section, the index of its first plan, or `NONE` for `section` and `metadata`.
     first: Vec<u32>,
-    /// Records of the section by tag, for tags less than 256. Other records are in `tags`, or else `other`.
+    /// Records of the section by tag, for tags less than 256. Other tags are looked up in `tags` and default to
+    /// `other`.
     small: Vec<Listed>,
     tags: HashMap<u32, Listed>,
     other: Listed,
@@ -85,7 +86,7 @@ impl Encoding {
         encoding
     }
 
-    /// Determines the cells that models depend on, if there are models, from the plans.
+    /// Determines, from the plans, the cells that the models (if any) depend on.
     pub(super) fn find_model_cells(&mut self, format: &Format) {
         if !format.models.is_empty() {
             let last = |(record, leaf)| self.last_cell(format, record, leaf);
@@ -199,8 +200,8 @@ impl Encoding {
         listed.position != self.other.position
     }
 
-    /// Returns the index of the first plan of a data record or comment listed by the section, given by its index in
-    /// `format.records`. Returns `None` in a stream section.
+    /// Returns the index of the first plan of a data record or comment listed by the section, given the index of the
+    /// record in `format.records`. Returns `None` in a stream section.
     #[inline]
     pub(crate) fn plans_of_record(&self, record: u16) -> Option<usize> {
         let &first = self.by_record.get(usize::from(record))?;
@@ -223,17 +224,17 @@ impl Encoding {
         self.plans.get(index)
     }
 
-    /// Returns the current interpretation.
+    /// Returns the current interpretation of the leaf with this plan.
     pub(crate) fn interpretation(&self, index: usize) -> Interpretation {
         self.settings.get(index).map_or(Interpretation::None, |s| s.interpretation)
     }
 
-    /// Returns the last nonzero width.
+    /// Returns the last nonzero width of the leaf with this plan.
     pub(crate) fn remembered(&self, index: usize) -> u8 {
         self.settings.get(index).map_or(0, |s| s.remembered)
     }
 
-    /// Returns the stream sections from which leaves currently take values.
+    /// Returns the stream sections from which leaves currently consume values.
     pub(crate) fn strides<'s>(&'s self, format: &'s Format) -> impl Iterator<Item = u8> + 's {
         self.settings.iter().filter_map(|s| match s.interpretation {
             Interpretation::SectionStride(n, _) => Some(n),
@@ -252,8 +253,8 @@ impl Encoding {
         }
     }
 
-    /// Rebuilds the plan of a leaf whose setting has changed, and updates for all leaves sharing its previous value
-    /// whether that value is needed.
+    /// Rebuilds the plan of a leaf whose setting has changed. Also updates, for all leaves that share its previous
+    /// value, whether that value is needed.
     pub(super) fn rebuild(&mut self, format: &Format, index: usize, leaf: &Leaf) {
         let news = self.make(format, index, leaf);
         let Some(cell) = self.plans.get(index).map(|p| p.write) else { return };

@@ -12,9 +12,10 @@ use crate::formula::{LAST, REFERENCED};
 /// The liveness of the cells of one section, in the order of its plans.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Liveness {
-    /// For each plan, `LAST` if the DTD requires it, and `REFERENCED` while the value is referenced.
+    /// For each plan, the flags `LAST` if the DTD requires the last value, and `REFERENCED` while that value is
+    /// referenced.
     last: Vec<u8>,
-    /// Plans that refer to the last value of another plan: the referring index and the target index, in order.
+    /// Plans that refer to the last value of another plan, as sorted pairs of the referring index and the target index.
     references: Vec<(u32, u32)>,
     /// For each plan, the number of plans that currently refer to its last value.
     referrers: Vec<u32>,
@@ -101,7 +102,7 @@ impl Liveness {
     }
 
     /// Records that a leaf on this cell starts or stops using the previous value. Returns true if this affects the
-    /// leaves that share it.
+    /// leaves that share the cell.
     pub(crate) fn change(&mut self, cell: u32, uses: bool) -> bool {
         let Some(users) = self.users.get_mut(cell as usize) else { return false };
         let before = *users > 0;
@@ -131,7 +132,7 @@ fn lengths_and_counts(record: &Record) -> impl Iterator<Item = u8> {
     }))
 }
 
-/// Returns the leaves of the record with the leaf whose last value is their base or an input of their model.
+/// Returns pairs of a leaf of the record and the leaf whose last value is its base or an input of its model.
 fn references(format: &Format, record: &Record) -> Vec<(u8, LeafRef)> {
     let mut all = Vec::new();
     for (from, leaf) in (0..).zip(record.leaves.iter()) {
@@ -159,8 +160,8 @@ fn references(format: &Format, record: &Record) -> Vec<(u8, LeafRef)> {
     all
 }
 
-/// Returns, for each plan, the next plan with the same cell. Two backward passes are made, in which the successor of
-/// each plan is the one met before it.
+/// Returns, for each plan, the next plan with the same cell. In each of two backward passes, the successor of a plan is
+/// the plan encountered before it.
 fn ring(section: &Section, plans: usize) -> Vec<u32> {
     let cells = section.cells.get(..plans).unwrap_or(&section.cells);
     let mut met = vec![None; cells.iter().max().map_or(0, |&cell| cell as usize + 1)];

@@ -54,7 +54,7 @@ pub(crate) struct Parsed {
     pub(crate) metadata: Metadata,
     /// Length of the record in bytes, excluding its own tag.
     pub(crate) length: usize,
-    /// Start of its values and the width of each value.
+    /// Start of the record's values and the width of each value.
     pub(crate) values: usize,
     pub(crate) width: usize,
 }

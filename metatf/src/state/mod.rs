@@ -1,6 +1,6 @@
-//! The state of a section (spec 4). It consists of the encoding, which is a *plan* for every leaf, and the history, the
-//! cells with previous and last values. A plan contains the few numbers with which a single formula decodes any inline
-//! interpretation:
+//! The state of a section (spec 4). It consists of the encoding, which is a *plan* for every leaf, and the history,
+//! which consists of the cells with previous and last values. A plan contains the few numbers with which a single
+//! formula decodes any inline interpretation:
 //!
 //! ```text
 //! raw   = stored bytes & mask
@@ -86,8 +86,8 @@ impl History {
         self.models.decode_hit(sources, model, &self.cells, code)
     }
 
-    /// Returns the code of a predicted leaf's value, which its model learns, if only the code must be stored. Returns
-    /// `None` and changes nothing otherwise.
+    /// Returns the code of a predicted leaf's value, and trains the model with the value, if only the code must be
+    /// stored. Otherwise, returns `None` and changes nothing.
     #[inline(never)]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, value: u64) -> Option<u64> {
         self.models.encode_hit_from_cells(sources, model, &self.cells, value)

@@ -7,8 +7,8 @@
 //! | stateful | as planned, or saved for other leaves, with history, the next element of a stream section, predicted, or a default changed by metadata |
 //! | general | everything else: constants to check, repetitions, strides over several elements |
 //!
-//! Metadata changes one plan at a time, and the tier of a record is that of its least capable leaf. Both this module
-//! and `record/known.rs`, which uses the DTD at compile time, call [`floor`] to determine the best tier of a leaf.
+//! Metadata changes one plan at a time, and a record has the tier of its least capable leaf. Both this module and
+//! `record/known.rs`, which uses the DTD at compile time, call [`floor`] to determine the best tier of a leaf.
 
 use super::expected;
 use crate::format::{Floor, Format, METADATA, Record, Section, floor};
@@ -20,15 +20,16 @@ use std::ops::Range;
 pub(crate) enum Tier {
     /// The formula without history, or the default specified in the DTD.
     Planned,
-    /// As `Planned`, or saved for other leaves, with history, the next element of a stream section, or predicted.
+    /// As `Planned`, or a leaf whose value is saved for other leaves, has history, is the next element of a stream
+    /// section, or is predicted.
     Stateful,
-    /// As `Stateful`, or a default of the DTD changed by metadata. Its record is stateful.
+    /// As `Stateful`, or a default of the DTD that metadata has changed. The record of such a leaf is stateful.
     Changed,
     /// Everything else.
     General,
 }
 
-/// The expected width of a code.
+/// The expected width of a predicted leaf's code.
 pub(crate) const CODE: Width = Width::saturating(1);
 
 /// Index of the consumer of changes that fills columns.
@@ -64,14 +65,15 @@ pub(crate) struct Tiers {
     changed: [u64; 2],
 }
 
-/// The tier of a leaf and the data it follows from.
+/// The tier of a leaf and the data that determines it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeafTier {
-    /// Position of its record in the section.
+    /// Position of the leaf's record in the section.
     position: u16,
     pub(crate) floor: Floor,
     tier: Tier,
-    /// Its encoding in the state that generated code is specialized for, if its tier depends on its plan.
+    /// Encoding of the leaf in the state that generated code is specialized for, if the leaf's tier depends on its
+    /// plan.
     specialized: Option<Plan>,
     is_specialized: bool,
 }
@@ -150,7 +152,8 @@ impl Tiers {
         }
     }
 
-    /// Returns the tiers of a record's leaves, given by the indices of its plans, or `None` if the record is general.
+    /// Returns the tiers of a record's leaves, given the indices of the record's plans, or `None` if the record is
+    /// general.
     #[inline]
     pub(crate) fn leaves(&self, plans: Range<usize>) -> Option<&[LeafTier]> {
         let leaves = self.leaves.get(plans)?;
@@ -158,8 +161,8 @@ impl Tiers {
         ((self.planned | self.stateful) & bit(position.into()) != 0).then_some(leaves)
     }
 
-    /// Returns the positions of all records with plans that changed since the last call by the same consumer. If a
-    /// position from 64 on has changed, returns all positions.
+    /// Returns the positions of all records with plans that changed since the last call by the same consumer. If
+    /// position 64 or a later position has changed, returns all positions.
     pub(crate) fn take_changed(&mut self, asks: usize) -> impl Iterator<Item = usize> + use<> {
         let changed = self.changed.get_mut(asks).map_or(0, std::mem::take);
         let (all, mut some) = if changed == u64::MAX { (self.counts.len(), 0) } else { (0, changed) };

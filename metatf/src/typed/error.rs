@@ -4,8 +4,8 @@ use metatf_container::{Error, ErrorKind};
 use std::fmt;
 use std::path::Path;
 
-/// A container error, or a mismatch between the reader's DTD and the trace's, in which case the message names both
-/// sides.
+/// A container error, or a mismatch between the DTDs of the reader and the trace. The message about a mismatch names
+/// both sides.
 #[derive(Clone)]
 pub struct OpenError {
     error: Error,

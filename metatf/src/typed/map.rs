@@ -1,4 +1,4 @@
-//! Maps the records of a trace's format to those of the reader's format by name (spec 5.3).
+//! Maps the records of a trace's format to the records of the reader's format by name (spec 5.3).
 
 use super::unmatched::Unmatched;
 use crate::format::{Format, Interpretation, Leaf, LeafKind, METADATA, Record, Section, Step};
@@ -8,9 +8,9 @@ use crate::format::{Format, Interpretation, Leaf, LeafKind, METADATA, Record, Se
 pub(crate) enum MappedFrom {
     /// This leaf of the trace's record.
     Leaf(u8),
-    /// This constant, because the trace has no such leaf.
+    /// This constant, because the trace's record lacks the leaf.
     Number(u64),
-    /// This many zero bytes, because the trace has no such leaf.
+    /// This many zero bytes, because the trace's record lacks the leaf.
     Zeros(u32),
 }
 
@@ -110,8 +110,8 @@ fn own<'f>(format: &'f Format, section: &'f Section, index: usize) -> impl Itera
     data_records(format, section).filter(move |(record, _)| is_own(format, index, *record))
 }
 
-/// Returns the trace's counterpart of a reader record: the record of the same name, or one with an earlier name of the
-/// record that no other reader record uses.
+/// Returns the trace's counterpart of a reader record: the record of the same name, or a record with an earlier name of
+/// the reader record, provided that no other reader record uses this name.
 fn twin<'f>(
     ours: &Format,
     section: &Section,
@@ -168,7 +168,7 @@ impl TwinRecords<'_> {
             }
             let (own, other) = (our_counts.get(i), their_counts.get(j));
             // The count may have been renamed. Computed counts are compared by their expressions, because a field can
-            // have several.
+            // have several counts.
             let counts_of = |record: &Record, counts: Option<&Vec<usize>>, twin: &dyn Fn(usize) -> Option<usize>| {
                 let count = |&count: &usize| match record.leaves.get(count) {
                     Some(Leaf { kind: LeafKind::Computed(_), field, .. }) => Err(field.to_string()),
@@ -202,8 +202,8 @@ impl TwinRecords<'_> {
         Ok(map)
     }
 
-    /// Returns the trace's counterpart of each reader leaf: the leaf with the same path, or with an earlier path that
-    /// no other reader leaf uses.
+    /// Returns the trace's counterpart of each reader leaf: the leaf with the same path, or the leaf with an earlier
+    /// path that no other reader leaf uses.
     fn twins(&self) -> Vec<Option<usize>> {
         let position = |path: &str| self.theirs.leaves.iter().position(|leaf| leaf.path == path);
         let taken = |path: &str| self.ours.leaves.iter().any(|leaf| leaf.path == path);
@@ -228,7 +228,7 @@ fn describe(kind: &LeafKind) -> String {
     }
 }
 
-/// Returns the substitute for a leaf that the trace lacks: the reader's default value, or 0.
+/// Returns the substitute for a leaf that the trace lacks, which is the reader's default value or 0.
 fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     Some(match leaf.kind {
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => MappedFrom::Number(value),
@@ -239,7 +239,7 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     })
 }
 
-/// Returns, for each leaf, the counts it is repeated by, outermost first.
+/// Returns, for each leaf, the counts of the repetitions that contain it, outermost first.
 fn counts(record: &Record) -> Vec<Vec<usize>> {
     let mut counts = vec![Vec::new(); record.leaves.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();

@@ -1,4 +1,5 @@
-//! The building blocks of generated code: readers and writers that represent the records of a DTD as Rust types.
+//! The building blocks of generated code, which are readers and writers that represent the records of a DTD as Rust
+//! types.
 //!
 //! Generated code declares structs, describes their byte layout with the macros in [`crate::private`], and uses
 //! [`Trace`] and [`Writer`] with these structs. Structs with byte arrays are generic over the owner of the bytes:

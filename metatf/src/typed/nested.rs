@@ -11,9 +11,9 @@ use metatf_container::{Error, ErrorKind, Order, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Reads byte arrays that contain the records of one section.
+/// A reader for byte arrays that contain the records of one section.
 pub struct Nested<P> {
-    /// `None` if the trace has no such section.
+    /// The array reader, or `None` if the trace does not have the section.
     reader: Option<ArrayReader>,
     /// The section in the trace's format.
     section: usize,
@@ -45,7 +45,8 @@ impl<P: Protocol> Nested<P> {
     /// Calls `each` with every record of an array, including those before a truncated one.
     ///
     /// # Errors
-    /// Returns an error if the bytes do not consist of complete records. Its offsets are relative to the array.
+    /// Returns an error if the bytes do not consist of complete records. The offsets in the error are relative to the
+    /// array.
     pub fn for_each<'b>(&mut self, bytes: &'b [u8], mut each: impl FnMut(P::Record<&'b [u8]>)) -> Result<()> {
         let section = self.section;
         self.read(bytes, |map, record, row| {
@@ -86,7 +87,7 @@ impl<P: Protocol> Nested<P> {
     }
 }
 
-/// Encodes records of one section as a byte array.
+/// A writer that encodes records of one section as a byte array.
 pub struct NestedWriter<P> {
     array: ArrayWriter,
     section: usize,

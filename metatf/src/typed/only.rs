@@ -10,15 +10,15 @@ use std::ops::ControlFlow;
 
 /// A generated struct that represents a declared record.
 pub trait RecordType<P: Protocol>: Family {
-    /// The sections that list the record and its number in each, as indices in the format.
+    /// The sections that list the record, and the number of the record in each section, as indices in the format.
     const PLACES: &'static [(usize, u16)];
 
     /// Returns the record if it is of this type.
     fn pick<B>(record: P::Record<B>) -> Option<Self::With<B>>;
 }
 
-/// Reads the data records of one type and skips the rest. Leaves of skipped records are decoded only if later records
-/// depend on them.
+/// A reader for the data records of one type, which skips all other records. Leaves of skipped records are decoded only
+/// if later records depend on them.
 #[derive(Debug)]
 pub struct Only<'s, 't, P: Protocol, T> {
     trace: &'s mut Trace<'t, P>,
@@ -45,7 +45,7 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
         next::<P, T, &[u8]>(self.trace)
     }
 
-    /// Calls `each` with every remaining record of the type. This is the fastest way to read them.
+    /// Calls `each` for every remaining record of the type. This is the fastest way to read these records.
     ///
     /// # Errors
     /// As for [`next_record`](Self::next_record).
@@ -58,8 +58,8 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
         })
     }
 
-    /// Calls `each` with every remaining record of the type until it returns an error. The records after that one can
-    /// still be read.
+    /// Calls `each` for every remaining record of the type, stopping if `each` returns an error. The records after the
+    /// one that caused the error can still be read.
     ///
     /// # Errors
     /// As for [`next_record`](Self::next_record), and any error that `each` returns.
@@ -77,7 +77,7 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
     }
 }
 
-/// Returns the next record of the type. It runs the loop of `for_each`, leaving it at the first match.
+/// Returns the next record of the type. Runs the loop of `for_each` and leaves it at the first match.
 fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<T::With<B>>> {
@@ -97,7 +97,7 @@ fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
                 _ => {}
             }
         }
-        // Take one step, whatever the event. After a metadata record, the fast loop may apply again.
+        // Handle one event of any kind. After a metadata record, the fast loop may apply again.
         match trace.reader.next_event()? {
             Some(Event::Record(at)) if T::PLACES.contains(&trace.target(at)) && trace.knows(at) => {
                 return decode::<P, T, B>(trace, at).map(Some);

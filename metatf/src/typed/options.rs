@@ -8,7 +8,8 @@ use metatf_container::{Class, Order, Reader};
 use std::io::Read;
 use std::path::Path;
 
-/// Options for opening a trace: the DTD to read it by (spec 5.3), and whether to continue after corruption (spec 5.2).
+/// Options for opening a trace: the DTD used to read it (spec 5.3), and whether to continue after corruption (spec
+/// 5.2).
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
     salvage: bool,
@@ -24,7 +25,7 @@ impl TraceOptions {
         Self::default()
     }
 
-    /// Continues reading after corruption. [`Trace::loss_report`] describes the losses.
+    /// Sets whether reading continues after corruption. [`Trace::loss_report`] describes the losses.
     #[must_use]
     pub fn salvage(mut self, salvage: bool) -> Self {
         self.salvage = salvage;
@@ -40,21 +41,21 @@ impl TraceOptions {
         self
     }
 
-    /// Sets the text of the DTD to read by, overriding the trace's own.
+    /// Sets the text of a DTD that overrides the trace's own DTD.
     #[must_use]
     pub fn force_dtd(mut self, text: impl Into<String>) -> Self {
         self.forced = Some(text.into());
         self
     }
 
-    /// Sets the text of the DTD to read by if the trace embeds none.
+    /// Sets the text of a DTD to use if the trace does not embed one.
     #[must_use]
     pub fn dtd(mut self, text: impl Into<String>) -> Self {
         self.given = Some(text.into());
         self
     }
 
-    /// Opens a file, which is mapped, or a pipe. [`Reader::open`] describes the effect of changes to the file while it
+    /// Opens a file or a pipe. A file is mapped; [`Reader::open`] describes the effect of changes to the file while it
     /// is open.
     ///
     /// # Errors
@@ -118,7 +119,7 @@ impl TraceOptions {
         self.read(recognized(&FormatRef::Static(P::FORMAT), reader)?)
     }
 
-    /// Reads a trace from an already opened container, such as one without a header (spec 5.4).
+    /// Reads a trace from an already opened container, such as that of a file without a header (spec 5.4).
     ///
     /// # Errors
     /// As for [`open`](Self::open).

@@ -1,4 +1,4 @@
-//! Chooses the format to read a trace by and maps its records to the reader's (spec 5.3).
+//! Chooses the format used to read a trace, and maps the trace's records to the reader's (spec 5.3).
 
 use super::OpenError;
 use super::map::Map;
@@ -19,8 +19,8 @@ pub(crate) struct Choice {
     pub(crate) map: Option<Arc<Map>>,
 }
 
-/// Chooses the format by the text of the trace's DTD or, without a text, by the URL in its header. With `trusted`, the
-/// caller supplied the text, so its length is not limited. With `by_name`, any version is accepted.
+/// Chooses the format based on the text of the trace's DTD or, without a text, on the URL in its header. If `trusted`
+/// is set, the caller supplied the text, so its length is not limited. If `by_name` is set, any version is accepted.
 pub(crate) fn choose<P: Protocol>(
     text: Option<&[u8]>,
     (trusted, by_name): (bool, bool),
@@ -75,7 +75,8 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     Ok(Choice { format: FormatRef::Shared(Arc::new(theirs)), map: Some(Arc::new(map)) })
 }
 
-/// Returns the versions of the reader's DTD and the trace's if the reader's version cannot read the trace's (spec 5.3).
+/// Returns the versions of the reader's DTD and the trace's DTD if a reader of the former cannot read the latter (spec
+/// 5.3).
 #[cfg(feature = "dynamic")]
 fn other_version(own: &str, theirs: &Dtd) -> Option<(Version, Version)> {
     // An invalid version is treated as no version.

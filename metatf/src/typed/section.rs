@@ -1,4 +1,4 @@
-//! Reading a single section of a trace: its records, or the elements of a stream section by their offsets.
+//! Reads a single section of a trace, either its records or, for a stream section, its elements by their offsets.
 
 use super::map::Map;
 use super::mapped::MappedRow;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Reads the data records of one section and skips those of other sections.
+/// A reader for the data records of one section, which skips the records of other sections.
 #[derive(Debug)]
 pub struct Section<'s, 't, P: Protocol, S> {
     trace: &'s mut Trace<'t, P>,
@@ -23,8 +23,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Section::new(self)
     }
 
-    /// Returns a handle to the elements of a stream section, given by its index in the reader's format. The handle can
-    /// be kept while records are read.
+    /// Returns a handle to the elements of a stream section, given the index of the section in the reader's format. The
+    /// handle can be kept while records are read.
     pub fn elements<E>(&mut self, section: usize) -> Elements<'t, P, E> {
         Elements::new(self, section)
     }
@@ -115,10 +115,10 @@ fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
 /// Access to the elements of a stream section by the offsets that `sectionOffset` fields contain.
 ///
 /// The handle is independent of the trace it came from, so elements can be looked up while a record borrows from the
-/// trace. It sees everything the trace has read so far, and its clones share their data.
+/// trace. It covers everything that the trace has read so far, and its clones share their data.
 #[derive(Clone, Debug)]
 pub struct Elements<'t, P: Protocol, E> {
-    /// `None` if the trace has no such elements.
+    /// The element table, or `None` if the trace does not contain such elements.
     table: Option<SharedTable<'t>>,
     map: Option<Arc<Map>>,
     /// Section and record indices in the trace's format.
@@ -137,8 +137,8 @@ impl<'t, P: Protocol, E> Elements<'t, P, E> {
 }
 
 impl<P: Protocol, E: Family> Elements<'_, P, E> {
-    /// Returns the element at a byte offset in the section's content. Its chunk must have been read already, which is
-    /// always true for offsets in records that have been read.
+    /// Returns the element at a byte offset in the section's content. The chunk of the element must have been read
+    /// already, which is always true for offsets in records that have been read.
     ///
     /// # Errors
     /// Returns an error if no element begins at the offset.

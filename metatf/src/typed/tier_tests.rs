@@ -21,7 +21,7 @@ const RECORDS: u64 = 1000;
 const LAST: u64 = 16;
 
 /// Reads a trace in every way and asserts that this tier (specialized, planned, stateful, general) decoded all records
-/// except the last ones and those the models cannot predict yet.
+/// except for the last ones and those that the models cannot predict yet.
 macro_rules! assert_tier {
     ($format:ident, $trace:expr, $tier:literal, $columns:literal) => {{
         let bytes = $trace;

@@ -21,7 +21,7 @@ pub struct Trace<'t, P: Protocol> {
     protocol: PhantomData<fn() -> P>,
 }
 
-/// Anything that can occur in a trace, whether data or not.
+/// An item in a trace, whether data or not.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<R, E, B> {
     /// A data record.
@@ -94,7 +94,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.decode(at)
     }
 
-    /// Calls `each` with every remaining data record. This is the fastest way to read a trace.
+    /// Calls `each` for every remaining data record. This is the fastest way to read a trace.
     ///
     /// # Errors
     /// As for [`next`](Self::next).
@@ -106,8 +106,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         })
     }
 
-    /// Calls `each` with every remaining data record until it returns an error. The records after that one can still be
-    /// read.
+    /// Calls `each` for every remaining data record, stopping if `each` returns an error. The records after the one
+    /// that caused the error can still be read.
     ///
     /// # Errors
     /// As for [`next`](Self::next), and any error that `each` returns.
@@ -118,7 +118,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     ) -> Result<(), E> {
         loop {
             self.run_each(&mut each)?;
-            // Take one step, whatever the event. After a metadata record, the fast loop may apply again.
+            // Handle one event of any kind. After a metadata record, the fast loop may apply again.
             match self.reader.next_event()? {
                 Some(RawEvent::Record(at)) if self.knows(at) => each(self.decode_slow(at)?)?,
                 Some(_) => {}
@@ -128,9 +128,9 @@ impl<'t, P: Protocol> Trace<'t, P> {
     }
 
     /// Calls `each` with the upcoming data records until another event, an error or the end is reached; call
-    /// [`next_event`](Self::next_event) to find out which. Metadata is applied on the way. A loop over this method is
-    /// as fast as [`for_each`](Self::for_each) and also sees comments. If `each` returns an error, the records after
-    /// that one can still be read.
+    /// [`next_event`](Self::next_event) to find out which. Metadata records in between are applied. A loop over this
+    /// method is as fast as [`for_each`](Self::for_each) and also sees comments. If `each` returns an error, the
+    /// records after the one that caused the error can still be read.
     ///
     /// # Errors
     /// As for [`next`](Self::next), and any error that `each` returns.
@@ -184,7 +184,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Ok(!columns.is_empty())
     }
 
-    /// Fills columns with records that are mapped from the trace's format.
+    /// Fills columns with records mapped from the trace's format.
     fn fill_mapped(&mut self, columns: &mut Columns) -> Result<()> {
         while columns.room() > 0
             && let Some(at) = self.advance(None)?
@@ -207,8 +207,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// Records unknown to this reader count, too.
     ///
     /// # Errors
-    /// Returns an error if the trace is a stream and the record was already passed, or if the trace is malformed on the
-    /// way.
+    /// Returns an error if the trace is a stream and the record has already been passed, or if the trace is malformed
+    /// before the record.
     pub fn seek(&mut self, n: u64) -> Result<()> {
         self.reader.seek(n)
     }
@@ -249,8 +249,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.reader.container().header()
     }
 
-    /// Returns the user metadata found so far. These are JSON objects; later ones extend and override earlier ones
-    /// (spec 5.2).
+    /// Returns the user metadata found so far, as JSON objects. Later objects extend and override earlier objects (spec
+    /// 5.2).
     #[must_use]
     pub fn user_metadata(&self) -> &[Vec<u8>] {
         self.reader.container().user_metadata()
@@ -268,7 +268,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.map.as_deref().map(|map| &map.unmatched)
     }
 
-    /// Returns the warnings: irregularities that are not errors.
+    /// Returns the warnings, which report irregularities that are not errors.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.reader.container().warnings()
@@ -280,7 +280,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.reader.container().loss_report()
     }
 
-    /// Formats the error with the names of the trace's format in place of its indices.
+    /// Formats the error, replacing indices with names from the trace's format.
     #[must_use]
     pub fn explain(&self, error: &Error) -> String {
         crate::explain(self.reader.format(), error).to_string()
@@ -292,7 +292,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         &self.reader
     }
 
-    /// Advances to the next data record that the reader knows and, if `section` is given, that belongs to it.
+    /// Advances to the next data record that the reader knows. If `section` is given, skips the records of other
+    /// sections.
     pub(crate) fn advance(&mut self, section: Option<usize>) -> Result<Option<At>> {
         while let Some(event) = self.reader.next_event()? {
             if let RawEvent::Record(at) = event
@@ -309,7 +310,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.map.as_ref().is_none_or(|map| map.record(at.section, at.record).is_some())
     }
 
-    /// Returns the section and record in the reader's format.
+    /// Converts the section and record of a position to indices in the reader's format.
     pub(crate) fn target(&self, at: At) -> (usize, u16) {
         let mapped = self.map.as_ref().and_then(|map| map.record(at.section, at.record));
         mapped.map_or((at.section, at.record), |map| (map.section, map.record))
@@ -360,7 +361,7 @@ impl<P: Protocol> fmt::Debug for Trace<'_, P> {
     }
 }
 
-/// An iterator over the data records of a trace, which own their bytes. Nothing follows an error.
+/// An iterator over the data records of a trace. The records own their bytes. Nothing follows an error.
 #[derive(Debug)]
 pub struct Records<'t, P: Protocol>(Trace<'t, P>);
 

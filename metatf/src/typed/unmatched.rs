@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-/// Fields and records that only the trace has, and those that only the reader has, named by section, record and path,
-/// as in `game.step.x`. Names in the global section omit the section. A field renamed without `was` appears in both
-/// lists.
+/// Fields and records that only the trace or only the reader has, named by section, record and path, as in
+/// `game.step.x`. Names in the global section omit the section. A field renamed without `was` appears in both lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unmatched {
     /// Names that only the trace has. The reader skips them.
     pub unread: Vec<String>,
-    /// Names that the reader expects and no trace record has. Fields for which the reader's DTD specifies a `default`
+    /// Names that the reader expects but no trace record has. Fields for which the reader's DTD specifies a `default`
     /// or a constant are not listed.
     pub absent: Vec<String>,
 }

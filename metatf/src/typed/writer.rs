@@ -11,14 +11,15 @@ use std::io::BufWriter;
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// Writes a trace. Generated modules wrap it in their own `Writer` type with a method for each record.
+/// A trace writer. Generated modules wrap it in their own `Writer` type with a method for each record.
 pub struct Writer<W: Sink, P: Protocol> {
     inner: RecordWriter<W>,
     protocol: PhantomData<fn() -> P>,
 }
 
 impl<P: Protocol> Writer<BufWriter<File>, P> {
-    /// Creates a file. Its header is written immediately; records follow as specified by [`WriteOptions::flush`].
+    /// Creates a file. The header is written immediately, and records are written as specified by
+    /// [`WriteOptions::flush`].
     ///
     /// # Errors
     /// Returns file system errors.
@@ -36,7 +37,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         Self::with_options(sink, &WriteOptions::default())
     }
 
-    /// Starts a trace. If the options name no DTD, the header names this format's DTD.
+    /// Starts a trace. If the options do not name a DTD, the header names the DTD of this format.
     ///
     /// # Errors
     /// Returns an error from the sink.
@@ -80,8 +81,8 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         self.inner.comment(section, text.as_ref())
     }
 
-    /// Changes the encoding of a leaf from here on, including in later groups (spec 4.1). The leaf is named as in the
-    /// DTD: by section, record and path (`vfield.length`).
+    /// Changes the encoding of a leaf for all following records, including those in later groups (spec 4.1). The leaf
+    /// is named as in the DTD, by section, record and path (such as `vfield.length`).
     ///
     /// # Errors
     /// Returns an error for names that are not in the DTD, or for a change that is not allowed.
@@ -90,11 +91,11 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         self.inner.set(section, record, leaf, change)
     }
 
-    /// Changes the encoding of every leaf of the section with the same field name as this one, as [`set`](Self::set)
-    /// does.
+    /// Changes the encoding of every leaf of the section that has the same field name as this leaf, like
+    /// [`set`](Self::set).
     ///
     /// # Errors
-    /// As for [`set`](Self::set), including if the change is not allowed for one of these leaves.
+    /// As for [`set`](Self::set). The change must be allowed for each of these leaves.
     pub fn set_all(&mut self, section: &str, record: &str, leaf: &str, change: Change) -> Result<()> {
         let (section, record, leaf) = Self::leaf(section, record, leaf)?;
         self.inner.set_all(section, record, leaf, change)
@@ -119,8 +120,8 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         Ok((section, record, leaf))
     }
 
-    /// Makes the writer strict: a value that does not fit in its leaf's encoding is an error, rather than causing a
-    /// metadata record that changes the encoding.
+    /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
+    /// error. Otherwise, it causes a metadata record that changes the encoding.
     pub fn set_strict(&mut self, strict: bool) {
         self.inner.set_strict(strict);
     }
@@ -183,7 +184,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         self.inner.finish()
     }
 
-    /// Drops the writer without a message. The trace in the sink is incomplete.
+    /// Drops the writer without printing a message. The trace in the sink remains incomplete.
     pub fn abandon(self) {
         self.inner.abandon();
     }

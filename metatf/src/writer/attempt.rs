@@ -1,4 +1,4 @@
-//! Writes a record whatever its plans are. Metadata records widen leaves until the complete record fits.
+//! Writes a record with any plans, widening leaves with metadata records until the complete record fits.
 
 use super::{RecordWriter, no_such_record};
 use crate::encode::{Misfit, RowWriter, UNPREDICTED};
@@ -8,8 +8,8 @@ use crate::state::Change;
 use metatf_container::{Error, ErrorKind, Place, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
-    /// Writes a record, given by the indices of its section and record. `encode` fills the leaves after the tag in
-    /// order. It is called again if an encoding must change first.
+    /// Writes the record with these section and record indices. `encode` fills the leaves after the tag in order. It is
+    /// called again if an encoding must change first.
     ///
     /// # Errors
     /// Returns an error from `encode` or the sink, or one for a value that cannot fit.
@@ -52,7 +52,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Widens the leaves of a record that did not fit, or returns the error of one that could not be encoded.
+    /// Widens the leaves of a record that did not fit, or returns the error if the record could not be encoded.
     #[cold]
     #[inline(never)]
     fn widen_all(&mut self, tried: Result<bool>, section: usize, record: u16) -> Result<()> {
@@ -62,7 +62,7 @@ impl<S: Sink> RecordWriter<S> {
         misfits.into_iter().try_for_each(|misfit| self.widen(section, record, position, misfit))
     }
 
-    /// Encodes a record once. Returns false if a value did not fit, in which case nothing was written.
+    /// Encodes a record once. Returns false, without having written anything, if a value did not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn attempt_record(
         &mut self,

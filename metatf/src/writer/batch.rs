@@ -48,8 +48,8 @@ impl Drop for WriteBatch<'_> {
     }
 }
 
-/// Handles the records of a specialized section if no filter needs their ends. With `ONE`, all records belong to this
-/// section.
+/// Handles the records of a specialized section if no filter needs their ends. If `ONE` is set, all records belong to
+/// this section.
 struct SpecializedWrites<'w, const ONE: bool>(WriteBatch<'w>);
 
 impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {

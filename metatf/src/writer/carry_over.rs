@@ -33,8 +33,8 @@ pub(crate) struct LoggedAddress {
     value: u64,
     by: u64,
     size: u64,
-    /// The position of its code: the chunk of the section within this group, the offset in the chunk, and the number of
-    /// bytes.
+    /// The position of the address's code: the chunk of the section within this group, the offset in the chunk, and the
+    /// number of bytes.
     part: u32,
     at: u32,
     width: Width,
@@ -70,7 +70,7 @@ impl Log {
         }
     }
 
-    /// Returns the objects from before the group that are still live at its end, and the number of those that were
+    /// Returns the objects from before the group that are still live at its end, and the number of objects that were
     /// freed.
     fn survivors(&self, cells: &Cells) -> (Vec<Live>, usize) {
         let mut live: HashSet<u64> = self.before.iter().flat_map(|(_, objects)| objects).map(|o| o.0).collect();
@@ -85,7 +85,8 @@ impl Log {
         (self.before.iter().map(left).collect(), freed)
     }
 
-    /// Returns the objects that are live at the end of the group, where `new` are those that its model knows.
+    /// Returns the objects that are live at the end of the group, where `new` contains those that the group's model
+    /// knows.
     pub(crate) fn live_after(&self, cells: &Cells, new: Vec<Live>) -> Vec<Live> {
         if self.full {
             return new;
@@ -102,7 +103,7 @@ impl Log {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Carries the live objects into an encoded group if that makes it smaller.
+    /// Carries the live objects into an encoded group if doing so makes the group smaller.
     pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };
         let Some(log) = writer.log.take() else { return };
@@ -132,8 +133,8 @@ impl<S: Sink> RecordWriter<S> {
 /// The new elements of each stream section.
 type StreamElements = BTreeMap<u8, Vec<u64>>;
 
-/// Encodes the addresses with models that know the live objects. Returns their codes and the elements for stream
-/// sections, or `None` if a code does not fit in its width.
+/// Encodes the addresses with models that know the live objects. Returns the codes of the addresses and the elements
+/// for stream sections, or `None` if a code does not fit in its width.
 fn rerun(
     format: &crate::format::Format,
     cells: &Cells,

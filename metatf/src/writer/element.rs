@@ -22,8 +22,8 @@ impl<S: Sink> RecordWriter<S> {
         self.close_open_section();
         let record = self.element_record(section)?;
         let shared = shared && self.waits;
-        // Chunks of numbers adapt their width, except in a table, because its offsets have already been handed out, and
-        // in version 0.
+        // Chunks of numbers adapt their width, except in version 0 and in tables, whose offsets have already been
+        // handed out.
         let adapts = !shared && !self.streams.fixed;
         self.encode_element(section, record, adapts, encode)?;
         let encoded = self.element.in_use();
@@ -67,7 +67,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(offset)
     }
 
-    /// Returns the current interpretation of a leaf, given by the indices of its section and record.
+    /// Returns the current interpretation of a leaf, given the indices of its section and record.
     #[must_use]
     pub fn interpretation(&self, section: usize, record: u16, leaf: u8) -> Option<Interpretation> {
         let position = self.format.sections.get(section)?.records.iter().position(|&r| r == record)?;
@@ -81,7 +81,7 @@ impl<S: Sink> RecordWriter<S> {
         self.group
     }
 
-    /// Returns the offset that the next new element of a table will get.
+    /// Returns the offset that the next new element of a table will have.
     #[must_use]
     pub fn next_offset(&self, section: usize) -> u64 {
         let Some(writer) = self.streams.streams.get(section) else { return 0 };
@@ -98,8 +98,8 @@ impl<S: Sink> RecordWriter<S> {
         record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))
     }
 
-    /// Encodes a stream element to `self.element` with the state of its section. With `adapts`, a value that does not
-    /// fit is not an error in a section of single numbers.
+    /// Encodes a stream element to `self.element` with the state of its section. If `adapts` is set, a value that does
+    /// not fit is not an error in a section of single numbers.
     fn encode_element(
         &mut self,
         section: usize,

@@ -1,4 +1,4 @@
-//! Decides when a writer passes its records to the sink, which bounds the data lost if the program dies.
+//! Decides when a writer passes its records to the sink, which limits the data lost if the program dies.
 //!
 //! A file writer buffers records until their chunk is full. If stream sections must precede the records that stride
 //! through them, it buffers records until the group is full. [`FlushEvery`] bounds the buffered data by size and by
@@ -9,12 +9,12 @@ use super::clock::Ringing;
 use super::{FileWriter, RecordWriter, SectionWriter};
 use metatf_container::{FlushEvery, Result, Sink, WriteOptions};
 
-/// The limit on the data a writer buffers.
+/// The limit on the data that a writer buffers.
 #[derive(Debug)]
 pub(super) struct FlushLimit {
     /// Bytes of content, or `None` if the size is unlimited and the writer does not flush by itself.
     bytes: Option<usize>,
-    /// Size of the current group, in bytes, up to which the open section is ready.
+    /// Group size in bytes up to which records can be written without flushing.
     group: usize,
     clock: Option<Ringing>,
 }
@@ -32,13 +32,13 @@ impl FlushLimit {
         Self { bytes: bytes.or(time.map(|_| usize::MAX)).map(|bytes| bytes.max(1)), clock, ..Self::NEVER }
     }
 
-    /// Returns whether a record may be written before any flush if the group has this many bytes.
+    /// Returns whether another record may be written without flushing first, given the number of bytes in the group.
     #[inline]
     pub(super) fn allows(&self, group: usize) -> bool {
         group < self.group && !self.is_due()
     }
 
-    /// Returns the maximum number of bytes in the open section if the rest of the group has this many.
+    /// Returns the maximum number of bytes in the open section, given the number of bytes in the rest of the group.
     pub(super) fn of_section(&self, closed: usize) -> usize {
         self.group.saturating_sub(closed)
     }
@@ -58,7 +58,7 @@ impl<S: Sink> RecordWriter<S> {
         others.map(|(_, writer)| writer.out.len()).chain(tables).sum::<usize>() + closed + self.streams.held
     }
 
-    /// Flushes the buffered data if that is due, before a record of the section is written.
+    /// Flushes the buffered data if a flush is due, before a record of the section is written.
     pub(super) fn flush_due(&mut self, section: usize) -> Result<()> {
         let Some(most) = self.flush_limit.bytes else { return Ok(()) };
         let own = self.sections.get(section).map_or(0, |writer| writer.out.len());
@@ -68,7 +68,7 @@ impl<S: Sink> RecordWriter<S> {
             if let Some(clock) = &self.flush_limit.clock {
                 clock.alarm().stop();
             }
-            // Under a high load, do not wait for the compressing threads.
+            // Under a high load, do not wait for the compression threads.
             self.flush_held(is_due)?;
             beside = self.held_beside(section);
         }
@@ -86,7 +86,7 @@ impl<S: Sink> RecordWriter<S> {
         self.flush_held(true)
     }
 
-    /// Flushes. With `all`, also waits for chunks that threads are still compressing.
+    /// Flushes the buffered data. If `all` is set, also waits for chunks that threads are still compressing.
     fn flush_held(&mut self, all: bool) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
@@ -104,7 +104,7 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// Lets the caller decide where groups end from here on.
+    /// Leaves it to the caller to end groups from now on.
     pub(crate) fn stop_grouping(&mut self) {
         self.group_size = usize::MAX;
         if self.waits {

@@ -72,7 +72,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Passes a chunk of the group to the container. The group's first chunk starts it.
+    /// Passes a chunk of the group to the container. The first chunk also starts the group.
     fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         self.end_in_place();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
@@ -211,7 +211,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Encodes numbers chunk by chunk. Each chunk uses the smallest width that holds all its numbers; in version 0, the
-    /// width is always the DTD's.
+    /// width is always that of the DTD.
     fn put_numbers(&mut self, section: usize, segment: &GivenElements, first: bool) -> Result<()> {
         if segment.values.is_empty() && !first {
             return Ok(());
@@ -284,7 +284,8 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     bytes_for(bits, false)
 }
 
-/// Encodes the numbers of one chunk into `out` by the plan of their leaf. The error is a number that does not fit.
+/// Encodes the numbers of one chunk into `out` according to the plan of their leaf. The error is a number that does not
+/// fit.
 fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
     out.clear();
     let Some(plan) = state.encoding.plans.first() else { return Ok(()) };
@@ -322,9 +323,9 @@ fn each_raw(plan: &Plan, mut previous: u64, values: &[u64], mut each: impl FnMut
     }
 }
 
-/// Chooses the elements of a stream of numbers: those supplied by the caller, or those produced by strides and models,
-/// where a skipped element repeats the value before it. Both must agree. If models produced the values, the caller's
-/// elements come from a different writer and are ignored.
+/// Chooses the elements of a stream of numbers, which are supplied by the caller or produced by strides and models. In
+/// the latter case, a skipped element repeats the value before it. Both must agree. If models produced the values, the
+/// caller's elements come from a different writer and are ignored.
 fn agree(put: Numbers, given: Vec<GivenElements>, predicted: bool) -> Result<Vec<GivenElements>> {
     if given.is_empty() {
         return Ok(vec![GivenElements { values: put.into_values(), ..GivenElements::default() }]);

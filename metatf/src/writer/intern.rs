@@ -28,8 +28,8 @@ pub(crate) trait Key {
 /// The interned elements of one table.
 ///
 /// Elements are stored contiguously at multiples of 8 bytes: eight bytes each for the offset and the key length, then
-/// the key. A lookup touches one cache line of the index and those of the element, because cache misses dominate the
-/// cost of interning.
+/// the key. A lookup touches one cache line of the index and the cache lines of the element, because cache misses
+/// dominate the cost of interning.
 #[derive(Debug, Default)]
 struct Known {
     elements: Vec<u8>,
@@ -113,7 +113,7 @@ impl Default for LastNumbers {
     }
 }
 
-/// Hashes an element.
+/// A row that hashes an element.
 struct Hashing<'l, H> {
     hasher: H,
     last: &'l mut LastNumbers,
@@ -151,7 +151,7 @@ impl<H: Hasher> Put for Hashing<'_, H> {
     }
 }
 
-/// Compares an element with a key and stops at the first difference.
+/// A row that compares an element with a key and stops at the first difference.
 struct Matching<'k, 'l> {
     rest: &'k [u8],
     last: &'l mut LastNumbers,

@@ -1,4 +1,4 @@
-//! Writes metadata records: as supplied by the caller, as changes of a leaf, or again after a reset.
+//! Writes metadata records that the caller supplies, that change a leaf, or that repeat changes after a reset.
 
 use super::RecordWriter;
 use crate::format::{Interpretation, METADATA};
@@ -18,7 +18,7 @@ impl<S: Sink> RecordWriter<S> {
         self.put_metadata(section, metadata)
     }
 
-    /// Changes the encoding of a leaf from here on. The change is repeated in every later group.
+    /// Changes the encoding of a leaf for all following records. The change is repeated in every later group.
     ///
     /// # Errors
     /// Returns an error if spec 4.1 does not allow the change.
@@ -26,8 +26,8 @@ impl<S: Sink> RecordWriter<S> {
         self.set_lasting(section, record, leaf, false, change)
     }
 
-    /// Changes, with a single metadata record, every leaf of the section with the same field name as this one, as
-    /// [`set`](Self::set) does.
+    /// Changes, with a single metadata record, the encoding of every leaf of the section that has the same field name
+    /// as this leaf. Otherwise like [`set`](Self::set).
     ///
     /// # Errors
     /// Returns an error if spec 4.1 does not allow the change for one of the leaves.
@@ -115,7 +115,7 @@ impl Metadata {
         Self { property: self.property | 8, ..self }
     }
 
-    /// Returns the metadata record with values of at least this many bytes, if it sets an interpretation.
+    /// Returns the metadata record. If it sets an interpretation, its values have at least this many bytes.
     #[cfg(feature = "dynamic")]
     #[doc(hidden)]
     #[must_use]

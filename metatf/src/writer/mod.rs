@@ -1,6 +1,6 @@
-//! Writes a trace record by record. The record writer supplies rows for the caller to fill, writes metadata when a
-//! value requires it, and assembles chunks and groups for the container. Both generated and dynamic writers are built
-//! on it.
+//! The record writer, which writes a trace record by record. It supplies rows for the caller to fill, writes metadata
+//! when a value requires it, and assembles chunks and groups for the container. Both generated and dynamic writers are
+//! built on it.
 //!
 //! Records of one section keep their order. The order across sections is preserved only at chunk granularity, unless
 //! [`RecordWriter::set_keep_order`] requests a new chunk at every change of section.
@@ -44,8 +44,8 @@ pub(crate) enum FileWriter<S: Sink> {
     Extents(Box<ExtentWriter<S>>),
 }
 
-/// Writes the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a message
-/// to standard error.
+/// A writer for the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a
+/// message to standard error.
 pub struct RecordWriter<S: Sink> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<FileWriter<S>>,
@@ -69,7 +69,7 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) group_bytes: usize,
     interned: Interned,
     pub(crate) chunk_size: usize,
-    /// Number of raw bytes after which a group ends. Unlimited if the caller ends the groups, and in version 0.
+    /// Number of raw bytes after which a group ends; unlimited in version 0, or if the caller ends the groups.
     group_size: usize,
     flush_limit: FlushLimit,
     strict: bool,
@@ -144,8 +144,8 @@ impl<S: Sink> RecordWriter<S> {
         })
     }
 
-    /// Makes the writer strict: a value that does not fit in its leaf's encoding is an error, rather than causing a
-    /// metadata record that changes the encoding.
+    /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
+    /// error. Otherwise, it causes a metadata record that changes the encoding.
     pub fn set_strict(&mut self, strict: bool) {
         self.strict = strict;
     }
@@ -167,8 +167,8 @@ impl<S: Sink> RecordWriter<S> {
         self.records + self.sections.iter().map(|section| u64::from(section.records)).sum::<u64>()
     }
 
-    /// Returns the current value of a leaf that stores nothing and depends on no other value, so that it is the same in
-    /// any record.
+    /// Returns the current value of a leaf that stores nothing and depends on no other value, and is therefore the same
+    /// in every record. Returns `None` for other leaves.
     #[cfg(feature = "dynamic")]
     #[doc(hidden)]
     #[must_use]
@@ -178,8 +178,8 @@ impl<S: Sink> RecordWriter<S> {
         (plan.width.is_zero() && plan.flags & (HISTORY | SPECIAL | BYTES) == 0).then(|| plain(0, plan))
     }
 
-    /// Returns whether a record of the section can be encoded immediately, because its chunk and group are not full and
-    /// no change is due.
+    /// Returns whether a record of the section can be encoded immediately, because neither its chunk nor its group is
+    /// full and no change is due.
     #[inline]
     fn is_ready(&self, section: usize) -> bool {
         let Some(writer) = self.sections.get(section) else { return false };
@@ -251,7 +251,7 @@ impl<S: Sink> RecordWriter<S> {
         }
         self.stop_grouping();
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
-            // Without elements since the last reset, there is nothing to reset.
+            // If no elements were added since the last reset, there is nothing to reset.
             if let Some(writer) = self.streams.streams.get_mut(section)
                 && writer.given.last().is_some_and(|segment| segment.count > 0)
             {
@@ -266,7 +266,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Drops the writer without a message. The trace in the sink is incomplete.
+    /// Drops the writer without printing a message. The trace in the sink remains incomplete.
     pub fn abandon(mut self) {
         self.give_up();
     }

@@ -1,4 +1,4 @@
-//! A section of a trace being written: its state, and its records that are not in a chunk yet.
+//! A section of a trace being written, with its state and the records that are not in a chunk yet.
 
 use super::carry_over::{Log, LoggedAddress};
 use crate::buffer::Buffer;
@@ -25,13 +25,13 @@ pub(crate) struct SectionWriter {
     pub(crate) closed: u32,
     /// Whether the next chunk resets the state.
     pub(crate) reset: bool,
-    /// The changes to repeat after every reset: record, leaf, whether the change applies to all leaves with the name,
-    /// and change.
+    /// The changes to repeat after every reset: the record, the leaf, whether the change applies to all leaves with
+    /// that name, and the change itself.
     pub(super) sticky: Vec<(u16, u8, bool, Change)>,
     /// Whether the sticky changes are due.
     pub(super) fresh: bool,
-    /// The jumps of values since the last reset. For each cell: the number of closed chunks at its last jump, and the
-    /// number of records in the open chunk.
+    /// The jumps of values since the last reset. Each entry contains a cell, the number of closed chunks at its last
+    /// jump, and the number of records in the open chunk at that time.
     jumps: Vec<(u32, u32, u32)>,
 }
 

@@ -68,7 +68,8 @@ impl<'w> TrialEncoder<'w> {
         std::mem::take(&mut self.attempt.misfits).into_iter().map(|misfit| misfit.leaf)
     }
 
-    /// Returns the predicted leaves of the most recently encoded record, each with the number of bytes its code needs.
+    /// Returns the predicted leaves of the most recently encoded record, each with the number of bytes that its code
+    /// needs.
     pub fn codes(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
         self.attempt.codes().map(|(leaf, code)| (leaf, width_of(code)))
     }
@@ -80,7 +81,7 @@ impl TrialState {
         writer.sections.get(section).map(|section| Self(section.state.clone()))
     }
 
-    /// Resets the state to that of the DTD.
+    /// Resets the state to the initial state of the DTD.
     pub fn reset(&mut self, format: &Format) {
         self.0.reset(format);
     }
@@ -92,7 +93,7 @@ impl TrialState {
         self.0.history.models.is_outdated()
     }
 
-    /// Returns the interpretation of a leaf, given by the position of its record in the section.
+    /// Returns the interpretation of a leaf, given the position of its record in the section.
     #[must_use]
     pub fn interpretation(&self, position: usize, leaf: usize) -> Option<Interpretation> {
         let index = self.0.encoding.plans_of(position).checked_add(leaf)?;

@@ -41,7 +41,7 @@ impl<S: Sink> RecordWriter<S> {
         self.put_general::<K, T>(section, fields, learnt)
     }
 
-    /// Encodes a record of the stateful tier. If this is not possible, nothing has changed, and the error shows whether
+    /// Encodes a record of the stateful tier. If this is not possible, nothing changes, and the error indicates whether
     /// models have learned the record's first values.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_stateful<K: Known, T: WriteFields, const PLANS: usize>(
@@ -75,7 +75,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Encodes a record of any tier. `learnt` is whether models have already learned its first values.
+    /// Encodes a record of any tier. `learnt` indicates whether models have already learned its first values.
     #[inline(never)]
     fn put_general<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, learnt: bool) -> Result<()> {
         let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
@@ -125,8 +125,8 @@ impl SectionWriter {
         Some(())
     }
 
-    /// Encodes a record like [`put_stateful`](Self::put_stateful) if it is not stored according to the constants in
-    /// generated code.
+    /// Encodes a record like [`put_stateful`](Self::put_stateful), but out of line, for records whose current encoding
+    /// differs from the constants in generated code.
     #[inline(never)]
     fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
@@ -148,8 +148,8 @@ impl SectionWriter {
         attempt.has_learnt()
     }
 
-    /// Encodes a record of the planned tier if the buffer is open. Returns `None` if this is not possible, in which
-    /// case nothing has changed.
+    /// Encodes a record of the planned tier if the buffer is open. Returns `None` and changes nothing if this is not
+    /// possible.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {
         let tiers = &self.state.encoding.tiers;

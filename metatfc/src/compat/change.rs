@@ -1,4 +1,4 @@
-//! A change from one DTD to another: its kind, level and location.
+//! A change from one DTD to another, with its kind, level and location.
 
 use super::version::Level;
 use metatf_parser::schema::{Record, Section};
@@ -98,7 +98,7 @@ impl Change {
         Self { kind, level: kind.level(), place, text: text.into(), old: None, new: None, misread: false }
     }
 
-    /// Creates a change of a property from one value to another: `width: 1, now 2`.
+    /// Creates a change of a property from one value to another, such as `width: 1, now 2`.
     pub(super) fn of(kind: Kind, place: Place, what: &str, old: Option<String>, new: Option<String>) -> Self {
         // A unit or a name may contain any character.
         let shown = |value: &Option<String>| metatf_cli::shown(value.as_deref().unwrap_or("none")).into_owned();

@@ -1,11 +1,11 @@
-//! Compares two DTDs: the file, its sections, and their records.
+//! Compares two DTDs, including their file-level settings, sections and records.
 
 use super::change::{Change, Kind, Place};
 use super::fields::{self, LeafPair, Of};
 use metatf_parser::schema::{COMMENT, Dtd, METADATA, Record, RecordId, SECTION, Section};
 use std::collections::{HashMap, HashSet};
 
-/// Returns all changes of the format and of its documented meaning, in the order of the new DTD.
+/// Returns all changes of the format and its documented meaning, in the order of the new DTD.
 pub(super) fn compare(old: &Dtd, new: &Dtd) -> Vec<Change> {
     let mut comparison = Comparison { old, new, changes: Vec::new(), pairs: Vec::new() };
     comparison.file();
@@ -24,7 +24,7 @@ struct Comparison<'d> {
     old: &'d Dtd,
     new: &'d Dtd,
     changes: Vec<Change>,
-    /// The record pairs found so far, global ones first.
+    /// The record pairs found so far. Pairs of global records come first.
     pairs: Vec<Pair>,
 }
 
@@ -54,8 +54,8 @@ impl<'d> Comparison<'d> {
                 None => self.changes.push(Change::new(Kind::SectionAdded, Place::section(section), "section added")),
             }
         }
-        // Global records may have moved into sections, and vice versa, so this is known only after all sections are
-        // compared.
+        // Records may have moved between the global section and other sections, so unpaired records are known only
+        // after all sections are compared.
         let (before, after): (HashSet<_>, HashSet<_>) = self.pairs.iter().map(|pair| (pair.old, pair.new)).unzip();
         self.unpaired(old, new, &before, Kind::RecordRemoved, "record removed");
         self.unpaired(new, old, &after, Kind::RecordAdded, "record added");
@@ -112,11 +112,11 @@ impl<'d> Comparison<'d> {
         self.pairs.push(Pair { old: before, new: after, leaves });
     }
 
-    /// Compares which fields of a section share their previous value (spec 4): the fields of the pairs from `first` on,
-    /// with each other and with the global ones.
+    /// Compares which fields of a section share their previous values (spec 4). Compares the fields of the pairs from
+    /// `first` on with each other and with global fields.
     fn previous(&mut self, old: &Section, new: &Section, first: usize) {
         let (before, after) = (Cells::new(old), Cells::new(new));
-        // The first field of each cell represents it.
+        // The first field of each cell represents the cell.
         let (mut old_first, mut new_first) = (HashMap::new(), HashMap::new());
         for (index, pair) in self.pairs.iter().enumerate() {
             for &(i, j) in &pair.leaves {
@@ -127,7 +127,7 @@ impl<'d> Comparison<'d> {
                 let records = self.old.record(pair.old).zip(self.new.record(pair.new));
                 let leaves = records.and_then(|(old, new)| Some((old.leaves.get(i)?, new, new.leaves.get(j)?)));
                 let Some((one, record, other)) = leaves.filter(|_| !same && index >= first) else { continue };
-                // A different interpretation implies different sharing.
+                // A change of the interpretation implies a change of sharing.
                 if one.interpretation.parts().word == other.interpretation.parts().word {
                     let place = Place::record(new, record).field(other.path.join("."));
                     let text = "shares its previous value with different fields";
@@ -155,21 +155,21 @@ impl<'d> Cells<'d> {
     }
 }
 
-/// Returns the section that a reader matches with this one: the one with the same name (spec 5.3).
+/// Returns the section that a reader matches with this section, which has the same name (spec 5.3).
 fn twin<'d>(dtd: &'d Dtd, section: &Section) -> Option<&'d Section> {
     dtd.sections.iter().find(|other| other.name == section.name)
 }
 
-/// Returns the records that a section declares; for the global section, the global records.
+/// Returns the records that a section declares. The global section declares the global records.
 fn own<'d>(dtd: &'d Dtd, section: &'d Section) -> impl Iterator<Item = (RecordId, &'d Record)> {
     let records = section.records.iter().filter(|id| **id > METADATA);
     let records = records.filter_map(|id| Some((*id, dtd.record(*id)?)));
     records.filter(|(_, record)| record.section.is_some() == (section.number != 0))
 }
 
-/// Pairs the records of a section as a new reader of an old trace does: by name, or else by an unused earlier name. Two
-/// stream elements are always a pair, whatever their names. Global records are paired only if one of the DTDs declares
-/// the record in this section.
+/// Pairs the records of a section by name, or else by an unused earlier name, as a new reader of an old trace does. Two
+/// stream elements are always a pair, regardless of their names. Global records are paired only if one of the DTDs
+/// declares the record in this section.
 fn pair(old_dtd: &Dtd, old: &Section, new_dtd: &Dtd, new: &Section) -> Vec<(RecordId, RecordId)> {
     if let (Some(before), Some(after)) = (old.stream, new.stream) {
         return vec![(before, after)];

@@ -14,7 +14,7 @@ pub(super) struct Of<'d> {
 /// The indices of a field in the old and the new record.
 pub(super) type LeafPair = (usize, usize);
 
-/// Compares the fields of a record and returns the pairs that are the same field.
+/// Compares the fields of a record, and returns the pairs of corresponding fields.
 pub(super) fn compare(old: Of<'_>, new: Of<'_>, place: &Place, changes: &mut Vec<Change>) -> Vec<LeafPair> {
     let pairs = pair(old.record, new.record);
     let known: HashSet<usize> = pairs.iter().map(|pair| pair.0).collect();
@@ -44,7 +44,7 @@ fn path(leaf: &Leaf) -> String {
     leaf.path.join(".")
 }
 
-/// Pairs fields as a new reader of an old trace does (spec 5.3): by path, or else by the first unused earlier path.
+/// Pairs fields by path, or else by the first unused earlier path, as a new reader of an old trace does (spec 5.3).
 fn pair(old: &Record, new: &Record) -> Vec<LeafPair> {
     let places: HashMap<String, usize> = old.leaves.iter().enumerate().map(|(i, leaf)| (path(leaf), i)).collect();
     let taken: HashSet<String> = new.leaves.iter().map(path).collect();
@@ -75,14 +75,14 @@ impl Both<'_> {
             }
         };
         let (types, units) = ((type_name(old), type_name(new)), (unit(old), unit(new)));
-        // A reader refuses a number in place of bytes; bytes are the same whether or not they are text.
+        // A reader rejects a number in place of bytes. For bytes, it makes no difference whether they are text.
         let numbers = old.is_numeric() && new.is_numeric();
         changed(Kind::FieldType, "type", Some(types.0.to_owned()), Some(types.1.to_owned()), numbers);
         if old.is_numeric() == new.is_numeric() {
             let widths = (self.old.record.width_text(&old.width), self.new.record.width_text(&new.width));
             changed(Kind::FieldWidth, "width", Some(widths.0), Some(widths.1), false);
             let text = |of: Of<'_>, leaf: &Leaf| Some(of.dtd.interpretation_text(of.record, leaf));
-            // A table offset and a number mean different things.
+            // A table offset has a different meaning from a number.
             let is_offset = |leaf: &Leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_));
             let misread = is_offset(old) != is_offset(new);
             changed(Kind::FieldInterpretation, "interpretation", text(self.old, old), text(self.new, new), misread);
@@ -91,7 +91,7 @@ impl Both<'_> {
         changed(Kind::FieldType, "section of its records", records(old), records(new), true);
         let constants = (old.constant.map(|n| n.to_string()), new.constant.map(|n| n.to_string()));
         changed(Kind::FieldConstant, "constant", constants.0, constants.1, false);
-        // Adding a unit to a field only documents it, and changes nothing.
+        // Adding a unit only documents a field, and changes nothing.
         if let (Some(before), Some(after)) = units {
             changed(Kind::FieldUnit, "unit", Some(before.to_owned()), Some(after.to_owned()), true);
         }
@@ -174,7 +174,7 @@ fn counts(record: &Record) -> Counts {
     counts
 }
 
-/// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+/// Collects the counts of the fields. Items nest at most 32 levels deep (spec 3.5), which bounds the recursion.
 fn repeat(items: &[Item], open: &mut Vec<usize>, counts: &mut Counts) {
     let set = |id: LeafId, open: &[usize], counts: &mut Counts| {
         if let Some(slot) = counts.get_mut(usize::from(id.0)) {

@@ -1,4 +1,4 @@
-//! `compat`: what changed between two versions of a DTD, and whether the version number reflects it.
+//! `compat`: lists the changes between two versions of a DTD, and checks that the version number reflects them.
 
 mod change;
 mod compare;
@@ -96,7 +96,7 @@ struct Report {
     new: Side,
     changes: Vec<Change>,
     level: Option<Level>,
-    /// The lowest version that the new DTD may have, or `None` if the old DTD has no version.
+    /// The lowest allowed version of the new DTD, or `None` if the old DTD has no version.
     #[serde(rename = "least_version", serialize_with = "as_text")]
     least: Option<Version>,
     #[serde(rename = "version_is_enough")]
@@ -120,7 +120,7 @@ impl Report {
     }
 }
 
-/// Serializes a version as the string that a DTD contains.
+/// Serializes a version as a string, as in the DTD.
 #[expect(clippy::ref_option, reason = "serde gives a member by reference")]
 fn as_text<S: Serializer>(version: &Option<Version>, to: S) -> std::result::Result<S::Ok, S::Error> {
     version.map(|version| version.to_string()).serialize(to)
@@ -130,7 +130,7 @@ fn level(changes: &[Change]) -> Option<Level> {
     changes.iter().map(|change| change.level).max()
 }
 
-/// Returns the change of meaning implied by a version number that increases by more than the other changes require.
+/// Returns a change of meaning if the version number increases by more than the other changes require.
 fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     let (before, after) = (old.version?, new.version?);
     let step = version::step(before, after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
@@ -139,7 +139,8 @@ fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
 }
 
-/// Returns the reasons why records of a trace have a different meaning, or no values, if read by name with another DTD.
+/// Returns the reasons why records of a trace have a different meaning, or lack values, if they are read by name with
+/// another DTD.
 pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
     let side = |dtd: &Arc<Dtd>| {
         let version = dtd.version().ok().flatten();

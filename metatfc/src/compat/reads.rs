@@ -1,4 +1,4 @@
-//! Determines how a reader built from one DTD reads traces of another (spec 5.3).
+//! Determines how a reader built from one DTD reads traces of another DTD (spec 5.3).
 
 use super::change::{Change, Place};
 use metatf::format::Format;
@@ -7,15 +7,15 @@ use metatf_parser::schema::{Dtd, METADATA};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// Problems of a reader with traces of another version.
+/// Problems that a reader has with traces of another version.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reads {
-    /// Whether the reader gets no values or incorrect values.
+    /// Whether the reader returns no values or incorrect values.
     #[serde(rename = "break")]
     pub(super) is_break: bool,
     /// The reason why the reader rejects the trace.
     pub(super) refused: Option<String>,
-    /// Fields without a default that the traces lack, so the reader gets 0 or nothing.
+    /// Fields that are missing from the traces and have no default, so the reader returns 0 or nothing.
     pub(super) lacking: Vec<String>,
     /// Fields whose values the reader misinterprets.
     pub(super) misread: Vec<String>,
@@ -28,7 +28,7 @@ impl Reads {
         match unmatched(&Format::from_dtd(reader), &Format::from_dtd(trace)) {
             Err(refused) => Self { is_break: true, refused: Some(refused), ..Self::default() },
             Ok(unmatched) => {
-                // A record that never appears is not an incorrect value.
+                // A record that never occurs is not an incorrect value.
                 let (records, fields) = places(reader);
                 let is_field = |place: &String| fields.contains(place) || !records.contains(place);
                 let lacking: Vec<_> = unmatched.absent.into_iter().filter(is_field).collect();
@@ -37,19 +37,19 @@ impl Reads {
         }
     }
 
-    /// Returns the problems, one sentence each.
+    /// Returns the problems, with one sentence for each.
     pub(super) fn problems(self) -> Vec<String> {
         let list =
             |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
         let lacking = list("no value for", &self.lacking);
-        // A change implied by the version alone has no location.
+        // A change implied only by the version has no location.
         let named = |place: &String| if place.is_empty() { "its records".to_owned() } else { place.clone() };
         let misread = list("different meaning of", &self.misread.iter().map(named).collect::<Vec<_>>());
         self.refused.into_iter().chain(lacking).chain(misread).collect()
     }
 }
 
-/// Returns the locations of all records, and those of their fields.
+/// Returns the locations of all records, and the locations of their fields.
 fn places(dtd: &Dtd) -> (HashSet<String>, HashSet<String>) {
     let (mut records, mut fields) = (HashSet::new(), HashSet::new());
     for record in dtd.records.iter().skip(METADATA.0 as usize + 1) {

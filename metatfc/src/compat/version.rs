@@ -1,4 +1,4 @@
-//! The step between two versions of a DTD that a change requires.
+//! The version step required by a change of a DTD.
 
 use metatf_parser::schema::Version;
 use serde::Serialize;
@@ -7,11 +7,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
-    /// Something was added; everything else is unchanged.
+    /// An item was added; everything else is unchanged.
     Minor,
     /// An existing record changes its format or its meaning.
     Median,
-    /// The file as a whole changes.
+    /// The entire file changes.
     Major,
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Args {
     dtd: DtdArgs,
 }
 
-/// The default maximum of differences that --details lists.
+/// The default maximum number of differences listed by --details.
 const MOST: usize = 10;
 
 /// One of the traces.

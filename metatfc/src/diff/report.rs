@@ -7,16 +7,17 @@ use metatf_tools::compare::{Comparison, Difference, Named, RecordSummary, Shown,
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// The maximum number of characters shown of a value.
+/// The maximum number of characters to show of a value.
 const LONGEST: usize = 120;
 
 /// A comparison of two traces.
 pub(super) struct Report<'r> {
     pub(super) sides: &'r [Side; 2],
     pub(super) result: &'r Comparison,
-    /// Whether to list individual differences, not only the first.
+    /// Whether to list individual differences, not only the first difference.
     pub(super) details: bool,
-    /// Whether a page states that nothing differs. Text output is empty in that case, which is simpler for scripts.
+    /// Whether a page states that there are no differences. Text output is empty in this case, which is simpler for
+    /// scripts.
     pub(super) says_same: bool,
 }
 
@@ -116,8 +117,8 @@ impl Report<'_> {
     }
 }
 
-/// Builds a table of the record types: how many records each trace has, how many of the compared ones differ, and in
-/// which fields.
+/// Builds a table of the record types, with the number of records in each trace, the number of differing records, and
+/// the differing fields.
 fn summaries(summaries: &[&RecordSummary]) -> Table {
     let names = ["left", "right", "compared", "differ", "fields"].map(Column::new);
     let mut table = Table::new([Column::key("record")].into_iter().chain(names));

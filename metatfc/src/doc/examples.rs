@@ -11,17 +11,17 @@ use std::path::Path;
 
 /// Maximum number of examples per record type.
 const MOST_EXAMPLES: usize = 2;
-/// Maximum number of records read to find examples.
+/// Maximum number of records to read to find examples.
 const MOST_RECORDS: u64 = 1_000_000;
-/// Maximum number of bytes kept of a field.
+/// Maximum number of bytes kept per field.
 const MOST_BYTES: usize = 64;
-/// Maximum number of fields kept of a record, which may repeat items many times.
+/// Maximum number of fields kept per record, because a record may repeat items many times.
 const MOST_FIELDS: usize = 300;
 
 /// A field of an example.
 pub(super) struct Field {
     pub(super) leaf: u8,
-    /// The first stored bytes; those of a byte array exclude its terminator.
+    /// The first stored bytes. The terminator of a byte array is excluded.
     pub(super) bytes: Vec<u8>,
     /// The length of the field in bytes.
     pub(super) length: usize,
@@ -29,7 +29,7 @@ pub(super) struct Field {
     pub(super) number: Option<u64>,
 }
 
-/// A record of the trace: its number, counted from 1, and its fields.
+/// A record of the trace, with its number, counted from 1, and its fields.
 pub(super) struct Example {
     pub(super) number: u64,
     pub(super) fields: Vec<Field>,
@@ -44,8 +44,8 @@ impl Examples {
         u16::try_from(record).ok().and_then(|record| self.0.get(&record)).map_or(&[], Vec::as_slice)
     }
 
-    /// Reads a trace until every record type has examples, or `MOST_RECORDS` have been read. Fails if the trace has a
-    /// different DTD.
+    /// Reads a trace until every record type has examples, or `MOST_RECORDS` records have been read. Fails if the DTD
+    /// of the trace is different.
     pub(super) fn of(path: &Path, dtd: &Dtd) -> Result<Self> {
         let reader = input::trace(path, false)?;
         let schema = dtd::find(&reader, &input::name(path), &DtdArgs::default(), false)?;

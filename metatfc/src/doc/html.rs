@@ -1,4 +1,4 @@
-//! Parts shared by all pages: head, style, prose from DTD comments, and link targets.
+//! The parts shared by all pages, such as the head, the style, prose from DTD comments, and link targets.
 
 use crate::failure::{Failure, Result};
 use metatf::container::Sink;
@@ -6,10 +6,10 @@ pub(super) use metatf_page::markup;
 use std::fmt;
 use std::fmt::Write as _;
 
-/// The first bytes of every page, by which a later run recognizes it.
+/// The first bytes of every page, by which a later run recognizes the page.
 pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"generator\" content=\"metatfc doc\">\n";
 
-/// The style sheet: light or dark like the reader's system, and adapted to the window's width.
+/// The style sheet, which is light or dark like the reader's system and adapts to the window width.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#8888;--fill:#0072b222;--mark:#e69f0044}
 body{font:15px/1.45 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}
@@ -27,14 +27,14 @@ pre{overflow-x:auto}pre i{display:inline-block;min-width:3.5em;opacity:.6;font-s
 @media print{body{max-width:none}}
 ";
 
-/// The text of a page, written out in blocks.
+/// The text of a page, which is written in blocks.
 pub(super) struct Doc {
     pub(super) text: String,
     sink: Box<dyn Sink + Send>,
     name: String,
 }
 
-/// Number of bytes after which text is written out.
+/// Number of bytes at which the text is written.
 const FULL: usize = 1 << 16;
 
 impl Doc {
@@ -42,7 +42,7 @@ impl Doc {
         Self { text: String::new(), sink, name: name.to_owned() }
     }
 
-    /// Writes out the text if there is enough of it.
+    /// Writes the text if there is enough of it.
     pub(super) fn spill(&mut self) -> Result<()> {
         if self.text.len() >= FULL { self.flush() } else { Ok(()) }
     }
@@ -74,7 +74,7 @@ pub(super) fn end(out: &mut String) {
 /// Writes a DTD comment as paragraphs, with code between backticks.
 pub(super) fn prose(out: &mut String, doc: Option<&str>) {
     let mut paragraph = String::new();
-    // The empty line after the last one ends its paragraph.
+    // The additional empty line ends the last paragraph.
     for text in doc.unwrap_or_default().lines().chain([""]) {
         if !text.trim().is_empty() {
             paragraph.extend([text.trim(), " "]);
@@ -97,7 +97,7 @@ pub(super) fn line(text: &str) -> String {
     out
 }
 
-/// A name as part of a link target: letters, digits, `_` and `.` are kept.
+/// A name as part of a link target. Letters, digits, `_` and `.` are kept.
 pub(super) struct Link<'n>(pub(super) &'n str);
 
 impl Link<'_> {

@@ -1,4 +1,4 @@
-//! Draws the bytes of a record: a box for each stored field, in order, on as many lines as needed.
+//! Draws the bytes of a record, with a box for each stored field in order, on as many lines as needed.
 
 use super::html::markup;
 use metatf_parser::schema::{Leaf, Width};
@@ -16,9 +16,9 @@ const LETTER: usize = 8;
 const BOX: usize = 30;
 /// Height of a line in pixels.
 const STEP: usize = 72;
-/// Maximum number of bytes drawn to scale; a longer field gets a box of this width.
+/// Maximum number of bytes drawn to scale. A longer field gets a box of this width.
 const MOST_BYTES: usize = 8;
-/// Maximum number of letters drawn of a name.
+/// Maximum number of letters to draw of a name.
 const MOST_LETTERS: usize = 40;
 /// Maximum number of boxes; a record has at most 255 fields.
 const MOST_BOXES: usize = 256;
@@ -28,12 +28,12 @@ pub(super) struct Part<'d> {
     pub(super) name: &'d str,
     pub(super) leaf: &'d Leaf,
     pub(super) offset: Option<u64>,
-    /// The width in bytes if the field is the tag, whose own width is not set.
+    /// The width in bytes to use for the tag, whose leaf does not set a width.
     pub(super) tag_width: u8,
 }
 
 impl Part<'_> {
-    /// Returns the number of bytes, their label, and whether the box is open-ended; `None` if the field stores no
+    /// Returns the number of bytes, their label, and whether the box is open-ended, or `None` if the field stores no
     /// bytes.
     fn size(&self) -> Option<(usize, String, bool)> {
         let bytes = |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.leaf.repeated);
@@ -52,7 +52,7 @@ impl Part<'_> {
     }
 }
 
-/// Draws the fields that store bytes, or nothing if there are none.
+/// Draws the fields that store bytes. Draws nothing if there are no such fields.
 pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
     let mut boxes = String::new();
     let (mut x, mut y, mut widest) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! `doc`: documents a format as HTML pages: its sections, records and fields, with their bytes.
+//! `doc`: writes HTML pages that document the sections, records and fields of a format, with their bytes.
 //!
 //! `html` contains the parts shared by all pages, `record` documents a record, `layout` draws its bytes, `examples`
 //! finds it in a trace, and `source` shows the text of the DTD.
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     check_ours(&folder, "index.html")?;
     let index = metatf_parser::index(dtd.text.as_bytes());
     let name = input::name(&args.file).into_owned();
-    // Readers of the pages need not know in which directory the file is.
+    // The pages need not reveal the directory of the file.
     let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
     let places = Places::new(&index, &dtd.text);
     let pages = Pages { name, folder: &folder, dtd: &dtd, places: &places };
@@ -91,14 +91,14 @@ struct Pages<'d> {
 }
 
 impl<'d> Pages<'d> {
-    /// Returns the sections that get a page. The global section gets one only if it has its own records.
+    /// Returns the sections that get a page. The global section gets a page only if it declares records.
     fn sections(&self) -> Vec<(usize, &'d Section)> {
         let sections = self.dtd.sections.iter().enumerate();
         sections.filter(|(i, s)| s.number != 0 || !show::listed(self.dtd, *i, s).is_empty()).collect()
     }
 
-    /// Writes a page, but does not replace a file that `doc` has not written. The parts are written one by one, so that
-    /// a page of very many records is never in memory as a whole.
+    /// Writes a page, but does not replace a file that was not written by `doc`. The parts are written one by one, so
+    /// that a page of very many records is never entirely in memory.
     fn write(&self, file: &str, parts: &mut dyn FnMut(&mut Doc) -> Result<()>, title: &str) -> Result<()> {
         check_ours(self.folder, file)?;
         let (target, sink) = Target::create_in(self.folder, file)?;

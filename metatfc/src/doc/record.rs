@@ -1,4 +1,4 @@
-//! Documents a record: comment, drawing, fields, examples.
+//! Documents a record by its comment, a drawing, its fields, and examples.
 
 use super::Places;
 use super::examples::{Example, Field};
@@ -10,12 +10,12 @@ use metatf_parser::index::{LaidOut, ResolvedField};
 use metatf_parser::schema::{Dtd, Format, Leaf, Record};
 use std::fmt::Write as _;
 
-/// A record, and all that is known about it.
+/// A record, and all information about it.
 pub(super) struct Part<'d> {
     pub(super) dtd: &'d Dtd,
     pub(super) record: &'d Record,
     pub(super) places: &'d Places<'d>,
-    /// The origins of its properties, and the offsets of its fields.
+    /// The origins of the record's properties, and the offsets of its fields.
     pub(super) laid_out: Option<&'d LaidOut>,
     pub(super) examples: &'d [Example],
     pub(super) trace: Option<&'d str>,
@@ -110,7 +110,7 @@ impl Part<'_> {
         );
     }
 
-    /// Returns the scope that sets each property, and its line in the DTD.
+    /// Returns the scope that sets each property, and the line in the DTD.
     fn origins(&self, index: usize) -> String {
         let Some(field) = self.field(index) else { return String::new() };
         let origins = field.settings.iter().filter(|set| set.property != Property::Doc).filter_map(|set| {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub(super) fn lines(doc: &mut Doc, text: &str) -> Result<()> {
     doc.text.push_str("<p><a href=\"index.html\">All sections</a></p>\n<pre>\n");
     for (number, line) in (1_u64..).zip(text.lines()) {
-        // Elsewhere, tabs are escaped to keep text within its column.
+        // Keep tabs here as spaces; elsewhere, tabs are escaped to keep text within its column.
         let line = line.replace('\t', "    ");
         let _ = writeln!(doc.text, "<span id=\"L{number}\"><i>{number}</i>{}</span>", markup(&line));
         doc.spill()?;

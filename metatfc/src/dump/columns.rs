@@ -1,5 +1,5 @@
-//! Tables of typed columns and the trait of their output formats. A tabular format receives rows of typed values and
-//! knows nothing about records.
+//! Tables of typed columns, and the trait for tabular output formats. A tabular format receives rows of typed values
+//! and is independent of records.
 
 use super::Args;
 use super::select::Select;
@@ -12,10 +12,11 @@ use std::borrow::Cow;
 
 /// A tabular output format. Each method appends to the output.
 pub(super) trait ColumnSink {
-    /// Creates the format for the given tables, in the order of the DTD. Their columns are the columns of all rows.
+    /// Creates the format for these tables, in the order of the DTD. All rows have the columns of their tables.
     fn new(tables: &[Table], args: &Args) -> Self;
 
-    /// Writes the beginning of the output. If several threads print groups, it is written only once, and so is the end.
+    /// Writes the beginning of the output. The beginning and the end are written only once, even if several threads
+    /// print groups.
     fn head(&self, out: &mut Vec<u8>);
 
     /// Appends a row.
@@ -29,7 +30,7 @@ pub(super) trait ColumnSink {
 
 /// The table of one record type in one section.
 pub(super) struct Table {
-    /// The name of the section; `None` for the global one.
+    /// The name of the section; `None` for the global section.
     pub(super) section: Option<String>,
     pub(super) record: String,
     pub(super) columns: Vec<Column>,
@@ -37,13 +38,13 @@ pub(super) struct Table {
     pub(super) time: Option<usize>,
 }
 
-/// A field. Its name is the same as in JSON, with the names of enclosing fields before it, separated by dots.
+/// A field. Its name is the JSON key, preceded by the names of enclosing fields and dots.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) unit: Option<String>,
-    /// Whether the value may be missing: it is repeated by a count of format `bool`. If such a count is above 1 after
-    /// all, the cell is JSON.
+    /// Whether the value may be missing, because it is repeated by a count of format `bool`. If this count nevertheless
+    /// exceeds 1, the cell is JSON.
     pub(super) is_optional: bool,
 }
 
@@ -90,14 +91,14 @@ pub(super) struct Row<'r> {
 /// Options for printing values.
 #[derive(Clone, Copy)]
 pub(super) struct Show {
-    /// Whether to print tags and constants, too.
+    /// Whether to also print tags and constants.
     pub(super) all: bool,
     /// Whether to print names instead of numbers.
     pub(super) named: bool,
 }
 
 impl Table {
-    /// Returns whether the cells match the columns of the table.
+    /// Checks whether the cells match the columns of the table.
     pub(super) fn takes(&self, cells: &[Cell<'_>]) -> bool {
         self.columns.len() == cells.len() && self.columns.iter().zip(cells).all(|(column, cell)| column.takes(cell))
     }
@@ -144,7 +145,7 @@ struct Definition<'r> {
 }
 
 impl Definition<'_> {
-    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Items nest at most 32 levels deep (spec 3.5), which bounds this recursion.
     fn items(&mut self, items: &[Item], prefix: &str) {
         let record = self.record;
         let time = roles::first(record, Role::Time);
@@ -205,7 +206,7 @@ fn kind(leaf: &Leaf, show: Show) -> Kind {
     }
 }
 
-/// Returns the leaf of an optional field: a single value whose count is at most 1 or has the format `bool`.
+/// Returns the leaf of an optional field, which is a single value whose count is at most 1 or has the format `bool`.
 pub(super) fn optional_leaf<'r>(record: &'r Record, count: LeafId, body: &Repeated) -> Option<&'r Leaf> {
     let id = match body {
         Repeated::Leaf(id) => *id,

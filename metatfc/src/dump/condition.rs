@@ -22,12 +22,12 @@ pub(crate) struct Condition {
     leaves: Vec<u8>,
 }
 
-/// A field that a condition names.
+/// A field named in a condition.
 enum Field {
     Section,
     Record,
     Offset,
-    /// For each record, the leaves of this name.
+    /// The leaves with this name in each record.
     Leaves(Vec<Vec<u8>>),
 }
 
@@ -160,11 +160,11 @@ fn order(record: &Record, owned: &OwnedRecord, leaves: &mut Vec<u8>) {
     let Ok(()) = record.walk(record.first_value(), &mut Named { owned, leaves, last: [0; 256] });
 }
 
-/// A walk over an owned record that notes the leaf of each value.
+/// A walk over an owned record that collects the leaf of each value.
 struct Named<'o> {
     owned: &'o OwnedRecord,
     leaves: &'o mut Vec<u8>,
-    /// By leaf.
+    /// The last number of each leaf.
     last: [u64; 256],
 }
 

@@ -1,4 +1,4 @@
-//! `--format csv`: one table (RFC 4180, but with line feeds as line ends).
+//! `--format csv`, which prints one table (RFC 4180, but with line feeds as line ends).
 
 use super::columns::{Cell, Column, ColumnSink, Row, Table};
 use super::{Args, thread_column};
@@ -6,25 +6,25 @@ use crate::fields;
 use serde_json::Number;
 use std::fmt::Write as _;
 
-/// All tables merged into one; columns of the same name become one column.
+/// All tables, merged into a single table. Columns with the same name are merged.
 pub(super) struct Csv {
     columns: Vec<String>,
     tables: Vec<Merged>,
     /// Whether each line starts with the record's section and name.
     several: bool,
-    /// Whether the record's offset follows.
+    /// Whether the record's offset comes next.
     offsets: bool,
-    /// Whether text that a spreadsheet would evaluate as a formula is marked as text.
+    /// Whether to mark text that a spreadsheet would evaluate as a formula.
     no_formulas: bool,
-    /// The cells of a line, reused.
+    /// The reused cells of a line.
     line: Vec<String>,
 }
 
-/// A table merged into the common one.
+/// A table that was merged into the common table.
 struct Merged {
     section: String,
     record: String,
-    /// The position in the line of each of its columns.
+    /// The position of each of the table's columns in the line.
     places: Vec<usize>,
 }
 
@@ -97,7 +97,7 @@ impl ColumnSink for Csv {
     }
 }
 
-/// Appends a value; strings are not quoted, and null is empty.
+/// Appends a value. Strings are not quoted, and null is empty.
 fn text(out: &mut String, value: &Cell<'_>) {
     let _ = match value {
         Cell::Null => Ok(()),
@@ -116,8 +116,8 @@ fn text(out: &mut String, value: &Cell<'_>) {
     };
 }
 
-/// Returns whether a spreadsheet would evaluate a cell, which depends on its first character, unless the entire cell is
-/// a number.
+/// Returns whether a spreadsheet would evaluate a cell as a formula. This depends on the first character, unless the
+/// entire cell is a number.
 fn is_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
 }

@@ -1,4 +1,4 @@
-//! Prints groups in several threads, and writes the results in the order of the groups.
+//! Prints groups in several threads, and writes the results in group order.
 
 use super::text::{Gap, Widths};
 use super::{Args, Printer, Select, printer};
@@ -15,7 +15,7 @@ const BLOCK: usize = 1 << 18;
 /// Maximum number of bytes that may wait for earlier groups; a million records of `heap.dtd` as CSV are 42 MB.
 const WAITING: usize = 64 << 20;
 
-/// Lines, the number of events they were printed from, and the number of data records among these.
+/// Lines, the number of events printed in them, and the number of data records among these events.
 #[derive(Default)]
 struct Block {
     text: Vec<u8>,
@@ -36,16 +36,16 @@ impl From<metatf::Error> for Stop {
     }
 }
 
-/// Returns whether to print groups in parallel. The output must not depend on the number of earlier records, and groups
-/// must be large enough for this to be faster.
+/// Returns whether to print groups in parallel. This requires that the output does not depend on the number of earlier
+/// records, and that the groups are large enough for parallel printing to be faster.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0 || args.thread_column.is_some();
     let several = args.threads.number() > 1 && !counts && !args.salvage;
     several && trace.reader().container().split().is_some_and(|split| !split.has_small_groups())
 }
 
-/// Prints the selected records. Returns a trace error, if any, after printing what precedes it, and the number
-/// of data records read.
+/// Prints the selected records. Returns the number of data records read and a trace error, if any, after printing the
+/// records before the error.
 pub(super) fn run(
     args: &Args,
     select: &Select,
@@ -56,7 +56,7 @@ pub(super) fn run(
     let mut widths = Widths::new(trace.schema());
     let mut progress = Progress::new("records").printing();
     let threads = args.threads.number();
-    // All groups being printed wait, except for the first.
+    // The results of all groups being printed have to wait, except for the first group.
     let groups = trace.par_groups().threads(threads).ahead(WAITING / BLOCK / threads.saturating_sub(1).max(1));
     let printed = groups.streamed(
         |group, out| print(args, select, group, out),
@@ -78,7 +78,7 @@ pub(super) fn run(
 /// Prints a group.
 fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
     let mut select = select.clone();
-    // Invalid arguments have been reported before.
+    // Invalid arguments have already been reported.
     let Ok(mut printer) = printer(args, group.schema(), &select) else { return Ok(()) };
     printer.leave_gaps();
     let mut block = Block::default();

@@ -1,4 +1,5 @@
-//! `--format hex`: every field with its offset, bytes and value, and the metadata record that set its encoding.
+//! `--format hex`, which prints every field with its offset, bytes and value, and the metadata record that set its
+//! encoding.
 
 use super::Printer;
 use crate::fields;
@@ -23,7 +24,7 @@ pub(crate) struct Hex {
     names: Vec<Vec<String>>,
     /// The position at which the encoding of a leaf was last set, by section, record and leaf.
     set_at: HashMap<(usize, u16, u8), String>,
-    /// The fields of the decoded record: leaf, range in `bytes`, and value if it is a number.
+    /// The fields of the decoded record, as the leaf, the range in `bytes`, and the value if it is a number.
     fields: Vec<(u8, Range<usize>, Option<u64>)>,
     bytes: Vec<u8>,
     owned: OwnedRecord,
@@ -50,7 +51,7 @@ impl Hex {
         }
     }
 
-    /// Notes which leaves a metadata record changes, and its position. The reader has validated the record.
+    /// Stores the position of a metadata record for each leaf that it changes. The reader has validated the record.
     fn note_metadata(&mut self, at: At, metadata: &Metadata, place: &str) {
         let Some(section) = self.schema.format.sections.get(at.section) else { return };
         let record = |&index: &u16| Some((index, self.schema.record(index)?));
@@ -107,7 +108,7 @@ impl Hex {
             }
             let names = self.names.get(usize::from(at.record));
             let name = names.and_then(|n| n.get(usize::from(*index))).map_or("?", String::as_str);
-            // The terminator of a byte array follows it.
+            // A byte array is followed by its terminator.
             let end = leaf.and_then(|leaf| match leaf.width {
                 Width::Until(end) => Some(end),
                 _ => None,
@@ -227,7 +228,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// Prints consecutive fields, each given by name, width and value.
+/// Prints consecutive fields. Each field consists of a name, a width and a value.
 fn parts<'p>(out: &mut Vec<u8>, start: u64, bytes: &[u8], fields: impl Iterator<Item = &'p (&'p str, usize, u64)>) {
     let mut at = 0;
     for (name, width, value) in fields {

@@ -181,17 +181,17 @@ impl Format {
 
 /// A printer for an output format.
 trait Printer {
-    /// Prints the output before the first record.
+    /// Prints the text before the first record.
     fn head(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
-    /// Prints the output after the last record.
+    /// Prints the text after the last record.
     fn foot(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
-    /// Returns the resolver of names, labels and elements, if `--resolve` is given.
+    /// Returns the resolver of names, labels and elements, if `--resolve` is set.
     fn resolver(&mut self) -> Option<&mut Resolver> {
         None
     }
@@ -211,7 +211,7 @@ trait Printer {
         self.resolver().is_some_and(|resolver| resolver.needs(event))
     }
 
-    /// Notes values that it [`needs`](Self::needs).
+    /// Processes the values of an event that it [`needs`](Self::needs).
     fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if let Some(resolver) = self.resolver() {
             resolver.take(trace, event);
@@ -284,7 +284,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let elements = records.is_some_and(|section| section.stream.is_some());
     let all = args.all || elements;
     let mut sections = if args.raw.is_read_as_said() { Vec::new() } else { args.section.clone() };
-    // The sections around the records are printed only with --all.
+    // Sections around the records are printed only with --all.
     let is_around = |section: &metatf_parser::schema::Section| schema.format.is_around_records(section.number);
     if elements && !args.all && sections.is_empty() && schema.dtd.sections.iter().any(is_around) {
         sections.extend(records.and_then(|section| section.name.clone()));
@@ -306,7 +306,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut work = Work::new(args, select, printer, output, at_end, elements);
     let error = work.run(&mut trace)?;
-    // Output before an error is printed first.
+    // Print the output that precedes an error first.
     let delivered = work.finish()?;
     work.foot()?;
     let records = trace.reader().records_read();
@@ -327,7 +327,7 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Prin
     })
 }
 
-/// Prints warnings, the error and the losses after all records; `records` is their number.
+/// Prints the warnings, the error and the losses after `records` records.
 fn report(
     args: &Args,
     name: &str,
@@ -353,7 +353,7 @@ fn report(
     }
     let loss = container.loss_report();
     match loss {
-        // Nothing was lost, except for what follows an error.
+        // Nothing was lost, except for the data after an error.
         Some(loss) if error.is_none() || !loss.is_empty() => {
             for line in loss.to_string().lines() {
                 print_message(&format!("{name}: salvage: {line}"));
@@ -369,7 +369,7 @@ fn report(
     if delivered || whole { Ok(()) } else { Err(Failure::Printed) }
 }
 
-/// Returns the section given for a file without a header.
+/// Returns the section specified for a file without a header.
 fn raw_section(args: &Args) -> Result<Option<&str>> {
     let mut named = args.section.iter().filter(|name| !name.is_empty());
     let section = named.next();

@@ -1,4 +1,4 @@
-//! Finds replacements for values: the element at an offset, a label, or a string.
+//! Finds replacements for values, which are elements at offsets, labels, and strings.
 
 use crate::fields::{self, Cursor};
 use crate::labels::Labels;
@@ -10,7 +10,7 @@ use serde_json::Value as JsonValue;
 
 /// A resolver of offsets, addresses and string numbers.
 pub(super) struct Resolver {
-    /// The labels and strings found in earlier records, if the DTD defines such roles.
+    /// The labels and strings found in earlier records, if the DTD defines roles for them.
     labels: Option<Labels>,
 }
 
@@ -23,12 +23,12 @@ pub(super) enum Resolved {
 }
 
 impl Resolver {
-    /// Creates a resolver if `--resolve` is given.
+    /// Creates a resolver if `--resolve` is set.
     pub(super) fn new(schema: &Schema, resolve: bool) -> Option<Self> {
         resolve.then(|| Self { labels: Labels::new(schema) })
     }
 
-    /// Returns whether its results depend on earlier records.
+    /// Returns whether the results depend on earlier records.
     pub(super) fn carries(&self) -> bool {
         self.labels.is_some()
     }
@@ -38,15 +38,15 @@ impl Resolver {
         matches!(event, Event::Record(at) if self.labels.as_ref().is_some_and(|labels| labels.needs(at.record)))
     }
 
-    /// Notes values that it [`needs`](Self::needs).
+    /// Stores the labels and strings of an event that it [`needs`](Self::needs).
     pub(super) fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if let (Some(labels), Event::Record(at)) = (&mut self.labels, event) {
             labels.learn(trace.schema(), at.record, trace.record());
         }
     }
 
-    /// Resolves `sectionOffset` leaves, labelled addresses and string numbers of a record, in the order of the values;
-    /// `None` for other leaves.
+    /// Resolves the `sectionOffset` leaves, labeled addresses and string numbers of a record. The results are in the
+    /// order of the values, with `None` for other leaves.
     pub(super) fn record(
         &self,
         trace: &mut Trace<'_>,
@@ -85,8 +85,8 @@ impl Resolved {
         }
     }
 
-    /// Returns the value of a table cell: the text; the only value of an element; or else the element. Null if there is
-    /// none.
+    /// Returns the value of a table cell. This is the text, the only value of an element, or else the element itself;
+    /// null if the element is missing.
     pub(super) fn cell(self) -> JsonValue {
         let json = match self {
             Self::Label { text, .. } => return text.into(),

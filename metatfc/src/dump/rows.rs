@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// A printer that writes rows to a sink.
 pub(super) struct Rows<S> {
-    /// Not shared with other printers, see `Text`.
+    /// Not shared with other printers; see `Text`.
     schema: Rc<Schema>,
     show: Show,
     resolver: Option<Resolver>,
@@ -29,7 +29,7 @@ pub(super) struct Rows<S> {
 
 impl<S: ColumnSink> Rows<S> {
     pub(super) fn new(schema: &Schema, select: &Select, args: &Args, resolver: Option<Resolver>) -> Result<Self> {
-        // SQL statements contain numbers, as SQL compares and adds them.
+        // SQL statements contain numbers instead of names, because SQL compares and adds them.
         let show = Show { all: args.all, named: args.names && args.format == Output::Csv };
         let thread = args.thread_column.as_ref().map(|name| ThreadColumn::new(schema, name, select)).transpose()?;
         let (kinds, tables): (Vec<_>, Vec<_>) = tables(schema, select, show, resolver.is_some()).into_iter().unzip();
@@ -93,7 +93,7 @@ struct Values<'t> {
 }
 
 impl<'t> Values<'t> {
-    /// Appends a cell for each column. Items nest at most 32 deep (spec 3.5), which bounds the recursion.
+    /// Appends a cell for each column. Items nest at most 32 levels deep (spec 3.5), which bounds the recursion.
     fn cells(&mut self, items: &[Item], cells: &mut Vec<Cell<'t>>) {
         for item in items {
             match item {
@@ -123,8 +123,8 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Consumes an optional field. Returns `None` if the field may be repeated, or is repeated although its count
-    /// should be 0 or 1.
+    /// Consumes an optional field. Returns `None` if the field may be repeated, or if its count exceeds 1 although it
+    /// should not.
     fn optional(&mut self, count: LeafId, body: &Repeated) -> Option<Cell<'t>> {
         optional_leaf(self.cursor.record, count, body)?;
         match (self.cursor.count(count), body) {

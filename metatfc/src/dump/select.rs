@@ -1,4 +1,4 @@
-//! Selects the records to print: `--section`, `--record`, `--where`.
+//! Selects the records to print (`--section`, `--record`, `--where`).
 
 use super::condition::Condition;
 use crate::dtd;
@@ -10,9 +10,9 @@ use metatf::reader::{At, Event};
 /// The selected records.
 #[derive(Clone)]
 pub(crate) struct Select {
-    /// Whether each section is selected, by index; `None` for all.
+    /// Whether each section is selected, by index; `None` if all sections are selected.
     sections: Option<Vec<bool>>,
-    /// Whether each record is selected, by index; `None` for all.
+    /// Whether each record is selected, by index; `None` if all records are selected.
     records: Option<Vec<bool>>,
     condition: Option<Condition>,
     all: bool,
@@ -44,7 +44,7 @@ impl Select {
         Ok(select)
     }
 
-    /// Selects all records of a name, which may be in several sections.
+    /// Selects all records with this name, which may be in several sections.
     fn add_record(&mut self, schema: &Schema, name: &str) -> Result<()> {
         let wanted = self.records.get_or_insert_with(|| vec![false; schema.dtd.records.len()]);
         let mut found = None;
@@ -64,12 +64,12 @@ impl Select {
         }
     }
 
-    /// Returns whether nothing is excluded.
+    /// Returns whether everything is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.sections.is_none() && self.records.is_none() && self.condition.is_none()
     }
 
-    /// Returns whether the event may have to be printed, judging by what is known before decoding.
+    /// Returns whether the event may have to be printed. Uses only information available before decoding.
     pub(crate) fn wants(&self, event: Event) -> bool {
         if !self.all && !matches!(event, Event::Record(_)) {
             return false;
@@ -84,7 +84,7 @@ impl Select {
         }
     }
 
-    /// Returns whether the condition is true for a record.
+    /// Returns whether the condition holds for a record.
     pub(crate) fn holds(&mut self, event: Event, owned: &OwnedRecord) -> bool {
         match (&mut self.condition, event) {
             (Some(condition), Event::Record(at) | Event::Element(at, _)) => condition.holds(at, owned),

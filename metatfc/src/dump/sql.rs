@@ -1,4 +1,4 @@
-//! `--format sql`: SQLite statements that create a table for each record type.
+//! `--format sql`, which prints SQLite statements that create a table for each record type.
 
 use super::Args;
 use super::columns::{Cell, ColumnSink, Kind, Row, Table};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// The column that every table has. It sorts the records of a section in their original order.
+/// A column of every table. It sorts the records of a section in their original order.
 const OFFSET: &str = "@offset";
 
 /// A printer of SQL statements.
@@ -81,7 +81,7 @@ impl Statements {
     }
 }
 
-/// Returns the type of a column. Columns without a type can store numbers, too.
+/// Returns the type of a column. Columns without a type can also store numbers.
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Unsigned | Kind::Signed => "INTEGER",
@@ -92,7 +92,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns a name that differs from all earlier ones, ignoring case like SQLite.
+/// Returns a name that differs from all earlier names, ignoring case like SQLite.
 fn unlike(name: &str, known: &mut HashSet<String>) -> String {
     let mut unlike = name.to_owned();
     let mut number = 2;

@@ -1,4 +1,4 @@
-//! `--format text`: one line per record.
+//! `--format text`, which prints one line per record.
 
 use super::Printer;
 use super::resolve::{Resolved, Resolver};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-/// Maximum width of a column; longer values do not widen it.
+/// Maximum width of a column; longer values do not widen the column.
 const WIDEST: usize = 28;
 
 /// Maximum width to which labels are padded.
@@ -31,7 +31,7 @@ pub(crate) struct Gap {
     last: bool,
 }
 
-/// The column widths of each record type: the width of the widest value so far.
+/// The column widths of each record type, which are the widths of the longest values so far.
 pub(crate) struct Widths(Vec<Vec<usize>>);
 
 impl Widths {
@@ -39,7 +39,7 @@ impl Widths {
         Self(vec![Vec::new(); schema.dtd.records.len()])
     }
 
-    /// Notes a value and returns the number of spaces after it.
+    /// Widens the column to fit a value, and returns the number of spaces to insert after the value.
     fn fill(&mut self, gap: &Gap) -> usize {
         let Some(widths) = self.0.get_mut(usize::from(gap.record)) else { return 0 };
         if widths.len() <= gap.column {
@@ -50,7 +50,7 @@ impl Widths {
         if gap.last { 0 } else { widest.saturating_sub(gap.width) }
     }
 
-    /// Appends text and inserts the padding that it omits.
+    /// Appends text and inserts its omitted padding.
     pub(crate) fn put(&mut self, text: &[u8], gaps: &[Gap], out: &mut Vec<u8>) {
         let mut from = 0;
         for gap in gaps {
@@ -67,7 +67,8 @@ impl Widths {
 
 /// A printer of lines `section record  field=value ..`. Columns are as wide as the widest value so far.
 pub(crate) struct Text {
-    /// Not shared with other printers: threads that count references to it for every record would wait for each other.
+    /// Not shared with other printers, because threads that count references to a shared schema for every record would
+    /// wait for each other.
     schema: Rc<Schema>,
     all: bool,
     resolver: Option<Resolver>,
@@ -77,13 +78,13 @@ pub(crate) struct Text {
     /// The width of the label.
     label: usize,
     widths: Widths,
-    /// The omitted gaps, if padding is to be omitted.
+    /// The omitted gaps; `None` if padding is not omitted.
     left: Option<Vec<Gap>>,
     /// The line being printed.
     line: String,
-    /// The ends of its columns.
+    /// The ends of the line's columns.
     gaps: Vec<Gap>,
-    /// The beginning of lines, by section and record.
+    /// The beginnings of lines, by section and record.
     starts: HashMap<(usize, u16), String>,
 }
 
@@ -160,7 +161,7 @@ impl Text {
         }
     }
 
-    /// Prints a record and notes the ends of its columns.
+    /// Prints a record and remembers the ends of its columns.
     fn record(&mut self, trace: &mut Trace<'_>, at: At) -> metatf::Result<()> {
         let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
@@ -254,14 +255,14 @@ struct Values<'t> {
     record: u16,
     /// The enclosing keys, each followed by a dot.
     prefix: String,
-    /// Within a repeated object, whether no value has been printed yet.
+    /// Whether no value of the repeated object has been printed yet; `None` outside of repeated objects.
     object: Option<bool>,
     out: &'t mut String,
     gaps: &'t mut Vec<Gap>,
 }
 
 impl<'t> Values<'t> {
-    /// Formats the fields of an object as keys and values. Items nest at most 32 deep (spec 3.5).
+    /// Formats the fields of an object as keys and values. Items nest at most 32 levels deep (spec 3.5).
     fn cells(&mut self, items: &[Item]) {
         for item in items {
             match item {
@@ -313,7 +314,7 @@ impl<'t> Values<'t> {
         self.out.len()
     }
 
-    /// Notes the end of a column.
+    /// Remembers the end of a column.
     fn end(&mut self, from: usize) {
         if self.object.is_none() {
             let width = self.out.get(from..).map_or(0, |value| value.chars().count());
@@ -364,7 +365,7 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Consumes the next value; returns it if it is to be printed.
+    /// Consumes the next value, and returns the value if it should be printed.
     fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>, Option<Resolved>)> {
         let (leaf, value) = self.cursor.take(id)?;
         let resolved = self.resolved.next().flatten();
@@ -379,8 +380,8 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Prints the records in a byte array (spec 3.7), each as its name and an object. Returns false and prints nothing
-    /// if the bytes are not complete records. Sections nest at most 8 deep.
+    /// Prints the records in a byte array (spec 3.7), each as a name and an object. If the bytes are not complete
+    /// records, prints nothing and returns false. Sections nest at most 8 levels deep.
     fn records(&mut self, leaf: &Leaf, value: Value<'_>) -> bool {
         let (Some(number), Value::Bytes(bytes)) = (leaf.section, value) else { return false };
         let start = self.out.len();

@@ -1,4 +1,4 @@
-//! `--thread-column`: the thread of each record.
+//! `--thread-column`, which prints the thread of each record.
 
 use super::select::Select;
 use crate::failure::{Result, usage};
@@ -19,8 +19,8 @@ pub(super) struct ThreadColumn {
 }
 
 impl ThreadColumn {
-    /// Finds the field by its name, such as `thread.id`. Before the first such record, the thread is 1, as in
-    /// `heap.dtd`.
+    /// Finds the field by its name, such as `thread.id`. Before the first record with this field, the thread is 1, as
+    /// in `heap.dtd`.
     pub(super) fn new(schema: &Schema, name: &str, select: &Select) -> Result<Self> {
         let (record_name, field) = name.split_once('.').unwrap_or((name, ""));
         let records = (0_u16..).zip(&schema.dtd.records);
@@ -49,7 +49,7 @@ impl ThreadColumn {
         matches!(event, Event::Record(at) if at.record == self.record)
     }
 
-    /// Updates the current thread if a decoded event names one.
+    /// Updates the current thread if a decoded event names a thread.
     pub(super) fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if self.is_named_by(event)
             && let Some(Value::Number(number)) = trace.record().get(self.place)

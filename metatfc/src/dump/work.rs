@@ -1,4 +1,4 @@
-//! Prints records one by one, from the first to the last selected one.
+//! Prints records one by one, from the first to the last selected record.
 
 use super::select::Select;
 use super::{Args, Format, Printer};
@@ -19,17 +19,17 @@ pub(super) struct Work<'a> {
     output: Output,
     /// With `--follow`, whether the reader is at the end of the file.
     at_end: Option<Arc<AtomicBool>>,
-    /// Elements count as data records if there are no data records.
+    /// Whether elements count as data records, because there are no data records.
     elements: bool,
-    /// The number of selected data records, including skipped ones.
+    /// The number of selected data records, including skipped records.
     seen: u64,
     /// Whether anything was printed.
     printed: bool,
-    /// With `--tail`, the lines that may be printed at the end, and whether each is a data record.
+    /// With `--tail`, the lines that may be printed at the end, and whether each line is a data record.
     tail: VecDeque<(bool, Vec<u8>)>,
     /// The number of data records in `tail`.
     kept: usize,
-    /// A line buffer, reused.
+    /// A reused line buffer.
     line: Vec<u8>,
 }
 
@@ -78,10 +78,11 @@ impl<'a> Work<'a> {
         Ok(None)
     }
 
-    /// Skips records without reading them, if every data record counts.
+    /// Skips records without reading them if every data record counts.
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, tail, all, salvage, .. } = *self.args;
-        // Annotations need earlier metadata records, and the thread column needs the records that name threads.
+        // Annotations depend on earlier metadata records, and the thread column depends on the records that name
+        // threads.
         let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
         if past || salvage || !self.select.is_everything() || self.args.format == Format::Hex {
             return Ok(());
@@ -125,7 +126,7 @@ impl<'a> Work<'a> {
         Ok(true)
     }
 
-    /// Keeps the line for the end: at most `most` data records, and the lines between them.
+    /// Keeps the line until the end. Keeps at most `most` data records, and the lines between them.
     fn keep(&mut self, most: usize, data: bool) {
         self.tail.push_back((data, std::mem::take(&mut self.line)));
         self.kept += usize::from(data);
@@ -136,7 +137,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Prints the kept lines. Returns whether anything was printed at all.
+    /// Prints the kept lines. Returns whether anything was printed in total.
     pub(super) fn finish(&mut self) -> Result<bool> {
         for (_, line) in std::mem::take(&mut self.tail) {
             self.output.buffer().extend_from_slice(&line);
@@ -145,7 +146,7 @@ impl<'a> Work<'a> {
         self.output.flush()?;
         Ok(self.printed)
     }
-    /// Prints the output after the last record.
+    /// Prints the text after the last record.
     pub(super) fn foot(&mut self) -> Result<()> {
         self.printer.foot(self.output.buffer());
         self.output.flush()

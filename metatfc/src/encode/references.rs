@@ -1,6 +1,6 @@
-//! Checks that there is an element at each offset that the lines refer to.
+//! Checks that each offset that the lines refer to is the offset of an element.
 //!
-//! A reference may precede the line of its element, so it is checked at the end of its group.
+//! A reference may precede the line of its element, so references are checked at the end of their group.
 
 use crate::references::{Referring, Starts, Target, leaf_name};
 use metatf::container::Sink;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The references of the current group.
 pub(super) struct References {
     referring: Referring,
-    /// References without an element so far.
+    /// References whose element has not been found yet.
     open: HashMap<Target, Reference>,
     /// The elements of shared tables, by section.
     tables: BTreeMap<usize, Starts>,
@@ -30,7 +30,7 @@ struct Reference {
 
 /// A reference to a missing element.
 pub(super) struct Dangling {
-    /// The input line that contains it.
+    /// The input line that contains the reference.
     pub(super) line: u64,
     message: String,
 }

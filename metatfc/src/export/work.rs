@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The tables of a trace.
 struct Tables {
     all: metatf_arrow::Tables,
-    /// The tables to write, with their index among all tables.
+    /// The tables to write, with their indices among all tables.
     wanted: Vec<(usize, Arc<dyn Table>)>,
 }
 
@@ -40,7 +40,7 @@ struct OpenFile {
     writer: TableWriter<Box<dyn Sink + Send>>,
 }
 
-/// Returns a parser for the names of the formats that this build can write.
+/// Returns a parser for the names of the formats supported by this build.
 pub(super) fn forms() -> PossibleValuesParser {
     PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
 }
@@ -101,7 +101,7 @@ fn tables(path: &Path, args: &Args) -> Result<Tables> {
     Ok(Tables { all, wanted })
 }
 
-/// Fails if no trace has a given table or column, or if a table lacks a column of the condition.
+/// Fails if a requested table or column exists in no trace, or if a table lacks a column of the condition.
 fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {
@@ -124,14 +124,14 @@ fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the columns to read from a table, or `None` for all.
+/// Returns the columns to read from a table, or `None` for all columns.
 fn columns(table: &dyn Table, args: &Args) -> Option<Vec<usize>> {
     let schema = table.schema();
     let columns = || args.columns.iter().filter_map(|name| schema.index_of(name).ok()).collect();
     (!args.columns.is_empty()).then(columns)
 }
 
-/// Returns the columns and rows to write from a table, or `None` if it has none of the columns.
+/// Returns the columns and rows to write from a table, or `None` if the table contains none of the requested columns.
 fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selection>> {
     let columns = columns(table, args);
     if columns.as_ref().is_some_and(Vec::is_empty) {
@@ -176,7 +176,7 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
     file.map_or(Ok(()), |file| file.keep(said))
 }
 
-/// Writes all tables to a directory. An empty table has no file.
+/// Writes all tables to a directory. No file is written for an empty table.
 fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
     let root = &args.output;
@@ -206,7 +206,7 @@ fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String
                         Some(folder) => folder,
                         None => folder.insert(OutputFolder::create(root).map_err(|e| problem(root, &e))?),
                     };
-                    // Each of several traces has its own directory in that of the table.
+                    // With several traces, the table's directory contains a directory for each trace.
                     let names = [(*name).to_owned(), format!("trace={}", trace_name(path))];
                     let names = names.into_iter().filter(|_| traces.len() > 1);
                     let part = folder.folders(names).map_err(|e| problem(&root.join(name), &e))?;
@@ -226,7 +226,7 @@ fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String
 }
 
 impl Tables {
-    /// Reads the selected tables. Returns the parts to write, in the order that the batches refer to.
+    /// Reads the selected tables. Returns the parts to write, in the order of the part numbers in the batches.
     fn read(&self, path: &Path, args: &Args) -> Result<(Vec<Part<'_>>, Together)> {
         let (mut parts, mut scans) = (Vec::with_capacity(self.wanted.len()), Vec::with_capacity(self.wanted.len()));
         for (place, table) in &self.wanted {
@@ -240,7 +240,7 @@ impl Tables {
     }
 }
 
-/// Writes all tables to a database; with several traces, a column contains the name of the trace. Empty tables are
+/// Writes all tables to a database. With several traces, a column contains the name of the trace. Empty tables are
 /// omitted.
 fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Result<()> {
     let (target, mut sink) = Target::create(&args.output)?;
@@ -274,7 +274,7 @@ fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Resul
     Ok(())
 }
 
-/// Returns the name of a trace among several.
+/// Returns the name that distinguishes a trace from other traces.
 fn trace_name(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -308,7 +308,7 @@ fn read_failure(error: &ArrowError) -> Failure {
     Failure::Failed(metatf_arrow::message(error))
 }
 
-/// Converts an error that occurred while writing the file of this name.
+/// Converts an error that occurred while writing the file with this name.
 fn failure(name: &str, error: &WriteError) -> Failure {
     match error {
         WriteError::Table(message) => Failure::Failed(message.clone()),

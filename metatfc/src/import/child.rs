@@ -1,6 +1,6 @@
-//! Imports tables in a child process, because third-party libraries decode them and they may be untrusted.
+//! Imports tables in a child process, because third-party libraries decode them and the tables may be untrusted.
 //!
-//! The child decodes the tables and encodes the trace; it can write only to its pipe. The parent writes the received
+//! The child decodes the tables and encodes the trace, but can write only to its pipe. The parent writes the received
 //! bytes to the output.
 
 use super::Args;
@@ -24,16 +24,16 @@ const MEMORY: u64 = 1 << 30;
 /// Bytes added to the memory limit per byte of the tables.
 const MEMORY_A_BYTE: u64 = 64;
 
-/// CPU time limit in seconds for decoding a part of a table or a few thousand rows.
+/// CPU time limit in seconds for decoding part of a table or a few thousand rows.
 const SECONDS: u64 = 60;
-/// Number of table bytes that add a second to the CPU time limit.
+/// Number of table bytes that increase the CPU time limit by one second.
 const BYTES_A_SECOND: u64 = 1 << 20;
 
 /// Maximum number of trace bytes in a message.
 const PIECE: usize = 1 << 20;
 
-/// Messages of the child: bytes to append, bytes that replace earlier ones, a flush, the index of the file read from
-/// here on, the end, and an error.
+/// Message types of the child: bytes to append, bytes that replace earlier bytes, a flush, the index of the file to be
+/// read next, the end, and an error.
 const BYTES: u8 = b'b';
 const OVERWRITE: u8 = b'o';
 const FLUSH: u8 = b'f';
@@ -59,7 +59,7 @@ impl ChildArgs {
 /// The request to the child. Other arguments are passed on its command line.
 #[derive(Serialize, Deserialize)]
 struct Request {
-    /// The name and text of the DTD, which may have been read from standard input.
+    /// The name and text of the DTD. They are included because the DTD may have been read from standard input.
     dtd: (String, Vec<u8>),
     /// The offset of the trace in the output, if the output can be overwritten.
     mark: Option<u64>,
@@ -69,7 +69,7 @@ struct Request {
     limits: Limits,
 }
 
-/// The limits of the child: bytes of memory, and seconds until the next message.
+/// The limits of the child, as bytes of memory and seconds of CPU time until the next message.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Limits {
     memory: u64,
@@ -77,7 +77,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits for reading this many bytes, with the given amount of memory if the user set it.
+    /// Returns the limits for reading this many bytes. The user may specify the memory limit.
     fn of(bytes: u64, memory: Option<u64>) -> Self {
         let by_size = MEMORY.saturating_add(bytes.saturating_mul(MEMORY_A_BYTE));
         let memory = memory.unwrap_or_else(|| by_size.min(memory_limit()));
@@ -92,7 +92,7 @@ impl Limits {
 
 pub(crate) fn run(args: &Args, memory: MemoryLimit) -> Result<()> {
     let dtd = dtd::text(&args.dtd)?;
-    // Errors in the DTD are printed here.
+    // Print errors in the DTD before starting the child.
     dtd::parse(&dtd.0, &dtd.1)?;
     let (target, mut sink) = Target::create(&args.output)?;
     let limits = Limits::of(file_bytes(&args.files), memory.given());
@@ -145,7 +145,7 @@ impl Import<'_> {
         self.file = file.or(self.file);
     }
 
-    /// Reports that the child died, which file it was reading, and what to do.
+    /// Returns an error that states why the child died, which file it was reading, and what to do.
     fn died(&self, death: &Death) -> Failure {
         let file = self.file.map_or_else(String::new, |file| file.display().to_string());
         let (mebibytes, seconds) = (self.limits.memory >> 20, self.limits.seconds);
@@ -169,7 +169,7 @@ impl Import<'_> {
 
 /// Imports tables in this process and sends the trace to the parent.
 pub(crate) fn serve(args: &Args) -> Result<()> {
-    // The operating system enforces the limit, and the parent reports it.
+    // The operating system enforces the limit, and the parent reports when it is exceeded.
     limit_memory(COMMAND, u64::MAX);
     let served = serve_parent(|request, parent| {
         let request: Request = serde_json::from_slice(request)?;

@@ -1,4 +1,4 @@
-//! The parts of a DTD that set how numbers are stored, and edits that change them.
+//! The parts of a DTD that determine the encoding of numbers, and edits that change them.
 
 use metatf::format::Interpretation;
 use metatf_parser::index::{LaidOut, ResolvedField};
@@ -14,7 +14,7 @@ pub(super) struct Encoding {
     pub(super) width: Option<u8>,
 }
 
-/// The fields set by one statement of a DTD, which all change with it.
+/// The fields set by one statement of a DTD, which all change together.
 #[derive(Clone, Debug)]
 pub(super) struct Declared<'i> {
     record: &'i LaidOut,
@@ -47,7 +47,7 @@ impl<'i> Declared<'i> {
         }
     }
 
-    /// Returns the location that sets the property, or else the one that lists the field.
+    /// Returns the location that sets the property, or else the location that lists the field.
     pub(super) fn place(&self, property: Property) -> Range<usize> {
         let set = self.field.set(property).and_then(|set| set.span.clone());
         set.unwrap_or_else(|| self.field.site.clone())
@@ -75,7 +75,7 @@ impl<'i> Declared<'i> {
         }
         if !missing.is_empty() {
             let (place, added) = match set(Property::Interpretation) {
-                // After the statement that sets the interpretation, up to its semicolon.
+                // Insert the width after the semicolon of the statement that sets the interpretation.
                 Some(span) => (span.end + text.get(span.end..)?.find(';')? + 1, format!(" {}", missing.trim())),
                 None => (self.record.block?, format!(" {}", missing.trim())),
             };
@@ -103,7 +103,7 @@ impl<'i> Declared<'i> {
     }
 }
 
-/// Merges edits that do not overlap into one.
+/// Merges edits that do not overlap into a single edit.
 pub(super) fn one(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<Suggestion> {
     edits.sort_by_key(|(span, _)| (span.start, span.end));
     let span = edits.first()?.0.start..edits.iter().map(|(span, _)| span.end).max()?;
@@ -113,13 +113,13 @@ pub(super) fn one(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<
         out.push_str(&new);
         at = edit.end;
     }
-    // The result may not be better for other traces than these.
+    // The result may not be better for other traces.
     Some(Suggestion { span, text: out, certain: false })
 }
 
-/// Returns the interpretation in DTD syntax, or `None` for those that findings never contain.
+/// Returns the interpretation in DTD syntax, or `None` for interpretations that findings never contain.
 pub(super) fn said(interpretation: Interpretation) -> Option<String> {
-    // Small negative numbers are shorter with a sign, and mean the same 64 bits.
+    // Small negative numbers are shorter with a sign, and denote the same 64 bits.
     let number = |bits: u64| {
         let signed = bits.cast_signed();
         if (i64::from(i32::MIN)..0).contains(&signed) { signed.to_string() } else { bits.to_string() }

@@ -1,5 +1,5 @@
-//! Finds widths and interpretations that are wasteful for given traces. The planner proposes alternatives, and writing
-//! the traces shows what they save.
+//! Finds widths and interpretations that are wasteful for given traces. The planner proposes alternatives, and their
+//! savings are measured by writing the traces.
 
 use super::Args;
 use super::declared::{Declared, Encoding, one, words};
@@ -16,10 +16,10 @@ use metatf_tools::recode::{self, LeafSurvey, Spent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Maximum number of interpretations tried per field: those that the plan uses most.
+/// Maximum number of interpretations to try per field, starting with the most frequent in the plan.
 const MOST_KINDS: usize = 3;
 
-/// A DTD: its name on the command line, its name in messages, its text, and the index of the text.
+/// A DTD, as its name on the command line, its name in messages, its text, and the index of the text.
 type Named<'d> = (&'d Path, &'d str, &'d [u8], &'d Index);
 
 pub(super) fn check(
@@ -73,7 +73,8 @@ fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// Finds the tagged records that no trace contains. In the index, the records of the format follow the predefined ones.
+/// Finds the tagged records that no trace contains. In the index, the records of the format follow the predefined
+/// records.
 fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Found> {
     let first = usize::from(METADATA) + 1;
     let records = schema.dtd.records.iter().zip(counts).skip(first).zip(&linter.index.records);
@@ -96,12 +97,12 @@ struct Linter<'d> {
     now: Size,
 }
 
-/// The fields set by one statement of the DTD, and the bytes they take.
+/// The fields set by one statement of the DTD, and their size in bytes.
 struct Group<'d> {
     declared: Declared<'d>,
     old: Encoding,
     values: u64,
-    /// The bytes that the plan saves.
+    /// The number of bytes saved by the plan.
     most: u64,
     spent: BTreeMap<(u8, u64, u8), Spent>,
 }
@@ -188,7 +189,7 @@ impl<'d> Linter<'d> {
                 }
                 let Some(edit) = group.declared.edit(self.text, group.old, new) else { continue };
                 let Some(text) = edited(self.text, &edit) else { continue };
-                // Skip edits that the checks reject, for example because fields share a previous value.
+                // Skip edits that the parser rejects, for example because fields share a previous value.
                 if metatf_parser::parse("", text.as_bytes()).dtd.is_none() {
                     continue;
                 }
@@ -236,7 +237,7 @@ impl<'d> Linter<'d> {
         Some(Found::new(self.name, finding).that(saves))
     }
 
-    /// Measures all edits together, omitting those that overlap another.
+    /// Measures all edits together, omitting edits that overlap another edit.
     fn together(&mut self, found: &[Found]) -> Result<Option<Together>> {
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for edit in found.iter().filter_map(|found| found.suggestion()) {
@@ -280,8 +281,8 @@ impl Group<'_> {
         if same { Rule::WastefulWidth } else { Rule::WastefulInterpretation }
     }
 
-    /// Returns the encodings to try. For each interpretation that the plan uses most, this is its most frequent
-    /// argument, with the most frequent width and with the widest.
+    /// Returns the encodings to try. For each of the plan's most frequent interpretations, these are its most frequent
+    /// argument with the most frequent width, and with the largest width.
     fn candidates(&self) -> Vec<Encoding> {
         let mut kinds: BTreeMap<u8, u64> = BTreeMap::new();
         for ((kind, ..), spent) in &self.spent {
@@ -315,7 +316,7 @@ impl Group<'_> {
         candidates
     }
 
-    /// Returns the DTD's interpretation, with its initial value, if it is of the same kind.
+    /// Returns the DTD's interpretation, including its initial value, if it is of the same kind.
     fn as_declared(&self, interpretation: Interpretation) -> Interpretation {
         let old = self.old.interpretation;
         let same = kind_of(old) == kind_of(interpretation) && argument(old) == argument(interpretation);

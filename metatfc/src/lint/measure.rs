@@ -1,4 +1,4 @@
-//! Measures the size of traces with a DTD by writing them as a program would, with default compression.
+//! Measures the size of traces with a DTD by writing them like a program, with default compression.
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
@@ -15,9 +15,9 @@ use std::path::Path;
 /// The size of traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Size {
-    /// The bytes of all records before compression.
+    /// The size of all records in bytes, before compression.
     pub(super) records: u64,
-    /// The bytes of the files.
+    /// The size of the files in bytes.
     pub(super) files: u64,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a trace. `dtd` is used if the trace embeds none.
+    /// Opens a trace. `dtd` is used if the trace does not embed a DTD.
     pub(super) fn open(path: &Path, dtd: &Path, threads: usize) -> Result<Self> {
         let (raw, named) = (RawArgs::default(), (!input::is_standard(dtd)).then(|| dtd.to_owned()));
         let dtd = DtdArgs { dtd: named, any_version: true, ..DtdArgs::default() };
@@ -66,7 +66,8 @@ impl Source {
             dtd_url: "lint.dtd".to_owned(),
             embed_dtd: false,
             threads: self.threads,
-            // Like a file that appears when it is complete, so sizes do not depend on the time that writing takes.
+            // Flush like a file that appears when it is complete, so that sizes do not depend on the time that writing
+            // takes.
             flush: FlushEvery::NEVER,
             ..WriteOptions::default()
         };
@@ -75,8 +76,8 @@ impl Source {
         let place = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
         let sink = place.reopen().map_err(Failure::temporary_file)?;
         let by_target = |e: &metatf::Error| failed(format!("{name}, by {dtd}: {}", metatf::explain(&target.format, e)));
-        // The same writer as for `encode` and for programs. Unlike `recode`, it widens a field when a value requires
-        // it, and does not start over at each block.
+        // Use the same writer as `encode` and programs. Unlike `recode`, it widens a field when a value requires it,
+        // and does not start over at each block.
         let mut writer = match Writer::new(sink, target, &write) {
             Ok(writer) => writer,
             Err(error) => return by_target(&error),

@@ -1,8 +1,8 @@
 //! `lint`: reports possible improvements of a DTD, based on its text and on traces.
 //!
-//! The parser implements the rules for the text ([`metatf_parser::lint`]). `encodings` implements those that need
-//! traces, `declared` finds the statements of a DTD that set how fields are stored, `measure` writes traces to measure
-//! their size, and `report` prints the findings.
+//! The parser implements the rules for the text ([`metatf_parser::lint`]), and `encodings` implements the rules that
+//! need traces. `declared` finds the statements of a DTD that determine the encoding of fields, `measure` writes traces
+//! to measure their size, and `report` prints the findings.
 
 mod declared;
 mod encodings;

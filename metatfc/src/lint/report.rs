@@ -34,7 +34,7 @@ pub(super) struct Saves {
     pub(super) records: u64,
     /// Bytes of the compressed files; negative if the edit makes them larger.
     pub(super) files: i64,
-    /// The totals that the savings refer to.
+    /// The totals to which the savings relate.
     #[serde(skip)]
     pub(super) of: Size,
     /// The number of values in the fields.
@@ -45,7 +45,7 @@ pub(super) struct Saves {
     pub(super) better: String,
 }
 
-/// Several edits and the size of the traces with all of them.
+/// Several edits, and the size of the traces with all of these edits.
 #[derive(Serialize)]
 pub(super) struct Together {
     pub(super) edits: usize,
@@ -57,7 +57,7 @@ impl Found {
         Self { file: file.to_owned(), finding, saves: None }
     }
 
-    /// Adds the savings of the edit.
+    /// Adds the savings of the finding's edit.
     pub(super) fn that(self, saves: Saves) -> Self {
         Self { saves: Some(saves), ..self }
     }

@@ -8,7 +8,7 @@ use metatf_parser::{Diagnostic, Finding, Label, Lines, Rule, Severity, TokenKind
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// The protocol's names of token types, in the order of [`token_type`].
+/// The token type names of the protocol, in the order of [`token_type`].
 pub(super) const TOKEN_TYPES: [&str; 10] =
     ["comment", "string", "number", "keyword", "namespace", "struct", "variable", "property", "decorator", "operator"];
 
@@ -35,7 +35,7 @@ pub(super) fn diagnostics(document: &Document, uri: &str) -> Vec<Value> {
     mistakes.chain(document.findings().iter().map(|found| finding(&lines, uri, found))).collect()
 }
 
-/// Converts a diagnostic. Its help becomes the last line of the message, as editors do not show it otherwise.
+/// Converts a diagnostic. The help becomes the last line of the message, because editors do not show it otherwise.
 pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Value {
     let mut message = found.message.clone();
     for more in [&found.primary.text, found.help.as_ref().unwrap_or(&String::new())] {
@@ -54,7 +54,7 @@ pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Va
     })
 }
 
-/// Converts a finding to a hint, which editors show unobtrusively. Code without effect is faded.
+/// Converts a finding to a hint, which editors show unobtrusively. Code without an effect is faded.
 pub(super) fn finding(lines: &Lines<'_>, uri: &str, found: &Finding) -> Value {
     let unnecessary = matches!(found.rule, Rule::OverriddenProperty | Rule::EmptySection);
     json!({
@@ -107,7 +107,7 @@ pub(super) fn references(document: &Document, uri: &str, offset: usize, with_def
 pub(super) fn highlights(document: &Document, offset: usize) -> Value {
     let (index, lines) = (document.index(), document.lines());
     let Some(found) = index.use_at(offset) else { return json!([]) };
-    // 3 is a write, 2 a read.
+    // In the protocol, 3 is a write and 2 is a read.
     let kind = |role: Role| if role == Role::Setting { 3 } else { 2 };
     let uses = index.references(found.symbol);
     uses.map(|u| json!({ "range": range(&lines, &u.span), "kind": kind(u.role) })).collect()
@@ -118,7 +118,7 @@ pub(super) fn outline(document: &Document) -> Value {
     document.index().outline.iter().map(|declared| symbol(&lines, declared)).collect()
 }
 
-/// Converts a symbol: sections contain records, and records contain fields, so the depth is three.
+/// Converts a symbol. Sections contain records, and records contain fields, so the depth is three.
 fn symbol(lines: &Lines<'_>, declared: &Declared) -> Value {
     let kind = match declared.kind {
         SymbolKind::Section | SymbolKind::SectionNumber => 3, // namespace
@@ -135,8 +135,8 @@ fn symbol(lines: &Lines<'_>, declared: &Declared) -> Value {
     })
 }
 
-/// Returns five numbers for each token: line and column relative to the previous token, length, type, and no modifiers.
-/// A token must be on one line, so a comment over several lines becomes one token for each.
+/// Returns five numbers for each token: the line and column relative to the previous token, the length, the type, and
+/// no modifiers. A token must be on a single line, so a multi-line comment becomes a token for each line.
 pub(super) fn semantic_tokens(document: &Document) -> Value {
     let lines = document.lines();
     let mut data: Vec<u32> = Vec::new();

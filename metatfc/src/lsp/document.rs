@@ -7,7 +7,7 @@ use metatf_parser::{Columns, Finding, Lines, Rule};
 use serde_json::Value;
 use std::cell::OnceCell;
 
-/// The error returned for a request: code and message.
+/// The error code and message returned for a request.
 pub(super) type Refusal = (ErrorCode, String);
 
 /// A document and the results of its analysis.
@@ -16,7 +16,7 @@ pub(super) struct Document {
     /// The editor's version number of this text.
     pub(super) version: Value,
     columns: Columns,
-    /// The index, computed on first use because several changes may arrive together.
+    /// The index. It is computed on first use, because several changes may arrive together.
     index: OnceCell<Index>,
     findings: OnceCell<Vec<Finding>>,
     /// The index of an earlier text.
@@ -48,8 +48,8 @@ impl Document {
         self.findings.get_or_init(|| metatf_parser::lint(self.text.as_bytes(), self.index(), Rule::is_on))
     }
 
-    /// Returns the index if it has been computed, otherwise preferably the index of an earlier text. Used for answers
-    /// that are needed by the next key press and depend only on names.
+    /// Returns the index if it has been computed. Otherwise, returns the index of an earlier text if there is one, or
+    /// else computes the index. Used for answers that are needed before the next key press and depend only on names.
     pub(super) fn recent_index(&self) -> &Index {
         self.index.get().or(self.before.as_ref()).unwrap_or_else(|| self.index())
     }

@@ -15,7 +15,7 @@ fn of_document(lines: &Lines<'_>, uri: &str, edits: &[Suggestion]) -> Value {
     json!({ "changes": changes })
 }
 
-/// Returns the range that would be renamed, or `null`.
+/// Returns the range of the name that would be renamed, or `null`.
 pub(super) fn prepare_rename(document: &Document, offset: usize) -> Value {
     let (index, lines) = (document.index(), document.lines());
     let found = index.use_at(offset).filter(|u| index.symbol(u.symbol).is_some_and(|symbol| !symbol.predefined));
@@ -34,7 +34,7 @@ pub(super) fn rename(document: &Document, uri: &str, offset: usize, name: &str) 
 pub(super) fn completion(document: &Document, offset: usize) -> Value {
     let lines = document.lines();
     let found = metatf_parser::complete(document.text.as_bytes(), document.recent_index(), offset);
-    // Sort by position: fields are listed first, the most likely ones at the top.
+    // Sort by position in the list, which contains the most likely fields first.
     let items = found.into_iter().enumerate().map(|(at, completion)| {
         let kind = match completion.kind {
             CompletionKind::Keyword => 14,
@@ -55,8 +55,8 @@ pub(super) fn completion(document: &Document, offset: usize) -> Value {
     json!({ "isIncomplete": false, "items": items.collect::<Vec<_>>() })
 }
 
-/// Returns the edit that formats the text, which covers the first to the last changed line. A text with syntax errors
-/// is left unchanged.
+/// Returns the edit that formats the text. The edit covers the first to the last changed line. A text with syntax
+/// errors is left unchanged.
 pub(super) fn formatting(document: &Document) -> Value {
     let (old, lines) = (document.text.as_str(), document.lines());
     let Ok(new) = metatf_parser::format("", old.as_bytes()) else { return json!([]) };

@@ -1,8 +1,8 @@
-//! `lsp`: a language server for DTDs on standard input and output.
+//! `lsp`: runs a language server for DTDs on standard input and output.
 //!
 //! `metatf_parser` analyzes the text ([`index`](metatf_parser::index())), and this module exchanges messages. After
-//! each change, the entire text is analyzed again, which takes a few milliseconds. Messages are built as plain JSON
-//! because there are only a dozen kinds; the test deserializes each into the types of the protocol.
+//! each change, the entire text is analyzed again, which takes a few milliseconds. Messages are built as plain JSON,
+//! because there are only a dozen kinds; the test deserializes each message into the types of the protocol.
 
 mod answers;
 mod document;
@@ -47,7 +47,7 @@ pub(crate) fn run(_: &Args) -> Result<()> {
     joined.map_err(|e| Failure::io("standard input and output", &e))
 }
 
-/// The pause without messages after which diagnostics are published.
+/// The time without messages after which diagnostics are published.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn serve(connection: &Connection) -> Result<()> {
@@ -62,7 +62,7 @@ fn serve(connection: &Connection) -> Result<()> {
     connection.initialize_finish(id, server.capabilities()).map_err(protocol)?;
     let mut send = |answer| connection.sender.send(answer).is_ok();
     loop {
-        // Answers have priority; diagnostics are published when typing pauses.
+        // Answers take precedence; diagnostics are published when typing pauses.
         let received = match server.is_published() {
             true => connection.receiver.recv().ok(),
             false => match connection.receiver.recv_timeout(PAUSE) {

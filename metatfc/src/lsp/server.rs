@@ -70,7 +70,7 @@ impl Server {
         }
     }
 
-    /// Returns whether the editor has the diagnostics of all documents.
+    /// Returns whether the editor has received the diagnostics of all documents.
     pub(super) fn is_published(&self) -> bool {
         self.documents.values().all(|document| document.published)
     }
@@ -118,7 +118,7 @@ impl Server {
             let open = uri.and_then(|uri| self.documents.get_key_value(uri));
             open.ok_or_else(|| (ErrorCode::InvalidParams, "the document is not open".to_owned()))
         };
-        // Returns a document and the offset of a position in it.
+        // Returns a document and the offset of a position in the document.
         let at = || {
             let (uri, document) = document()?;
             let offset = params.get("position").and_then(|position| place::offset(&document.lines(), position));

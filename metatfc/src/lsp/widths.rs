@@ -1,4 +1,4 @@
-//! The field widths in a trace, for hover.
+//! The field widths in a trace, for hovers.
 
 use crate::dtd::{self, DtdArgs};
 use crate::input;
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Maximum number of records read, which takes a few seconds. The output mentions the limit.
+/// Maximum number of records to read, which takes a few seconds. The output mentions this limit.
 const MOST_RECORDS: u64 = 5_000_000;
 
-/// Maximum number of different lengths counted per field.
+/// Maximum number of different lengths to count per field.
 const MOST_LENGTHS: usize = 16;
 /// The key for all other lengths.
 const OTHER: usize = usize::MAX;
@@ -41,7 +41,7 @@ impl Widths {
         Self { path: path.to_owned(), read }
     }
 
-    /// Returns a line for each field that has values in the trace, or else the reason why the trace cannot be read.
+    /// Returns a line for each field with values in the trace, or else the reason why the trace cannot be read.
     pub(super) fn lines(&self, fields: &[(String, Vec<String>)]) -> String {
         let name = self.path.display();
         let read = match self.read.get() {
@@ -75,7 +75,7 @@ fn count(path: &Path) -> Result<Read, String> {
     let reader = input::trace(path, false).map_err(problem)?;
     let schema = dtd::find(&reader, &input::name(path), &DtdArgs::default(), false).map_err(problem)?;
     let mut trace = Trace::new(schema.clone(), reader).map_err(|error| format!("{name}: {error}"))?;
-    // Indexed by record and leaf.
+    // The counts, by record and leaf.
     let mut widths: BTreeMap<(u16, u8), BTreeMap<usize, u64>> = BTreeMap::new();
     let mut records = 0;
     let whole = loop {
@@ -92,7 +92,7 @@ fn count(path: &Path) -> Result<Read, String> {
         let counted = trace.reader_mut().decode(|row| {
             row.walk_fields(&mut |leaf, bytes, _| {
                 let lengths = widths.entry((at.record, leaf)).or_default();
-                // All lengths after the first ones are counted together.
+                // Further lengths are counted together.
                 let length = Some(bytes.len()).filter(|n| lengths.len() < MOST_LENGTHS || lengths.contains_key(n));
                 *lengths.entry(length.unwrap_or(OTHER)).or_default() += 1;
             })

@@ -4,13 +4,13 @@ use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, Record};
 use metatf_tools::roles::{self, Place, Role};
 
-/// Maximum number of points kept. If there are more, every other point is dropped, repeatedly.
+/// Maximum number of points to keep. Whenever there are more points, every other point is dropped.
 const MOST: usize = 1 << 16;
-/// Limit for the times and real times of points, so that products of two differences do not overflow. It is 146 years
+/// Limit for the times and real times of points, so that products of two differences do not overflow. This is 146 years
 /// in nanoseconds.
 const RANGE: i128 = 1 << 62;
 
-/// A time that the emitter filled in.
+/// A time filled in by the emitter.
 #[derive(Clone, Copy, Debug)]
 struct Time {
     place: Place,
@@ -36,14 +36,14 @@ impl Time {
 /// The times of records, in nanoseconds since the start of their clock.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// The times of each record type; the first one determines the order.
+    /// The times of each record type. The first time determines the order of records.
     times: Vec<Vec<Time>>,
     /// The position of the wall-clock time in each record type.
     walls: Vec<Option<Place>>,
 }
 
 impl Times {
-    /// Finds the fields that have the role. Returns an error if such a field is repeated.
+    /// Finds the time fields of a schema. Returns an error if a time field is repeated.
     pub(super) fn new(schema: &Schema) -> Result<Self, String> {
         let records = schema.dtd.records.iter();
         let times = records.clone().map(times).collect::<Result<_, _>>()?;
@@ -59,7 +59,7 @@ impl Times {
         self.of(record).first()?.get(owned)
     }
 
-    /// Returns the clock and wall-clock times of a record that relates them.
+    /// Returns the clock time and the wall-clock time of a record that relates them.
     pub(super) fn point(&self, record: u16, owned: &OwnedRecord) -> Option<(i128, i128)> {
         let wall = self.walls.get(usize::from(record))?.as_ref()?.number(owned)?;
         Some((self.time(record, owned)?, i128::from(wall)))
@@ -131,18 +131,19 @@ impl Points {
     }
 }
 
-/// A mapping between times and real times, both in nanoseconds. It interpolates linearly between points; before the
-/// first and after the last point, the clock has the speed of the wall clock. Without points, times and real times are
-/// equal.
+/// A mapping between times and real times, both in nanoseconds. Between points, it interpolates linearly; before the
+/// first and after the last point, the clock runs at the speed of the wall clock. Without points, times and real times
+/// are equal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// The points, with both numbers increasing.
+    /// The points, in ascending order of both numbers.
     points: Vec<(i128, i128)>,
 }
 
 impl Clock {
-    /// Creates the clock that passes through the points and returns the number of points omitted because they go back.
-    /// Without points, creates a clock that showed 0 at the real time `start`. Returns `None` if neither is known.
+    /// Creates the clock that passes through the points. Also returns the number of points that were omitted because
+    /// they go back in time. Without points, creates a clock that was 0 at the real time `start`. Returns `None` if
+    /// there are neither points nor a start.
     pub(super) fn new(points: Points, start: Option<u64>) -> Option<(Self, usize)> {
         let Points { mut points, .. } = points;
         let all = points.len();
@@ -162,12 +163,12 @@ impl Clock {
         Some((Self { points }, left_out))
     }
 
-    /// Returns the real time of a time.
+    /// Converts a time to a real time.
     pub(super) fn real(&self, time: i128) -> i128 {
         self.line(time, |point| point)
     }
 
-    /// Returns the time of a real time.
+    /// Converts a real time to a time.
     pub(super) fn time(&self, real: i128) -> i128 {
         self.line(real, |(time, wall)| (wall, time))
     }

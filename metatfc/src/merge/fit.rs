@@ -1,4 +1,4 @@
-//! Chooses the DTD of the new trace: the DTD of an input that fits the records of all inputs by name.
+//! Chooses the DTD of the new trace, which is the DTD of an input that fits the records of all inputs by name.
 
 use crate::compat;
 use crate::dtd;
@@ -8,7 +8,8 @@ use metatf_parser::schema::{Model, ModelKind};
 use metatf_tools::convert::{ConvertOptions, Converter};
 use std::collections::HashSet;
 
-/// Returns the first schema that accepts the records of all others, without loss or change of meaning, and its index.
+/// Returns the first schema that accepts the records of all other schemas without loss or change of meaning, and the
+/// schema's index.
 pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Schema)> {
     let mut tried: HashSet<&str> = HashSet::new();
     let mut first = None;
@@ -44,12 +45,14 @@ fn differences(source: &Schema, target: &Schema) -> Vec<String> {
     wrong
 }
 
-/// Returns whether byte arrays contain records of a section, which have the byte order of their trace (spec 3.7).
+/// Returns whether byte arrays contain records of a section, because such records have the byte order of their trace
+/// (spec 3.7).
 pub(super) fn has_nested(schema: &Schema) -> bool {
     schema.dtd.records.iter().flat_map(|record| &record.leaves).any(|leaf| leaf.section.is_some())
 }
 
-/// Returns whether a DTD describes the heap of one program, in which addresses of several programs would be confused.
+/// Returns whether a DTD describes the heap of a single program, because it would confuse the addresses of several
+/// programs.
 pub(super) fn is_heap(schema: &Schema) -> bool {
     let is_model = |model: &Model| matches!(model.kind, ModelKind::Heap { .. });
     schema.dtd.models.iter().any(is_model) || dtd::is_built_in_heap(&schema.dtd)

@@ -17,15 +17,15 @@ pub(super) type Out = Writer<Box<dyn Sink + Send>>;
 
 /// The order of the records in the new trace.
 pub(super) enum Order {
-    /// By the unchanged values of a field.
+    /// The order of the unchanged values of a field.
     Field(Keys),
-    /// By times, converted to a common clock.
+    /// The order of times, converted to a common clock.
     Times(Times, Arc<Clock>),
 }
 
-/// Returns a function that computes the key of each record, by the schema of the new trace. `number` contains the
-/// position of a field in each record type and the number to store there; `from` is the clock of the times if it is not
-/// the one of the new trace.
+/// Returns a function that computes the key of each record in the new trace's schema. `number` contains the position of
+/// a field in each record type, and the number to store there. `from` is the clock of the times, if it is not the clock
+/// of the new trace.
 pub(super) fn keys(
     order: Arc<Order>,
     from: Option<Arc<Clock>>,
@@ -49,7 +49,7 @@ pub(super) fn keys(
     })
 }
 
-/// Returns the key of a time, which may be negative.
+/// Returns the key of a possibly negative time.
 pub(super) fn key_of(nanoseconds: i128) -> u64 {
     let half = 1_i128 << 63;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range of 64 bits")]

@@ -1,4 +1,4 @@
-//! The field that contains the number of the trace that a record comes from.
+//! The field that stores the number of the input trace of each record.
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;
@@ -6,8 +6,8 @@ use metatf_parser::schema::LeafId;
 use metatf_tools::roles::Place;
 use std::sync::Arc;
 
-/// Returns the schema with a field for the trace number added to each record, unless some record already has that
-/// field.
+/// Returns the schema with a field for the trace number added to each record. Nothing is added if a record already
+/// contains this field.
 pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
     if schema.dtd.records.iter().any(|record| record.leaves.iter().any(|leaf| leaf.name == field)) {
         return Ok(schema.clone());

@@ -1,5 +1,5 @@
-//! Collects what is needed before the first record is written: the clock of a trace, and whether its records are
-//! sorted.
+//! Collects the information needed before the first record is written, which is the clock of a trace and whether its
+//! records are sorted.
 
 use super::clock::{Points, Times};
 use crate::failure::{Failure, Result, failed};
@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) points: Points,
-    /// The time, in nanoseconds since 1970, at which the program's clock showed 0.
+    /// The time, in nanoseconds since 1970, at which the program's clock was 0.
     pub(super) start: Option<u64>,
-    /// The time of the first record that has a time, as a key and in nanoseconds.
+    /// The time of the first record with a time, as a key and in nanoseconds.
     pub(super) first: u64,
     pub(super) first_time: i128,
     pub(super) is_sorted: bool,
@@ -25,7 +25,7 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Reads the entire trace. With `salvage`, an error is treated as the end.
+    /// Reads the entire trace. If `salvage` is set, an error is treated as the end.
     pub(super) fn new(
         (name, salvage): (&str, bool),
         trace: &mut Trace<'_>,
@@ -72,7 +72,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Returns the user metadata as one object; later members add to earlier ones and override them (spec 5.2).
+    /// Returns the user metadata as one object. Later members are added to earlier members or override them (spec 5.2).
     pub(super) fn metadata(&self) -> Map<String, Value> {
         let objects = self.user.iter().filter_map(|json| serde_json::from_str::<Map<String, Value>>(json).ok());
         let mut all = Map::new();

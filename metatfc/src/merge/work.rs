@@ -1,4 +1,4 @@
-//! Merges all traces into the new one. Each is opened when it is needed, up to a maximum number of open traces.
+//! Merges all traces into the new trace. Each trace is opened when needed, up to a maximum number of open traces.
 
 use super::clock::Clock;
 use super::input::{self, Input, Moving, Order, Out};
@@ -24,11 +24,11 @@ pub(super) struct Work<'a> {
     pub(super) write: &'a WriteOptions,
     pub(super) target: &'a Target,
     pub(super) order: Arc<Order>,
-    /// The index of the trace whose clock and user metadata the new trace uses.
+    /// The index of the trace that provides the clock and the user metadata of the new trace.
     pub(super) reference: usize,
-    /// The position of the field for the trace number, by record.
+    /// The position of the field for the trace number in each record.
     pub(super) numbered: Option<Arc<[Option<Place>]>>,
-    /// Offsets that could not be adjusted: the index of the trace, that of the section, and the lowest offset.
+    /// Offsets that could not be adjusted, as (trace index, section index, lowest such offset).
     pub(super) kept: RefCell<Vec<(usize, usize, u64)>>,
 }
 
@@ -65,7 +65,7 @@ impl Work<'_> {
         self.check_offsets(out)
     }
 
-    /// Merges the traces into runs, with as many open at a time as allowed.
+    /// Merges the traces into runs, with as many open traces at a time as allowed.
     fn first_runs(&self, out: &mut Out) -> Result<Vec<Run>> {
         let indices: Vec<usize> = (0..self.given.len()).collect();
         let run = |indices: &[usize]| {
@@ -89,7 +89,7 @@ impl Work<'_> {
         Ok(joined)
     }
 
-    /// Writes a run; table elements are written to the new trace.
+    /// Writes a run. Table elements are written to the new trace.
     fn run_of(&self, mut inputs: Vec<Input<'_>>, out: &mut Out) -> Result<Run> {
         let mut writing = Writing::new(self.schema, self.write)?;
         merge(&mut inputs, out, &mut |_, keyed| writing.put(keyed))?;
@@ -150,8 +150,8 @@ impl Work<'_> {
         self.kept.borrow_mut().extend(kept.map(|(section, offset)| (moving.index, section, offset)));
     }
 
-    /// Checks the offsets at which a trace has no element. These offsets were kept, so the new trace must not have an
-    /// element of another trace there.
+    /// Checks the offsets at which a trace contains no element. These offsets were kept, so the new trace must not
+    /// contain an element of another trace there.
     fn check_offsets(&self, out: &Out) -> Result<()> {
         let kept = self.kept.borrow();
         let wrong = kept

@@ -1,4 +1,4 @@
-//! The field that records are sorted by.
+//! The field used to sort records.
 
 use crate::failure::{Result, usage};
 use crate::fields;
@@ -8,8 +8,8 @@ use metatf_tools::roles::{self, Place, Role};
 
 /// The positions of the field in records.
 pub(crate) struct Keys {
-    /// By record type: the position among its values, and a mask that makes a signed number comparable as an unsigned
-    /// one.
+    /// For each record type, the position among the values, and a mask that makes signed numbers comparable as unsigned
+    /// numbers.
     places: Vec<Option<(Place, u64)>>,
 }
 

@@ -9,10 +9,10 @@ use metatf_tools::recode::Preset;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Seek as _, Write as _};
 
-/// Maximum number of runs merged at a time; each has two open files.
+/// Maximum number of runs to merge at a time. Each run has two open files.
 pub(crate) const MOST: usize = 128;
 
-/// Returns the approximate number of bytes that a record takes.
+/// Returns the approximate size of a record in bytes.
 fn bytes(keyed: &Keyed) -> usize {
     let arrays: usize = keyed.owned.iter().map(|item| item.bytes().len()).sum();
     size_of::<Keyed>() + 32 + 24 * keyed.owned.len() + arrays
@@ -25,13 +25,13 @@ pub(crate) struct Runs<'a> {
     most: usize,
     /// The records in memory, in trace order.
     kept: Vec<Keyed>,
-    /// The total number of bytes of these records.
+    /// The total size of the records in memory, in bytes.
     bytes: usize,
     runs: Vec<Run>,
 }
 
 impl<'a> Runs<'a> {
-    /// Creates an empty collection that keeps about this many bytes of records in memory.
+    /// Creates an empty collection that keeps up to about this many bytes of records in memory.
     pub(crate) fn new(schema: &'a Schema, write: &WriteOptions, most: usize) -> Self {
         Self { schema, options: options(write), most, kept: Vec::new(), bytes: 0, runs: Vec::new() }
     }
@@ -81,7 +81,7 @@ impl<'a> Runs<'a> {
         if self.runs.len() < MOST { Ok(()) } else { self.join() }
     }
 
-    /// Merges all runs into one.
+    /// Merges all runs into a single run.
     fn join(&mut self) -> Result<()> {
         let mut writing = Writing::new(self.schema, &self.options)?;
         let runs = std::mem::take(&mut self.runs);
@@ -91,7 +91,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Returns the options for writing runs: fast, with the class and byte order of the trace.
+/// Returns fast options for writing runs, with the class and byte order of the trace.
 fn options(write: &WriteOptions) -> WriteOptions {
     let mut options = WriteOptions { class: write.class, order: write.order, ..WriteOptions::default() };
     Preset::Fast.apply(&mut options);
@@ -103,7 +103,7 @@ fn readings(schema: &Schema, runs: Vec<Run>) -> Result<Vec<Reading>> {
     runs.into_iter().map(|run| run.open(schema)).collect()
 }
 
-/// A sorted part of the records: a trace and the keys.
+/// A sorted part of the records, as a trace and the keys of its records.
 pub(crate) struct Run {
     records: File,
     keys: File,
@@ -152,7 +152,7 @@ impl Writing {
     }
 }
 
-/// Abandons the trace of an unfinished run, which nobody needs.
+/// Abandons the trace of an unfinished run.
 impl Drop for Writing {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {

@@ -1,20 +1,20 @@
 //! The JSON trace format of Chrome, which Perfetto and the Firefox Profiler also read.
 //!
-//! Spans of a thread without numbers are nested, so they become slices (`X`). Spans with numbers may overlap, so they
-//! become asynchronous events (`b` and `e`); the time that a thread spends in such a span is a slice of that thread. If
-//! a span follows from another, an arrow (`s` and `f`) connects them.
+//! A thread's spans without numbers are nested, so they become slices (`X`). Spans with numbers may overlap, so they
+//! become asynchronous events (`b` and `e`); the time that a thread spends in a numbered span becomes a slice of the
+//! thread. If a span follows from another span, an arrow (`s` and `f`) connects them.
 
 use metatf_tools::spans::{Found, Instant, Origin, Span, Values};
 use serde_json::{Map, Value, json};
 
 pub(super) struct Chrome {
     is_first: bool,
-    /// The process ID to use if the DTD has no field for it.
+    /// The process ID to use if the DTD has no field for process IDs.
     process: u64,
 }
 
 impl Chrome {
-    /// Starts the output; `process` is the process of the trace, with its name.
+    /// Starts the output. `process` is the ID and the name of the trace's process.
     pub(super) fn begin(process: Option<(u64, String)>, out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         let mut chrome = Self { is_first: true, process: process.as_ref().map_or(1, |(number, _)| *number) };
@@ -35,7 +35,7 @@ impl Chrome {
                 let mut end = self.head("follows from", "follows", phase, *process, *thread, *time);
                 end["id"] = (*number).into();
                 if !is_first {
-                    // Bind the arrow to the enclosing slice instead of the next one.
+                    // Bind the arrow to the enclosing slice instead of the next slice.
                     end["bp"] = "e".into();
                 }
                 self.put(&end, out);
@@ -56,7 +56,7 @@ impl Chrome {
                 self.head(&span.name, category(span.origin.as_deref(), "span"), phase, span.process, span.thread, time);
             half["id"] = format!("0x{number:x}").into();
             if let Some(kind) = &span.kind {
-                // Each kind has its own numbers. Without a scope, a viewer would confuse spans with equal numbers.
+                // Each kind is numbered separately. Without a scope, a viewer would confuse spans with equal numbers.
                 half["scope"] = (**kind).into();
             }
             if phase == "b" {
@@ -77,7 +77,7 @@ impl Chrome {
     fn event(&mut self, event: &Instant, out: &mut Vec<u8>) {
         let origin = event.origin.as_deref();
         let mut values = event.values.clone();
-        // The name of a program's event is its source location, which is listed below.
+        // The name of an event in a program is its source location, which is added below.
         let message = values.take_message().filter(|message| !message.is_empty());
         let target = origin.and_then(|origin| origin.target.clone()).filter(|_| event.is_event);
         let name = message.or(target).unwrap_or_else(|| event.name.to_string());
@@ -106,12 +106,12 @@ impl Chrome {
     }
 }
 
-/// Returns the category of an event: the part of the program that emitted it. Viewers can filter by category.
+/// Returns the category of an event, which is the part of the program that emitted it. Viewers can filter by category.
 fn category<'o>(origin: Option<&'o Origin>, otherwise: &'o str) -> &'o str {
     origin.and_then(|origin| origin.target.as_deref()).unwrap_or(otherwise)
 }
 
-/// Sets the details that a viewer shows for a selected event: its values and its origin.
+/// Sets the details that a viewer shows for a selected event, which are its values and its origin.
 fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
     let mut arguments = Map::new();
     if let Some(origin) = origin {
@@ -123,7 +123,7 @@ fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
         };
         arguments.extend(origin.file.as_ref().map(|file| ("@file".to_owned(), place(file).into())));
     }
-    // If several values have the same name, the last one is used.
+    // If several values have the same name, the last value is used.
     arguments.extend(values.iter().map(|(name, value)| (name.to_owned(), value.clone())));
     if values.left_out() > 0 {
         arguments.insert("@left_out".to_owned(), values.left_out().into());

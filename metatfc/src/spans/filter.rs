@@ -1,4 +1,4 @@
-//! Filters for spans and events: `--level`, `--from`, `--to`, `--field`.
+//! Filters for spans and events (`--level`, `--from`, `--to`, `--field`).
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;
@@ -61,7 +61,7 @@ impl<'a> Filter<'a> {
         Ok(Self { level, from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), fields: fields.collect() })
     }
 
-    /// Returns whether values are needed to decide.
+    /// Returns whether the filter needs values.
     pub(super) fn needs_values(&self) -> bool {
         !self.fields.is_empty()
     }

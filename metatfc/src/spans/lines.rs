@@ -5,11 +5,12 @@ use metatf_tools::spans::{Found, Instant, Value, Values, plain};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// A printer of events: seconds, level, thread, the enclosing spans with their values, target, message and values.
+/// A printer of events. A line consists of the seconds, the level, the thread, the enclosing spans with their values,
+/// the target, the message and the values.
 pub(super) struct Lines {
     /// The names of threads, by process and number.
     threads: HashMap<(u64, u64), String>,
-    /// Whether the DTD defines events. Other records are then not events, except for those that report losses.
+    /// Whether the DTD defines events. If so, other records are not events, except for records that report losses.
     have_events: bool,
 }
 
@@ -58,7 +59,7 @@ impl Lines {
             line.push(':');
         }
         line.push(' ');
-        // An event of a program has a target; its name is its source location.
+        // An event of a program has a target, and its name is its source location.
         let name = origin.and_then(|origin| origin.target.as_deref()).filter(|_| event.is_event).unwrap_or(&event.name);
         line.push_str(&metatf_cli::shown(name));
         line.push(':');

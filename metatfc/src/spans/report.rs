@@ -13,7 +13,7 @@ pub(super) struct Report<'s> {
     trace: &'s str,
     kinds: Vec<KindReport<'s>>,
     tree: Lines<'s>,
-    /// The number of spans that have not ended.
+    /// The number of unfinished spans.
     open: u64,
     without_end: u64,
     without_begin: u64,
@@ -35,7 +35,7 @@ struct KindReport<'s> {
     histogram: Vec<Power>,
 }
 
-/// The spans that took less than a power of two, and at least the previous power.
+/// The spans with a duration less than a power of two and at least the previous power.
 #[derive(Serialize)]
 struct Power {
     below_ns: u64,

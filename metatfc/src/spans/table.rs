@@ -1,10 +1,10 @@
-//! Durations by kind of span.
+//! The durations of each kind of span.
 
 use hdrhistogram::Histogram;
 use metatf_tools::spans::Span;
 use std::collections::BTreeMap;
 
-/// Number of significant decimal digits; percentiles are off by at most 1%.
+/// Number of significant decimal digits, which limits the error of percentiles to 1%.
 const DIGITS: u8 = 2;
 
 #[derive(Default)]
@@ -62,12 +62,12 @@ impl Kind {
     }
 
     /// Returns the duration that this share of the spans does not exceed. The result is at most 1% too large, and never
-    /// larger than the maximum.
+    /// exceeds the maximum.
     pub(super) fn at(&self, share: f64) -> u64 {
         self.durations.as_ref().map_or(0, |durations| durations.value_at_quantile(share)).clamp(self.least, self.most)
     }
 
-    /// Returns the number of spans by powers of two, from the minimum to the maximum duration.
+    /// Returns the number of spans per power of two, from the minimum to the maximum duration.
     pub(super) fn powers(&self) -> Vec<(u64, u64)> {
         let power = |value: u64| value.checked_add(1).and_then(u64::checked_next_power_of_two).unwrap_or(u64::MAX);
         let mut powers: BTreeMap<u64, u64> = BTreeMap::new();

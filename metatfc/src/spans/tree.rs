@@ -1,4 +1,4 @@
-//! Durations of nested spans: a line for each kind of span below each kind that it is nested in.
+//! The durations of nested spans, with a line for each kind of span below each enclosing kind.
 
 use metatf_page::{Column, Flame, Table, Unit, Value};
 use metatf_tools::spans::{Node, Tree};
@@ -54,7 +54,7 @@ pub(super) fn flame(tree: &Tree, title: String) -> Flame {
     flame
 }
 
-/// Converts a node and its children; a tree is at most 64 deep.
+/// Converts a node and its children. A tree is at most 64 levels deep.
 fn calls(tree: &Tree, node: Node) -> metatf_page::Node {
     let Some(line) = tree.line(node) else { return metatf_page::Node::default() };
     let calls: BTreeMap<_, _> = tree.below(node).map(|(name, below)| (name.to_owned(), calls(tree, below))).collect();

@@ -1,4 +1,4 @@
-//! Counts the records of a trace and their contents, group by group.
+//! Counts the records of a trace and their values, group by group.
 
 use metatf::dynamic::{Schema, Trace};
 use metatf::format::Interpretation;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-/// The predicted leaves and their models, by section and record. This is valid until metadata changes.
+/// The predicted leaves and their models, by section and record. The map is valid until metadata changes.
 type Predicted = BTreeMap<(usize, u16), Vec<(u8, u16)>>;
 
 /// The counts of one record type in one section.
@@ -18,7 +18,8 @@ pub(super) struct Kind {
     pub(super) bytes: u64,
     /// The bytes and number of values of each leaf.
     pub(super) leaves: Vec<(u64, u64)>,
-    /// For each predicted leaf, the number of values encoded by a code alone, then by a code and elements.
+    /// For each predicted leaf, the number of values encoded by a code alone, and the number encoded by a code and
+    /// elements.
     pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
     /// The frequency of each value, for each leaf with named values and for the tag of a catch-all record. At most
     /// [`MOST_VALUES`] values of a leaf are counted.
@@ -72,7 +73,7 @@ pub(super) const TELL: u64 = 1 << 16;
 pub(super) enum Counted {
     /// This many more events were counted.
     Events(u64),
-    /// The counts of a group, or of a trace that is read as one.
+    /// The counts of a group, or of an entire trace that is read as a single group.
     Content(Content),
 }
 
@@ -103,7 +104,8 @@ impl Content {
         let mut events = 0;
         let tag = u64::from(self.schema.dtd.tag_width);
         let order = trace.reader().container().header().order;
-        // Clone this only once: threads that count references to it for every record would wait for each other.
+        // Clone this only once, because threads that update the reference count for every record would wait for each
+        // other.
         let format = Arc::clone(&self.schema.format);
         let mut all_predicted = Predicted::new();
         while let Some(event) = trace.reader_mut().next_event()? {

@@ -69,7 +69,7 @@ struct Stat {
     schema: Schema,
     /// The chunks of a trace of version 1, by section number; `None` for chunks without data.
     chunks: BTreeMap<Option<u8>, Chunks>,
-    /// The size of the file and of its header, in bytes.
+    /// The size of the file and the size of its header, in bytes.
     file: (u64, u64),
 }
 
@@ -91,14 +91,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     let counted = stat.count(&mut trace, args.threads.number());
-    // Print the counts up to an error.
+    // Print the counts even if there was an error.
     output::report(&Report::new(name, &stat, &trace), &args.output)?;
     counted.map_err(|e| fail(&e))
 }
 
 impl Stat {
-    /// Counts the chunks listed in the index or, if there is no index, found by their headers. Ignores errors, because
-    /// reading the trace reports them.
+    /// Counts the chunks listed in the index or, if there is no index, the chunks found by their headers. Ignores
+    /// errors, because they are reported when the trace is read.
     fn count_chunks(&mut self, mut reader: Reader<'_>) {
         let Ok(chunks) = reader.chunks().map(<[_]>::to_vec) else { return };
         for (n, chunk) in chunks.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Stat {
         }
     }
 
-    /// Counts records, including those before an error.
+    /// Counts records, including the records before an error.
     fn count(&mut self, trace: &mut Trace<'_>, threads: usize) -> metatf::Result<()> {
         let mut progress = Progress::new("records");
         let schema = self.schema.clone();

@@ -78,7 +78,7 @@ struct LeafCounts {
     predicted: Option<Predicted>,
 }
 
-/// For a predicted leaf, the number of values encoded by a code alone, and by a code and elements.
+/// For a predicted leaf, the number of values encoded by a code alone, and the number encoded by a code and elements.
 #[derive(Clone, Copy, Serialize)]
 struct Predicted {
     by_code_alone: u64,
@@ -243,7 +243,7 @@ impl KindCounts {
 }
 
 impl LeafCounts {
-    /// Returns a description of the values, in lines.
+    /// Returns a description of the values as lines.
     fn said(&self) -> Vec<String> {
         let predicted = self.predicted.map(|Predicted { by_code_alone: codes, with_elements: elements }| {
             format!("{} by code alone, {elements} with elements", Value::Part(codes, codes + elements))
@@ -256,13 +256,13 @@ impl LeafCounts {
     }
 }
 
-/// Serializes counts as an object, keyed by name. If names are equal, the last one is used.
+/// Serializes counts as an object, keyed by name. If several names are equal, the last count is used.
 fn as_object<S: Serializer>(counts: &[(String, u64)], to: S) -> Result<S::Ok, S::Error> {
     let members = counts.iter().map(|(name, count)| (name.clone(), (*count).into()));
     members.collect::<Map<_, _>>().serialize(to)
 }
 
-/// Returns the counts with the names of the values, as `dump` prints them.
+/// Returns the counts with the names of the values, as printed by `dump`.
 fn named_counts(counts: &BTreeMap<u64, u64>, leaf: &Leaf) -> Vec<(String, u64)> {
     let name = |value: u64| {
         let mut text = String::new();

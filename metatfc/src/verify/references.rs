@@ -1,8 +1,8 @@
-//! Checks that there is an element at each offset that a trace refers to.
+//! Checks that each offset that a trace refers to is the offset of an element.
 //!
-//! Threads read groups and collect the references of each. References to elements of the same group are checked by the
-//! thread. References to shared tables are checked in the order of the trace, because a table contains only the
-//! elements that precede the group.
+//! Each thread reads groups, collects their references, and checks references to elements of the same group. References
+//! to shared tables are checked afterwards in trace order, because a table contains only the elements that precede the
+//! group.
 
 use crate::references::{Referring, Starts, Target};
 use metatf::Change;
@@ -13,7 +13,7 @@ use metatf::reader::{At, Event};
 use metatf_parser::schema::{Interpretation, LeafId};
 use std::collections::{BTreeMap, HashMap};
 
-/// Number of recent references that the reader of a group remembers, to skip repeated ones.
+/// Number of recent references to remember when reading a group, so that repeated references can be skipped.
 const RECENT: usize = 1 << 12;
 
 /// The results of one thread for a part of a group.
@@ -21,14 +21,14 @@ const RECENT: usize = 1 << 12;
 pub(super) struct OfGroup {
     /// Elements of shared tables, in order.
     elements: Vec<Target>,
-    /// References to elements outside the group, each with the error to report if there is no such element.
+    /// References to elements outside the group, each with the error to report if the element is missing.
     references: Vec<(Target, Error)>,
 }
 
 /// The references of the group being read.
 pub(super) struct References {
     referring: Referring,
-    /// Whether leaves refer to each section, by index; elements of other sections are ignored.
+    /// Whether leaves refer to a section, by section index. Elements of other sections are ignored.
     targets: Vec<bool>,
     /// Recent references, by hash.
     recent: Vec<Option<Target>>,
@@ -91,7 +91,7 @@ impl References {
         Ok(true)
     }
 
-    /// Processes an event that was read separately.
+    /// Processes an event that [`record`](Self::record) did not read.
     pub(super) fn event(&mut self, group: &Trace<'_>, event: Event, out: &mut OfGroup) {
         match event {
             Event::Record(at) => {
@@ -123,7 +123,7 @@ impl References {
         }
     }
 
-    /// Checks the references to elements of the group, and outputs the others.
+    /// Checks the references to elements of the group, and outputs all other references.
     pub(super) fn end_group(&mut self, out: &mut OfGroup) {
         let starts = std::mem::take(&mut self.starts);
         let is_here = |(section, offset): Target| starts.get(&section).is_some_and(|starts| starts.has(offset));
@@ -170,13 +170,13 @@ impl Tables {
     }
 }
 
-/// Notes that leaves refer to the section of this number.
+/// Records that leaves refer to the section with this number.
 fn refer(schema: &Schema, targets: &mut [bool], number: u8) {
     let index = schema.format.section_index(number);
     index.and_then(|index| targets.get_mut(index)).into_iter().for_each(|target| *target = true);
 }
 
-/// Returns the error for the last record, whose leaf refers to a missing element.
+/// Returns the error for the last record, in which `leaf` refers to a missing element.
 fn dangling(group: &Trace<'_>, at: At, leaf: LeafId, (target, offset): Target) -> Error {
     let schema = group.schema();
     let number = |index| schema.section(index).map(|section| section.number);

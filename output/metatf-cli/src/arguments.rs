@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, Error};
 /// Parses the process's command line, or prints the error and exits, like [`clap::Parser::parse`].
 ///
 /// If the word in place of a subcommand is the path of a file, the error suggests the command returned by `with_file`.
-/// Of several similar subcommands, only the most similar one is suggested.
+/// If several subcommands are similar, only the most similar one is suggested.
 pub fn parse<C: clap::Parser>(with_file: impl Fn(&Path) -> String) -> C {
     C::try_parse().unwrap_or_else(|error| explained(error, with_file).exit())
 }
@@ -23,7 +23,7 @@ fn explained(mut error: Error, with_file: impl Fn(&Path) -> String) -> Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
         error.remove(ContextKind::SuggestedSubcommand);
     } else if let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) {
-        // clap lists the most similar last.
+        // clap lists the most similar subcommand last.
         let best = similar.last().cloned().into_iter().collect();
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(best));
     }

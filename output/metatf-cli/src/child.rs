@@ -1,12 +1,11 @@
 //! Child processes that read foreign formats for a command.
-//! Child processes that read foreign formats for a command.
 //!
 //! These formats are decoded by third-party libraries, and a corrupt file may make a library panic, loop, or request
 //! too much memory.
 //! So a command starts itself with a hidden subcommand, sends requests to this child, and receives messages.
 //! The [limits](ChildLimits) apply only to the child, and its death is reported as an error with a reason ([`Death`]).
 //!
-//! A message consists of a byte for its kind, the length of its content in four bytes, and the content.
+//! A message consists of its kind (one byte), the length of its content (four bytes), and the content.
 
 mod limits;
 
@@ -28,7 +27,7 @@ pub struct ChildCommand {
     arguments: Vec<OsString>,
 }
 
-/// A running child, which is killed when this is dropped.
+/// A running child process, killed on drop.
 #[derive(Debug)]
 pub struct Child {
     process: process::Child,
@@ -133,7 +132,7 @@ impl Death {
     }
 }
 
-/// Formats the reason as the continuation of a sentence whose subject is the work, such as `reading it`.
+/// Formats the reason as the rest of a sentence whose subject is the child's work, such as `reading it`.
 impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -221,8 +220,8 @@ fn read_message(input: &mut dyn Read) -> io::Result<Option<Message>> {
     Ok((read as u64 == u64::from(length)).then_some(Message { kind, content }))
 }
 
-/// Runs a program to its end without input, and returns its standard output, and its standard error if that is
-/// [piped](Stdio::piped). Returns errors of these pipes, whereas [`Command::output`] panics.
+/// Runs a program without input until it exits. Returns its standard output and, if [piped](Stdio::piped), its standard
+/// error. Returns errors of these pipes, whereas [`Command::output`] panics.
 ///
 /// # Errors
 /// Returns the system error.

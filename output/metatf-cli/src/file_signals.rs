@@ -8,13 +8,13 @@ static COMMAND: OnceLock<&'static str> = OnceLock::new();
 
 /// Handles the two signals that the kernel sends for files:
 ///
-/// - `SIGXFSZ`: a file has reached its limit (`ulimit -f`). The write fails, which is reported like any other failed
-///   write. Programs started by the command do not inherit the handler, as `exec` resets it.
+/// - `SIGXFSZ`: a file has reached the size limit (`ulimit -f`). The write fails, which is reported like any other
+///   failed write. Programs started by the command do not inherit the handler, as `exec` resets it.
 /// - `SIGBUS`: a page of a mapped input no longer exists. On Linux, the command names the file and exits with status 1,
-///   like a command that [takes too much memory](crate::limit_memory).
+///   like a command that [uses too much memory](crate::limit_memory).
 ///
-/// An ignored signal stays ignored. Any `SIGBUS` that does not concern a mapped input is passed to the handler of the
-/// Rust runtime.
+/// An ignored signal stays ignored. Any `SIGBUS` that does not concern a mapped input is passed to the Rust runtime's
+/// handler.
 pub fn report_file_signals(command: &'static str) {
     let _ = COMMAND.set(command);
     handle(libc::SIGXFSZ, on_file_size as extern "C" fn(c_int) as usize, libc::SA_RESTART);
@@ -30,8 +30,8 @@ pub fn report_file_signals(command: &'static str) {
 
 /// Sets the handler of a signal unless the signal is ignored. Returns the previous action.
 fn handle(signal: c_int, handler: usize, flags: c_int) -> Option<libc::sigaction> {
-    // SAFETY: zero is a value of this structure, and the calls only read or fill it. The handlers have the signature that the flags
-    // announce, and call nothing but async-signal-safe functions.
+    // SAFETY: zero is a valid value of this structure, and the calls only read or fill it. The handlers have the
+    // signature that the flags specify, and call nothing but async-signal-safe functions.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(signal, null_mut(), &raw mut before) != 0 || before.sa_sigaction == libc::SIG_IGN {
@@ -47,7 +47,7 @@ fn handle(signal: c_int, handler: usize, flags: c_int) -> Option<libc::sigaction
 /// Does nothing; the write that caused the signal fails.
 extern "C" fn on_file_size(_: c_int) {}
 
-/// This code must not allocate or lock, because it runs in a signal handler.
+/// The handler of `SIGBUS`. A signal handler must not allocate or lock.
 #[cfg(target_os = "linux")]
 mod bus {
     use std::ffi::c_int;
@@ -60,7 +60,7 @@ mod bus {
 
     use super::COMMAND;
 
-    /// The maximum length of a line in `/proc/self/maps`: a path, preceded by numbers.
+    /// The maximum length of a line in `/proc/self/maps`, which consists of numbers and a path.
     const LINE: usize = 4096 + 128;
 
     /// The previous action of the signal.
@@ -140,7 +140,7 @@ mod bus {
         u64::try_from(rustix::fs::stat(name).ok()?.st_size).ok()
     }
 
-    /// Parses a line: `7f0000000000-7f0000001000 r--s 00000000 00:2a 1234    /path`.
+    /// Parses a line such as `7f0000000000-7f0000001000 r--s 00000000 00:2a 1234    /path`.
     fn parse(line: &[u8]) -> Option<Mapping<'_>> {
         let (addresses, rest) = split(line)?;
         let (access, rest) = split(rest)?;

@@ -1,8 +1,9 @@
-//! A memory limit for commands. A small trace may expand to very many records, and the data kept for each adds up.
-//! Exceeding the limit is an error with a message, instead of a signal from the system that may hit another program.
+//! A memory limit for commands. A small trace may expand to very many records, and the data kept for each record adds
+//! up. A command that exceeds the limit exits with an error message; without the limit, the system might kill this or
+//! another program with a signal.
 //!
-//! Memory is counted on allocation, so the limit applies to every command and to all libraries it uses. Mapped files do
-//! not count, as the system reclaims their pages by itself.
+//! Memory is counted on allocation, so the limit applies to every command and to all libraries it uses. Mapped files
+//! are not counted, because the system can reclaim their pages.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,18 +16,19 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 /// The number of bytes that a thread counts locally before adding them to the total.
 const BATCH: isize = 64 << 10;
 
-/// The memory assumed if the system reports none.
+/// The available memory assumed if the system does not report it.
 const UNKNOWN: u64 = 4 << 30;
 
 /// The number of allocated bytes that threads have added so far.
 static USED: AtomicIsize = AtomicIsize::new(0);
 static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
 static COMMAND: OnceLock<&'static str> = OnceLock::new();
-/// A function called before the process ends.
+/// A function called before the process exits because it exceeds the memory limit.
 static BEFORE_END: OnceLock<fn()> = OnceLock::new();
 
 thread_local! {
-    /// The bytes that the thread has not added yet. This has no destructor, so that an allocator can use it.
+    /// The bytes that the thread has not yet added to the total. The variable has no destructor, so that an allocator
+    /// can use it.
     static UNTOLD: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -110,7 +112,7 @@ fn of_groups(groups: &str, root: &Path) -> Option<u64> {
     root.join(own).ancestors().take_while(|folder| folder.starts_with(root)).filter_map(limit).min()
 }
 
-/// Counts a change. The process ends if this exceeds the limit.
+/// Counts a change in the allocated bytes. Ends the process if the total exceeds the limit.
 #[inline]
 fn count(change: isize) {
     let told = UNTOLD.try_with(|untold| {
@@ -134,7 +136,8 @@ fn tell(change: isize) {
     }
 }
 
-/// Prints a message and ends the process, as an allocator has no other way to report an error. Nothing here allocates.
+/// Prints a message and ends the process, because an allocator has no other way to report an error. Nothing here
+/// allocates.
 fn exceeded(limit: isize) -> ! {
     if let Some(act) = BEFORE_END.get() {
         act();

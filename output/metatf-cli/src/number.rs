@@ -12,7 +12,7 @@ where
 {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
-        // Do not print the maximum if it is the maximum of 64 bits.
+        // Do not print the maximum if it is the largest 64-bit number.
         let bounded = u64::try_from(range.end().clone()).is_ok_and(|end| end < u64::MAX);
         number.ok_or_else(|| match bounded {
             true => format!("expected a number from {} to {}", range.start(), range.end()),

@@ -22,7 +22,7 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug)]
 pub struct OutputFile {
     pending: Option<Pending>,
-    /// The file, once it has appeared.
+    /// The file, after it has appeared under its name.
     placed: Option<Placed>,
     error: Arc<OnceLock<io::Error>>,
 }
@@ -64,9 +64,9 @@ impl OutputFolder {
 }
 
 impl OutputFile {
-    /// Opens an output; `-` is standard output. A file gets its name when it is complete. Until then it is unnamed or,
-    /// if the file system requires a name, has a temporary one in the same directory. If the path is not a regular file
-    /// (a pipe, `/dev/null`), it is written directly.
+    /// Opens an output; `-` is standard output. A file gets its name when it is complete. Until then, it is unnamed or,
+    /// if the file system requires a name, has a temporary name in the same directory. A path that is not a regular
+    /// file (a pipe, `/dev/null`) is written directly.
     ///
     /// # Errors
     /// Returns the system error.
@@ -100,7 +100,7 @@ impl OutputFile {
     }
 
     /// Opens an output like [`create`](Self::create), for a file that must not exist yet. If a file of that name exists
-    /// when the output gets its name, this is an error, and that file is unchanged.
+    /// by the time the output gets its name, completing the output fails and leaves that file unchanged.
     ///
     /// # Errors
     /// Returns the system error.
@@ -124,28 +124,29 @@ impl OutputFile {
         self.error.get().map(copy)
     }
 
-    /// Returns whether the file appears only when it is complete. Nobody reads it before, so it need not be flushed.
+    /// Returns whether the file appears only when it is complete. Nobody can read it earlier, so it need not be
+    /// flushed.
     #[must_use]
     pub fn appears_whole(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Returns the directory for temporary files of this output: the directory of the file, or the system's temporary
-    /// directory if the output is a pipe or a device.
+    /// Returns the directory for temporary files of this output. This is the directory of the file, or the system's
+    /// temporary directory if the output is a pipe or a device.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.pending.as_ref().map_or_else(std::env::temp_dir, |pending| pending.folder.path().to_owned())
     }
 
-    /// Changes the name that the file will get. Does nothing if it already has its name.
+    /// Changes the name that the file will get. Does nothing if the file has already appeared.
     pub fn rename(&mut self, name: &OsStr) {
         if let Some(pending) = &mut self.pending {
             pending.name = name.to_owned();
         }
     }
 
-    /// Flushes the sink, gives the file its name, and waits until both are on disk. If the output is dropped
-    /// instead, a file that has not appeared is removed.
+    /// Flushes the sink, gives the file its name, and waits until the content and the name are on disk. If the output
+    /// is dropped instead, a file that has not appeared is removed.
     ///
     /// # Errors
     /// Returns the system error.
@@ -159,8 +160,8 @@ impl OutputFile {
         self.sync()
     }
 
-    /// Waits until the file that has [appeared](Self::appear) is on disk, with its name. A network file system may
-    /// report here that it is full.
+    /// Waits until the file that has [appeared](Self::appear) is on disk, with its name. A full network file system may
+    /// report its error only here.
     ///
     /// # Errors
     /// Returns the system error.
@@ -170,8 +171,8 @@ impl OutputFile {
         folder.sync()
     }
 
-    /// Gives the file its name now, while it is still being written. The file stays even if it is not completed, and
-    /// replaces any file of that name. Does nothing if there is nothing to name.
+    /// Gives the file its name now, while it is still being written. The file replaces any file of that name, and is
+    /// kept even if it is not completed. Does nothing if the output is not a file or already has its name.
     ///
     /// # Errors
     /// Returns the system error.
@@ -238,7 +239,7 @@ impl OutputFile {
         }
     }
 
-    /// Marks the file as being written, until this is dropped.
+    /// Marks the file as being written until the output is dropped.
     pub fn mark_as_written(&self) {
         let pending = self.pending.as_ref().map(|pending| &pending.file);
         if let Some(file) = pending.or_else(|| self.placed.as_ref().map(|placed| &placed.file)) {
@@ -257,15 +258,15 @@ impl OutputFile {
 }
 
 impl<S> Watched<S> {
-    /// Fails if the sink has failed before. Nothing may be written after an error, such as the footer that marks a
-    /// trace as complete.
+    /// Fails if the sink has failed before. After an error, nothing more may be written, especially not the footer that
+    /// marks a trace as complete.
     fn check(&self) -> io::Result<()> {
         self.error.get().map_or(Ok(()), |error| Err(copy(error)))
     }
 
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| {
-            // Writers retry after an interrupt. Of all other errors, the first one is the cause.
+            // Writers retry after an interrupt. The first other error is the cause of any later errors.
             if error.kind() != io::ErrorKind::Interrupted {
                 let _ = self.error.set(copy(error));
             }
@@ -303,10 +304,10 @@ impl<S: Sink> Sink for Watched<S> {
     }
 }
 
-/// Returns the path of the file that a path leads to by links, whether or not that file exists, or the path itself if
-/// it is not a link. A link created by another user is refused: it could lead to any file of this user, and the name
-/// may have been derived from the name of another output. The last component of the result is not followed again, so a
-/// link created there later is replaced.
+/// Follows symbolic links and returns the path of the target, which need not exist, or the path itself if it is not a
+/// link. Rejects a link created by another user, because it could point to any file of this user, and the path may have
+/// been derived from the name of another output. The last component of the result is not followed again, so a link
+/// created there later is replaced.
 #[cfg(unix)]
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// Tests the case of file systems on which every file needs a name.
+    /// Tests file systems on which every file needs a name.
     #[test]
     fn a_file_with_a_name_takes_its_place() {
         let folder = tempfile::tempdir().unwrap();
@@ -459,7 +460,7 @@ mod tests {
         // The target of a dangling link is created, as by a shell.
         assert!(dangling.is_symlink() && fs::read_dir(folder.path()).unwrap().count() == 5);
         assert!(may_follow(1000, 1000) && may_follow(0, 1000) && !may_follow(1000, 0) && !may_follow(1000, 1001));
-        // Only root can give a link to another user.
+        // Only root can change the owner of a link.
         if rustix::process::geteuid().is_root() {
             fs::write(&victim, "old").unwrap();
             lchown(&link, Some(65534), None).unwrap();

@@ -1,8 +1,8 @@
 //! A directory for output files, which are created through its file descriptor.
 //!
-//! Another user may rename a directory or replace it by a link while we write to it, and may already have placed links
-//! in it. A file is therefore opened relative to the descriptor of the directory, without following links, and replaces
-//! any file with the same name.
+//! Another user may rename a directory or replace it with a link while we write to it, and may already have placed
+//! links in it. A file is therefore opened relative to the descriptor of the directory, without following links, and
+//! replaces any file with the same name.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -73,7 +73,7 @@ impl OutputFolder {
         Ok(Self { path: path.to_owned(), handle: Arc::new(Handle::open(path, true)?) })
     }
 
-    /// Opens a directory below this one, given by the names of its path, and creates missing directories.
+    /// Opens a directory below this one, given the components of its relative path, and creates missing directories.
     ///
     /// # Errors
     /// Returns the system error, or an error if one of the names is a link.
@@ -90,7 +90,7 @@ impl OutputFolder {
         &self.path
     }
 
-    /// Creates a readable and writable file that has its name from the beginning. An existing file of that name is
+    /// Creates a file for reading and writing that has its name from the start. An existing file of that name is
     /// removed.
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl Handle {
 
     fn read(&self, name: &OsStr) -> io::Result<File> {
         use rustix::fs::{Mode, OFlags};
-        // Do not wait for a writer if it is a pipe.
+        // If the file is a pipe, do not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?.into())
     }
@@ -431,9 +431,9 @@ mod tests {
         assert!(error.to_string().contains("it is a link"), "{error}");
         let of_link = OutputFolder::create(outside.path()).unwrap().folders(["link"]);
         assert!(of_link.is_err());
-        // The user may name a directory by a link.
+        // The user may specify a directory by a link to it.
         write(&OutputFolder::create(&link).unwrap(), "b").unwrap();
-        // Only root can give a directory to another user.
+        // Only root can change the owner of a directory.
         if rustix::process::geteuid().is_root() {
             chown(&path, Some(65534), None).unwrap();
             let error = OutputFolder::create_own(&path).unwrap_err();

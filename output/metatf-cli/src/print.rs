@@ -1,4 +1,4 @@
-//! Prints reports; the only place that evaluates `--format`.
+//! Prints reports. Only this module evaluates `--format`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -163,7 +163,8 @@ impl Format {
     }
 }
 
-/// Returns the width of the terminal in characters: the value of COLUMNS, or else the value reported by the terminal.
+/// Returns the width of the terminal in characters. This is the value of COLUMNS or, if it is not set, the value
+/// reported by the terminal.
 fn width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     set.or_else(terminal_width).filter(|width| *width > 0)

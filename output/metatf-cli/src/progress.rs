@@ -32,7 +32,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Counts `unit`, usually records, in work that prints nothing before its end.
+    /// Creates a counter of `unit`, usually records, for work that prints nothing before its end.
     #[must_use]
     pub fn new(unit: &'static str) -> Self {
         Self::with_template(unit, "{spinner} {human_pos} {msg} in {elapsed} ({rate})")
@@ -63,7 +63,8 @@ impl Progress {
         self
     }
 
-    /// Declares that the work prints to standard output as it goes. Nothing is shown if standard output is a terminal.
+    /// Declares that the work prints to standard output while it runs. Nothing is shown if standard output is a
+    /// terminal.
     #[must_use]
     pub fn printing(mut self) -> Self {
         self.enabled &= !io::stdout().is_terminal();
@@ -117,7 +118,7 @@ impl Progress {
     }
 }
 
-/// Prints the steps per second with two significant digits, as more digits would only flicker.
+/// Prints the steps per second with two significant digits, because more digits would only flicker.
 fn rate(state: &ProgressState, out: &mut dyn fmt::Write) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate that is shown in two digits")]
     let rate = state.per_sec().max(0.0) as u64;

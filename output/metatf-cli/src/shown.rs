@@ -1,5 +1,5 @@
-//! Escaping of control and invisible characters, which names and strings in a trace may contain. All output of the
-//! commands passes through [`Shown`], so that none of it is left unescaped.
+//! Escapes control and invisible characters, which names and strings in a trace may contain. All output of the commands
+//! passes through [`Shown`], so that no part of it remains unescaped.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,8 +11,8 @@ use metatf_page::is_control;
 pub enum Style {
     /// Text for people, with Rust escapes such as `\u{1b}`. Line feeds and tabs are kept.
     Text,
-    /// Like [`Text`](Self::Text), but color sequences (`ESC [ numbers m`) are kept, too. This is for output that the
-    /// command itself colors; names in it must be escaped with [`metatf_page::shown`].
+    /// Like [`Text`](Self::Text), but color sequences (`ESC [ numbers m`) are also kept. Use this for output that the
+    /// command itself colors; names in such output must be escaped with [`metatf_page::shown`].
     Coloured,
     /// JSON, with JSON escapes, so that values are unchanged.
     Json,
@@ -27,7 +27,7 @@ pub struct Shown<W: Write> {
     style: Style,
     /// The beginning of an incomplete character.
     begun: Vec<u8>,
-    /// A buffer for escaped text, reused.
+    /// A reusable buffer for escaped text.
     escaped: Vec<u8>,
 }
 
@@ -90,7 +90,7 @@ impl<W: Write> Shown<W> {
 
     fn no_text(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            // JSON cannot contain such bytes, and a correct printer writes none.
+            // JSON cannot contain invalid bytes, and a correct printer never writes them.
             let escape = if self.style == Style::Json { "\\ufffd".to_owned() } else { format!("\\x{byte:02x}") };
             self.escaped.extend_from_slice(escape.as_bytes());
         }

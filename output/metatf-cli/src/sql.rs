@@ -1,6 +1,6 @@
 //! Runs SQL queries over traces, using the machine's own DuckDB and an extension that reads traces.
 //!
-//! The commands contain no part of DuckDB: they find its program or its Python module, and pass it the query.
+//! The commands contain no part of DuckDB: they find DuckDB's program or Python module, and pass the query to it.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,8 +15,8 @@ const EXTENSION: &str = "metatf.duckdb_extension";
 /// The environment variable that contains the path of the extension.
 const EXTENSION_VARIABLE: &str = "METATF_DUCKDB_EXTENSION";
 
-/// The script that runs a query if only the Python module of DuckDB is available. Arguments: extension, setup, query,
-/// `csv` or `table`.
+/// The script that runs a query if only the Python module of DuckDB is available. Its arguments are the extension, the
+/// setup, the query, and `csv` or `table`.
 const PYTHON: &str = "
 import sys, duckdb
 extension, setup, query, form = sys.argv[1:]
@@ -58,7 +58,7 @@ impl Sql {
     /// has printed the error.
     ///
     /// # Errors
-    /// Fails if DuckDB or the extension is missing; the message explains how to get it.
+    /// Fails if DuckDB or the extension is missing; the message explains how to install it.
     pub fn run(&self) -> Result<bool, String> {
         let extension = extension()?;
         let mut command = match engine()? {
@@ -89,7 +89,7 @@ pub fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Finds DuckDB: its program on the path, or its Python module.
+/// Finds DuckDB's program on the path, or else its Python module.
 fn engine() -> Result<Engine, String> {
     if works(Command::new("duckdb").arg("-version")) {
         return Ok(Engine::DuckDb("duckdb".into()));
@@ -105,7 +105,7 @@ fn works(command: &mut Command) -> bool {
     output_of(command.stderr(Stdio::piped())).is_ok_and(|output| output.status.success())
 }
 
-/// Finds the extension: at the path in the environment variable, or in the directory of the running program.
+/// Finds the extension at the path in the environment variable, or else in the directory of the running program.
 fn extension() -> Result<PathBuf, String> {
     if let Some(path) = env::var_os(EXTENSION_VARIABLE).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);

@@ -43,7 +43,7 @@ pub fn stderr(style: Style) -> Shown<StderrLock<'static>> {
     Shown::new(io::stderr().lock(), style)
 }
 
-/// Prints a message of a command to standard error. Failing to print it is not an error.
+/// Prints a message of a command to standard error. Ignores errors in printing the message.
 pub fn print_message(command: &str, message: &str) {
     let _ = stderr(Style::Text).write_all(format!("{command}: {message}\n").as_bytes());
 }

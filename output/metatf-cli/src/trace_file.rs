@@ -18,8 +18,8 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// The warnings printed so far, so that a trace that is read twice does not repeat them.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Opens a trace; `-` is standard input. A file with chunks is read by position, so truncating it meanwhile is an
-/// error. A file without chunks (version 0) is needed as a whole, and is [mapped](is_mapped).
+/// Opens a trace; `-` is standard input. A file with chunks is read with positioned reads, so truncating it in the
+/// meantime causes an error. A file without chunks (version 0) is needed in full and is therefore [mapped](is_mapped).
 ///
 /// # Errors
 /// Fails like [`Reader::open`].
@@ -38,7 +38,7 @@ pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
 /// Maps a file without a header (spec 5.4); `-` is standard input.
 ///
 /// # Errors
-/// Fails if reading fails.
+/// Fails if the file cannot be read.
 pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     if path == Path::new("-") {
         return Reader::raw_from_read(io::stdin(), class, order, section);
@@ -57,11 +57,11 @@ pub enum Opened {
 /// Maximum number of bytes used to classify a file.
 const HEAD: usize = 64 << 10;
 
-/// Reads as many bytes as needed to decide whether a file has no header but a known format. Returns the bytes and the
-/// decision. `is_raw` decides by the first bytes, and returns `None` if there are too few.
+/// Reads as many bytes as needed to decide whether a file has a known format without a header. Returns the bytes and
+/// the decision. `is_raw` decides based on the first bytes, and returns `None` if it needs more.
 ///
 /// # Errors
-/// Fails if reading fails.
+/// Fails if the file cannot be read.
 pub fn read_head(input: &mut dyn io::Read, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> io::Result<(Vec<u8>, bool)> {
     // A trace that is being written to a pipe is read as it arrives.
     let (mut head, mut wanted) = (Vec::new(), MAGIC.len());
@@ -82,7 +82,8 @@ pub fn read_head(input: &mut dyn io::Read, is_raw: &dyn Fn(&[u8]) -> Option<bool
 /// Opens a trace like [`open_trace`], or another file whose first bytes `is_raw` recognizes.
 ///
 /// # Errors
-/// Fails like [`Reader::open`], also for a file that is neither, or if reading fails.
+/// Fails like [`Reader::open`], including for a file that is neither a trace nor recognized, or if the file cannot be
+/// read.
 pub fn open_any(path: &Path, salvage: bool, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> Result<Opened> {
     let file = if path == Path::new("-") { None } else { Some(File::open(path)?) };
     let is_regular = file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
@@ -132,9 +133,9 @@ pub fn lost_records() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Returns whether the commands map a file, which they do for a regular file without chunks: a file without a header,
-/// or a trace of version 0. If another process truncates the file, [`report_file_signals`](crate::report_file_signals)
-/// names it.
+/// Returns whether the commands map a file. They map regular files without chunks, that is, files without a header and
+/// traces of version 0. If another process truncates such a file, [`report_file_signals`](crate::report_file_signals)
+/// reports its name.
 #[must_use]
 pub fn is_mapped(path: &Path) -> bool {
     let has_chunks = |file: File| {

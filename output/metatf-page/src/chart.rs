@@ -28,7 +28,7 @@ pub struct Chart {
 pub struct Series {
     /// The name.
     pub name: String,
-    /// The shape in which it is drawn.
+    /// The shape in which the quantity is drawn.
     pub shape: Shape,
     /// The end of each interval, and the quantity in it.
     pub points: Vec<(u64, u64)>,

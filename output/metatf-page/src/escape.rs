@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns whether a character may control a terminal, or may be displayed as something else: C0, DEL, C1, changes of
-/// the text direction, other line separators, and invisible characters.
+/// Returns whether a character may control a terminal, or may be displayed as something else. These are C0, DEL, C1,
+/// changes of the text direction, other line separators, and invisible characters.
 #[must_use]
 pub fn is_control(c: char) -> bool {
     match c {
@@ -15,7 +15,7 @@ pub fn is_control(c: char) -> bool {
     }
 }
 
-/// Returns text that stays on one line: control characters are escaped, including line feeds and tabs.
+/// Escapes control characters, including line feeds and tabs, so that the text stays on one line.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
@@ -43,7 +43,7 @@ pub fn markup(text: &str) -> String {
     })
 }
 
-/// Escapes text for Markdown: anything that would start emphasis, code, a link or a tag, or end a cell.
+/// Escapes the characters that would start emphasis, code, a link or a tag in Markdown, or end a cell.
 pub(crate) fn markdown(text: &str) -> String {
     shown(text).chars().fold(String::with_capacity(text.len()), |mut out, c| {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&' | '@') {

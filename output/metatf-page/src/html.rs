@@ -6,8 +6,8 @@ use crate::axis::float;
 use crate::escape::markup;
 use crate::{Block, Facts, Note, Page, Table, Value, svg};
 
-/// The style sheet: light or dark like the reader's system, adapted to the window's width, and black on white when
-/// printed.
+/// The style sheet. Pages are light or dark like the reader's system, adapt to the window's width, and are black on
+/// white when printed.
 const STYLE: &str = "\
 :root{color-scheme:light dark}
 body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 pub struct Intervals {
     /// The title.
     pub title: String,
-    /// The unit of the numbers; empty if they are ratios.
+    /// The unit of the numbers, or empty if the numbers are ratios.
     pub unit: Cow<'static, str>,
     /// The name of the groups.
     pub x_name: Cow<'static, str>,
@@ -18,10 +18,10 @@ pub struct Intervals {
     pub series: Vec<String>,
     /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
-    /// The top of the scales; a higher number is drawn at the top and labeled. If `None`, the top is the greatest
-    /// number.
+    /// Maximum of the value axes. Larger values are drawn at the top and labeled. If `None`, the maximum is the largest
+    /// value.
     pub most: Option<f64>,
-    /// A number to compare with.
+    /// A number with which the intervals are compared.
     pub baseline: Option<f64>,
 }
 
@@ -36,7 +36,7 @@ pub struct Panel {
 }
 
 impl Intervals {
-    /// Returns the top of the scales, which is greater than 0.
+    /// Returns the maximum of the value axes, which is greater than 0.
     pub(crate) fn top(&self) -> f64 {
         let all = self.panels.iter().flat_map(|panel| panel.intervals.iter().flatten().flatten()).flatten();
         let most = self.most.unwrap_or_else(|| all.copied().filter(|number| number.is_finite()).fold(0.0, f64::max));

@@ -8,7 +8,7 @@ use crate::{Table, Value, units};
 
 /// The number of spaces between two columns.
 const GAP: usize = 2;
-/// The minimum number of characters per line, however narrow the terminal is.
+/// The minimum number of characters per line, even if the terminal is narrower.
 const LEAST: usize = 16;
 /// The maximum width to which cells of a column are padded if lines may have any length.
 const MOST: usize = 200;
@@ -36,8 +36,8 @@ impl<'t> Layout<'t> {
         Self { table, names, rows, widths, right }
     }
 
-    /// Returns the table in lines of at most this many characters. If it does not fit, the text of the last column is
-    /// wrapped, and then columns are moved to separate blocks.
+    /// Returns the table in lines of at most this many characters. If the table does not fit, first wraps the text of
+    /// the last column, and then moves columns to separate blocks.
     pub(crate) fn lines(mut self, width: Option<usize>) -> Vec<Line> {
         if width.is_none() {
             self.widths = widths(&self.names, &self.rows, MOST);

@@ -1,8 +1,8 @@
 //! Reports and their output formats.
 //!
-//! A [`Report`] is a struct that serializes to JSON, and that creates a [`Page`], which consists of blocks of exact
-//! values. Digits, column widths and line breaks are chosen when [`render`] prints a page in one of four formats: text
-//! that fits a terminal, Markdown, HTML, or an SVG picture.
+//! A [`Report`] is a struct that serializes to JSON and creates a [`Page`] of blocks with exact values. Digits, column
+//! widths and line breaks are chosen when [`render`] prints a page in one of four formats: text that fits a terminal,
+//! Markdown, HTML, or an SVG picture.
 //!
 //! ```
 //! use metatf_page::{Block, Column, Form, Note, Page, Table, Value, render};

@@ -26,7 +26,8 @@ impl Note {
         self
     }
 
-    /// Returns the parts of the sentence: the text before each value, the value, and the text after the last one.
+    /// Returns the parts of the sentence, which are the text before each value, the value, and the text after the last
+    /// value.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (&str, Option<&Value>)> {
         let places = self.template.matches("{}").count().min(self.values.len());
         let mut values = self.values.iter().take(places);

@@ -83,7 +83,7 @@ impl Table {
         self.columns.iter().any(|column| !column.name.is_empty())
     }
 
-    /// Returns whether a column is aligned to the right, which is the case if any of its values is a number.
+    /// Returns whether a column contains a number and is therefore aligned to the right.
     pub(crate) fn stands_right(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column));
         cells.any(Value::is_number)

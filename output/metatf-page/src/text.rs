@@ -21,7 +21,7 @@ const INDENT: &str = "  ";
 const COLUMNS: usize = 72;
 /// Maximum number of lines in a call tree.
 const CALLS: usize = 30;
-/// Calls with less than the total divided by this are omitted.
+/// Calls with less than the total divided by this number are omitted.
 const LEAST_PART: u64 = 100;
 
 pub(crate) fn page(page: &Page, style: TextStyle, out: &mut dyn Write) -> io::Result<()> {

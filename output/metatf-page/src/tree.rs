@@ -34,7 +34,7 @@ impl Flame {
     }
 
     /// Adds the weight of a stack, outermost function first. If the stack has more than 256 functions, the innermost
-    /// ones are dropped.
+    /// functions are dropped.
     pub fn add<S: AsRef<str>>(&mut self, stack: impl IntoIterator<Item = S>, weight: u64) {
         if weight == 0 {
             return;

@@ -83,7 +83,8 @@ impl Value {
         !matches!(self, Self::Text(_) | Self::Lines(_) | Self::Bar(..) | Self::Blank | Self::Unknown)
     }
 
-    /// Returns the exact number with its unit if the printed one is rounded; shown when hovering over the value.
+    /// Returns the exact number with its unit if the printed number is rounded. It is shown when hovering over the
+    /// value.
     #[must_use]
     pub fn exact(&self) -> Option<String> {
         match self {

@@ -50,7 +50,8 @@ fn map() -> AddressMap {
     AddressMap { title: "grep.mtf: the heap at its peak".to_owned(), cell: 4096, regions, left_out: 3 }
 }
 
-/// Creates ten series, more than there are colors; one lacks an interval, and one exceeds the scale.
+/// Creates ten series, which is more than the number of colors. One series lacks an interval, and another exceeds the
+/// scale.
 fn intervals() -> Intervals {
     let of_group =
         |group: u32| (0..10).map(move |n| f64::from(n + group) / 4.0).map(|at| Some([at - 0.1, at, at + 0.2]));
@@ -138,8 +139,8 @@ fn value() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Checks that whatever a page contains, no format contains control characters, tags are complete, and text fits
-    /// the terminal if its numbers do.
+    /// Checks that for any page, the output contains no control characters, tags are complete, and text fits the
+    /// terminal if its numbers fit.
     #[test]
     fn any_page(
         cells in prop::collection::vec(prop::collection::vec(value(), 0..6), 0..6),

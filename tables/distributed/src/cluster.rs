@@ -48,7 +48,7 @@ impl WorkerResolver for Living {
 }
 
 impl Cluster {
-    /// Creates a cluster of workers at these addresses (`http://HOST:PORT`). All of them must have access to the files
+    /// Creates a cluster of workers at these addresses (`http://HOST:PORT`). All workers must have access to the files
     /// of the fleet in `folder`.
     #[must_use]
     pub fn new(workers: Vec<Url>, folder: &Path) -> Self {
@@ -65,7 +65,7 @@ impl Cluster {
     /// on the remaining workers. No row is returned until all rows have arrived, so a retry cannot return duplicates.
     ///
     /// # Errors
-    /// The query is invalid, a trace is corrupt, or no workers are left.
+    /// Returns an error if the query is invalid, a trace is corrupt, or no workers are left.
     pub async fn query(&self, query: &str) -> Result<Answer> {
         let mut failed = Vec::new();
         let mut workers = living(&self.workers).await;

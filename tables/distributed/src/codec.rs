@@ -1,4 +1,4 @@
-//! Encodes the plan of a trace table for a worker: the name of the table, the root that trace names are relative to,
+//! Encodes the plan of a trace table for a worker: the name of the table, the root to which trace names are relative,
 //! and DataFusion's description of the files.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use prost::Message as _;
 
 use crate::{TableName, TraceSource};
 
-/// Encodes and decodes scans of [`TraceSource`].
+/// A codec for scans of [`TraceSource`].
 #[derive(Debug)]
 pub struct TraceCodec;
 
@@ -33,7 +33,7 @@ struct TraceScan {
     root: String,
     #[prost(message, optional, tag = "3")]
     files: Option<FileScanExecConf>,
-    /// Whether the table contains records and not a heap.
+    /// Whether the table contains records rather than a heap.
     #[prost(bool, tag = "4")]
     records: bool,
 }

@@ -1,4 +1,4 @@
-//! Provides a trace of an object store as a file: the file itself, or a temporary copy.
+//! Provides a trace in an object store as a file, which is either the original file or a temporary copy.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use object_store::path::Path as Location;
 use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt as _};
 use tempfile::TempDir;
 
-/// A file. If it is a copy, its folder is deleted on drop.
+/// A fetched file. The folder of a temporary copy is deleted on drop.
 pub(crate) struct Fetched {
     path: PathBuf,
     _folder: Option<TempDir>,
@@ -20,10 +20,10 @@ impl Fetched {
     }
 }
 
-/// Fetches a trace with a single request. Only one part of it is in memory at a time.
+/// Fetches a trace with a single request. Only one part of the trace is in memory at a time.
 ///
 /// # Errors
-/// The trace does not exist or cannot be read, or there is no space for a copy.
+/// Returns an error if the trace does not exist or cannot be read, or if there is no space for a copy.
 pub(crate) async fn fetch(store: &dyn ObjectStore, location: &Location) -> Result<Fetched> {
     let found = store.get(location).await?;
     let mut parts = match found.payload {

@@ -1,7 +1,7 @@
-//! Controls the access to a worker, and the files that it reads.
+//! Controls access to a worker, and restricts the files that it reads.
 //!
-//! Plans come from the network, and DataFusion also decodes scans of arbitrary files and sinks. So each plan is checked
-//! before it runs: it may only read traces and CSV tables below one folder, and may not write.
+//! Plans arrive over the network, and DataFusion also decodes scans of arbitrary files and sinks. Therefore, each plan
+//! is checked before it runs: it may only read traces and CSV tables below one folder, and must not write.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,7 +29,7 @@ const HEADER: &str = "authorization";
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
-/// Omits the text to keep it out of logs.
+/// Omits the text of the token, to keep it out of logs.
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(..)")
@@ -45,10 +45,10 @@ pub struct Guard {
 }
 
 impl Token {
-    /// Checks a token: it must have at least 16 visible ASCII characters.
+    /// Creates a token, which must consist of at least 16 visible ASCII characters.
     ///
     /// # Errors
-    /// The token is shorter, or contains other characters.
+    /// Returns an error if the token is shorter or contains other characters.
     pub fn new(text: &str) -> Result<Self> {
         if text.len() < LEAST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(exec_datafusion_err!("the token must have at least {LEAST} visible ASCII characters"));
@@ -66,8 +66,8 @@ impl Token {
         Ok(headers)
     }
 
-    /// Returns whether a request contains the token. The time of the check does not reveal how much of a wrong token is
-    /// correct.
+    /// Returns whether a request contains the token. The duration of the check does not reveal how much of a wrong
+    /// token is correct.
     fn is_in(&self, headers: &MetadataMap) -> bool {
         let given = headers.get(HEADER).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let (given, wanted) = (given.unwrap_or_default().as_bytes(), self.0.as_bytes());
@@ -81,7 +81,7 @@ impl Guard {
     /// only listen on loopback addresses.
     ///
     /// # Errors
-    /// The folder does not exist.
+    /// Returns an error if the folder does not exist.
     pub fn new(folder: &Path, token: Option<Token>) -> Result<Self> {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;
@@ -98,7 +98,7 @@ impl Guard {
     /// Checks the address that a worker listens on.
     ///
     /// # Errors
-    /// Other machines can reach the address, and there is no token.
+    /// Returns an error if other machines can reach the address and there is no token.
     pub(crate) fn listens(&self, address: SocketAddr) -> Result<()> {
         if self.token.is_some() || address.ip().is_loopback() {
             return Ok(());

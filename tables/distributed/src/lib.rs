@@ -1,10 +1,10 @@
 //! Heap traces on a distributed engine: DataFusion plans a query, and workers read the traces in place.
 //!
 //! A [`TraceTable`] is a heap table of `docs/heap-tables.md` or a record table of `docs/tables.md`, over all traces
-//! below an address in an object store. Its rows are built on request by the worker that has the trace; nothing is
-//! exported in advance. For heap tables, the unit of work is a complete trace, because an object depends on everything
-//! before it; for record tables, it is the groups that begin in a byte range of a trace. A [`Cluster`] sends queries to
-//! its workers, and repeats a query without workers that have disappeared.
+//! below an address in an object store. The worker that reads a trace builds its rows on request; nothing is exported
+//! in advance. For heap tables, the unit of work is a complete trace, because an object depends on everything before
+//! it; for record tables, it is the groups that begin in a byte range of a trace. A [`Cluster`] sends queries to its
+//! workers. If a worker disappears, the query is repeated without it.
 
 mod cluster;
 mod codec;

@@ -25,7 +25,7 @@ pub fn in_process(threads: usize) -> SessionContext {
 /// are in the schema `records`: `records.malloc`.
 ///
 /// # Errors
-/// There are no traces, or a file is not CSV.
+/// Returns an error if there are no traces, or if a file is not CSV.
 pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     let traces = format!("{}/", folder.join("traces").display());
     for name in hatf_arrow::Tables::names() {
@@ -52,7 +52,7 @@ pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
 /// Serves all clients that the guard admits at this address, until the process ends.
 ///
 /// # Errors
-/// The guard forbids the address, or the server fails.
+/// Returns an error if the guard forbids the address, or if the server fails.
 pub async fn serve(listener: TcpListener, guard: Guard) -> Result<()> {
     guard.listens(listener.local_addr()?)?;
     let admits = guard.clone();

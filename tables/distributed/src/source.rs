@@ -1,8 +1,8 @@
 //! The source of the rows of a trace table: a DataFusion `FileSource` whose files are traces.
 //!
 //! Engines divide large files into byte ranges. In a record table, a range contains the rows of the groups that begin
-//! in it. A heap trace is read completely by the range that contains the first byte; its other ranges are empty. So
-//! each row occurs once, however files are divided.
+//! in it. A heap trace is read completely in the range that contains the first byte; its other ranges are empty.
+//! Therefore, each row occurs exactly once, regardless of how files are divided.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,18 +32,18 @@ use crate::fetch::{Fetched, fetch};
 /// Maximum number of batches that wait for the receiver.
 const WAITING: usize = 2;
 
-/// Name of the column with the name of the trace in heap tables.
+/// Name of the column that contains the trace name in heap tables.
 const TRACE: &str = "trace";
 
-/// The same in record tables, whose fields may have any other name.
+/// Name of the column that contains the trace name in record tables, whose fields may have any other name.
 const TRACE_OF_RECORDS: &str = "@trace";
 
-/// A table that traces contain.
+/// A table that can be read from traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableName {
     /// A table of `docs/heap-tables.md`.
     Heap(String),
-    /// Records of a type, in traces of any DTD, with an additional first column `@trace`.
+    /// Records of one type, in traces of any DTD, with an additional first column `@trace`.
     Records(String),
 }
 
@@ -51,7 +51,7 @@ pub enum TableName {
 #[derive(Clone, Debug)]
 pub struct TraceSource {
     table: TableName,
-    /// The location that trace names are relative to.
+    /// The location to which trace names are relative.
     root: Location,
     schema: TableSchema,
     projection: SplitProjection,
@@ -73,7 +73,7 @@ impl TraceSource {
         &self.table
     }
 
-    /// Returns the location that trace names are relative to.
+    /// Returns the location to which trace names are relative.
     #[must_use]
     pub fn root(&self) -> &Location {
         &self.root
@@ -96,7 +96,7 @@ impl FileSource for TraceSource {
         &self.schema
     }
 
-    /// The tables determine the number of rows in a batch.
+    /// Ignores the batch size, because the tables determine it.
     fn with_batch_size(&self, _: usize) -> Arc<dyn FileSource> {
         Arc::new(self.clone())
     }
@@ -152,7 +152,7 @@ impl FileOpener for Opener {
         Ok(Box::pin(async move {
             let fetched = fetch(&*store, &location).await?;
             let (sender, batches) = mpsc::channel(WAITING);
-            // The scan waits for the thread that reads the trace. The thread ends if its receiver is gone.
+            // The scan waits for the thread that reads the trace. The thread ends when its receiver is gone.
             tokio::task::spawn_blocking(move || read(&fetched, &table, &columns, bytes, &name, &sender));
             Ok(futures::stream::unfold(batches, async |mut batches| Some((batches.recv().await?, batches))).boxed())
         }))
@@ -235,7 +235,7 @@ fn column_of_name() -> Arc<Field> {
     Arc::new(Field::new(TRACE_OF_RECORDS, kind, false))
 }
 
-/// Adds the name of the trace to records if it is requested.
+/// Adds the name of the trace to records if the name is requested.
 fn with_name(batch: &RecordBatch, columns: &[usize], name: &str) -> Result<RecordBatch> {
     let (schema, mut fields, mut arrays) = (batch.schema(), Vec::new(), Vec::new());
     let mut read = batch.columns().iter().zip(schema.fields());

@@ -38,7 +38,8 @@ impl TraceTable {
     /// Finds the traces (`*.mtf`) below an address, such as a folder or `file:///traces/`, sorted by name.
     ///
     /// # Errors
-    /// There is no such table, the object store is unknown or cannot be listed, or there are no traces.
+    /// Returns an error if the table does not exist, the object store is unknown or cannot be listed, or there are no
+    /// traces.
     pub async fn open(session: &dyn Session, name: &str, url: &str) -> Result<Self> {
         let none = || exec_datafusion_err!("there is no table {name} of heap traces");
         let schema = hatf_arrow::open::<&str>(&[]).ok().and_then(|tables| tables.get(name)).ok_or_else(none)?.schema();
@@ -50,7 +51,8 @@ impl TraceTable {
     /// traces there, which must have the same DTD. Errors of other traces are reported by the queries that read them.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open). If no trace can be opened, returns the error of the first one.
+    /// Returns the same errors as [`open`](Self::open). If no trace can be opened, returns the error of the first
+    /// trace.
     pub async fn open_records(session: &dyn Session, url: &str) -> Result<Vec<(String, Self)>> {
         let (url, traces) = list(session, url).await?;
         let store = session.runtime_env().object_store(&url)?;
@@ -120,7 +122,8 @@ impl TableProvider for TraceTable {
         let source = TraceSource::new(self.name.clone(), self.url.prefix(), TableSchema::from(self.schema()));
         let wanted = session.config().target_partitions().max(1);
         let files: Vec<_> = self.traces.iter().flat_map(|trace| self.ranges(trace, wanted)).collect();
-        // Similar traces are adjacent in the list. Distribute them in turn, so that no partition gets all large ones.
+        // Similar traces are adjacent in the list. Distribute them in turn, so that no partition receives all large
+        // traces.
         let partitions = wanted.clamp(1, files.len().max(1));
         let mut groups = vec![Vec::new(); partitions];
         for (number, file) in files.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Workers return the same answers as one process, even if a worker is killed while it reads.
+//! Tests that workers return the same answers as one process, even if a worker is killed while it reads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::io::{BufRead as _, BufReader};
@@ -20,7 +20,7 @@ const HOSTS: usize = 24;
 struct Worker {
     process: Child,
     url: Url,
-    /// Its messages about the tables that it reads.
+    /// The worker's messages about the tables that it reads.
     said: Receiver<String>,
 }
 
@@ -60,7 +60,7 @@ impl Drop for Worker {
     }
 }
 
-/// Creates a fleet of copies of traces of the repository, in two classes.
+/// Creates a fleet from copies of the repository's traces, in two classes.
 fn fleet(count: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let (mut hosts, mut whatif) =
@@ -119,7 +119,7 @@ async fn workers_answer_as_one_process_does() {
     assert_eq!((all.len(), read.concat().len()), (HOSTS, HOSTS), "{read:?}");
 }
 
-/// A trace is divided into ranges: both workers have some of its rows, and together they have all.
+/// A trace is divided into ranges: each worker reads some of its rows, and together they read all rows.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_workers_share_a_trace() {
     let folder = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ use crate::frame::FrameRow;
 /// A column of rows of type `R`.
 pub(crate) struct Column<R> {
     pub(crate) name: &'static str,
-    /// The unit, or an empty string if there is none.
+    /// The unit, or an empty string if the column has no unit.
     pub(crate) unit: &'static str,
     pub(crate) doc: &'static str,
     pub(crate) of: Of<R>,
@@ -37,7 +37,7 @@ pub(crate) enum Of<R> {
     Hash(fn(&R) -> u64),
     Address(fn(&R) -> u64),
     Flag(fn(&R) -> bool),
-    /// One of these words, given by its index.
+    /// A word, selected by its index in a list.
     Word(fn() -> Vec<&'static str>, fn(&R) -> usize),
     Text(fn(&R) -> Option<&str>),
     Frames(fn(&R) -> &[FrameRow]),

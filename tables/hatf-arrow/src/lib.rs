@@ -1,9 +1,9 @@
-//! Heap traces as queryable tables: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
+//! Heap traces as queryable tables of objects, sites, stacks, lifetimes, the timeline, marks, processes and traces.
 //!
-//! [`open`] takes the traces of one process or of thousands, in any format that `hatf` reads, and returns their
+//! [`open`] accepts the traces of one process or of thousands, in any format that `hatf` reads, and returns their
 //! [`Tables`]. A table can be scanned any number of times: each scan reads the traces again, one after the other, on
-//! its own thread. All tables have a column `trace` with the path of the trace that a row comes from.
-//! `docs/heap-tables.md` describes the columns.
+//! its own thread. All tables have a column `trace`, which contains the path of each row's trace. `docs/heap-tables.md`
+//! describes the columns.
 //!
 //! ```no_run
 //! use metatf_arrow::{Scan, Table as _};

@@ -3,10 +3,10 @@
 use hatf_trace::stacks::Stacks;
 use hatf_view::calls::Folding;
 
-/// Adds function names to the stacks of a trace. `hatf` implements this with the debug information of the modules. The
-/// default methods do nothing.
+/// A source of function names for the stacks of a trace. `hatf` implements this with the debug information of the
+/// modules. The default methods do nothing.
 pub trait Names: Send + Sync {
-    /// Adds functions to locations that have none; see [`Stacks::name_locations`]. It is called once per scan of a
+    /// Adds functions to locations without functions; see [`Stacks::name_locations`]. It is called once per scan of a
     /// trace, after the last event.
     fn name(&self, stacks: &mut Stacks) {
         let _ = stacks;

@@ -18,7 +18,7 @@ pub struct Origin {
     pub start: String,
 }
 
-/// Collects an [`Origin`] and stops when the program is known.
+/// A collector of an [`Origin`] that stops when the program is known.
 #[derive(Default)]
 struct Finding {
     origin: Origin,
@@ -27,7 +27,7 @@ struct Finding {
     stopped: bool,
 }
 
-/// Maximum number of records to read. The load record of the program, if there is one, is among them.
+/// Maximum number of records to read. If the trace contains a load record of the program, these records include it.
 const SOON: u64 = 4096;
 
 impl EventSink for Finding {
@@ -56,10 +56,10 @@ impl EventSink for Finding {
     }
 }
 
-/// Returns the origin of a trace. Reads only its beginning.
+/// Returns the origin of a trace, reading only the beginning of the trace.
 ///
 /// # Errors
-/// The trace cannot be opened, or its beginning is corrupt.
+/// Returns an error if the trace cannot be opened, or if its beginning is corrupt.
 pub fn origin(path: &Path) -> metatf_arrow::Result<Origin> {
     let mut finding = Finding::default();
     let given = TraceReader::open(path).and_then(|mut trace| trace.give(&mut finding));

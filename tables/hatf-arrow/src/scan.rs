@@ -93,7 +93,7 @@ impl Table for HeapTable {
     }
 }
 
-/// Creates an error that contains the path of the trace once.
+/// Creates an error that contains the path of the trace exactly once.
 pub(crate) fn place(path: &std::path::Path, error: &hatf_trace::Error) -> Error {
     let (text, name) = (error.to_string(), path.display().to_string());
     let rest = text.strip_prefix(&name).and_then(|rest| rest.strip_prefix(": "));

@@ -20,17 +20,17 @@ const KINDS: [Kind; 8] = [
     Kind::of::<TraceRow>(),
 ];
 
-/// The tables of one or several traces. The rows of several traces follow each other.
+/// The tables of one or several traces. The rows of several traces are concatenated.
 #[derive(Clone)]
 pub struct Tables {
     traces: Arc<[PathBuf]>,
     names: Arc<dyn Names>,
 }
 
-/// Opens traces in any format that `hatf` reads. Only scans read their contents.
+/// Opens traces in any format that `hatf` reads. The contents of the traces are read only by scans.
 ///
 /// # Errors
-/// A trace does not exist, or it is not a regular file and cannot be read twice.
+/// Returns an error if a trace does not exist, or if it is not a regular file and cannot be read twice.
 pub fn open<P: AsRef<Path>>(traces: &[P]) -> Result<Tables> {
     for path in traces.iter().map(AsRef::as_ref) {
         let found = std::fs::metadata(path).map_err(|error| Error::new(path, error))?;
@@ -65,11 +65,12 @@ impl Tables {
         Some(HeapTable::new(kind, Arc::clone(&self.traces), Arc::clone(&self.names)))
     }
 
-    /// Reads all columns of several tables, given by name, in one pass over the traces. With `threads` 1, the pass uses
+    /// Reads all columns of the tables with these names in one pass over the traces. If `threads` is 1, the pass uses
     /// one thread; otherwise, one thread decodes and another replays the heap.
     ///
     /// # Errors
-    /// There is no such table, or the first trace cannot be opened. Later errors are returned in place of a batch.
+    /// Returns an error if a table does not exist or the first trace cannot be opened. Later errors are returned in
+    /// place of a batch.
     pub fn scan_together(&self, names: &[&str], threads: usize) -> Result<Together> {
         let part = |name: &&str| match self.heap_table(name) {
             Some(table) => table.part(None),

@@ -76,7 +76,7 @@ fn damage(random: &mut Random, mut trace: Vec<u8>) -> Vec<u8> {
     trace
 }
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 struct Random(u64);
 
 impl Random {

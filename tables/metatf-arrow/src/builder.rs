@@ -36,7 +36,7 @@ pub(crate) enum Builder {
     /// Lists of strings.
     Flags(Vec<i32>, Bytes),
     List(Vec<i32>, Box<Builder>),
-    /// For each record the index of its value, if it has one, and the values.
+    /// For each record, the index of its value, if it has one; and the values.
     Optional(Vec<Option<u32>>, Box<Builder>),
     Struct(usize, Vec<Builder>),
 }
@@ -96,7 +96,7 @@ impl Builder {
         }
     }
 
-    /// Adds a number of a leaf. If it does not fit, adds a default value and returns an error.
+    /// Adds a number of a leaf. If the number does not fit, adds a default value and returns an error.
     pub(crate) fn number(&mut self, leaf: &Leaf, n: u64) -> Result<(), Fault> {
         let before = self.len();
         let put = self.put_number(leaf, n);
@@ -143,7 +143,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a byte array of a leaf. If it does not fit, adds an empty one and returns an error.
+    /// Adds a byte array of a leaf. If the array does not fit, adds an empty array and returns an error.
     pub(crate) fn bytes(&mut self, leaf: &Leaf, value: &[u8]) -> Result<(), Fault> {
         let before = self.len();
         let put = self.put_bytes(leaf, value);

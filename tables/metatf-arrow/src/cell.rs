@@ -32,7 +32,7 @@ pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>, ArrowError>
     cell_with(array, row, |cell| cell.json())
 }
 
-/// Returns a value like [`cell`], but converts the items of lists and structures with `json`.
+/// Works like [`cell`], but converts the items of lists and structures with `json`.
 pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Value) -> Result<Cell<'_>, ArrowError> {
     if row >= array.len() || array.is_null(row) {
         return Ok(Cell::Null);

@@ -1,7 +1,7 @@
 //! Conditions on the rows of tables.
 //!
-//! A table returns all rows: the index of a trace contains neither the values nor the tags of its records, so a condition
-//! cannot skip a part of the trace.
+//! All rows of a table are read, because the index of a trace contains neither the values nor the tags of its records.
+//! A condition therefore cannot skip a part of the trace.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use metatf_tools::condition::{Condition, ConditionError, Fields, Kinds, Row, Val
 
 use crate::{Scan, Table};
 
-/// The conditions that a row must satisfy, all of them.
+/// A list of conditions, all of which a row must satisfy.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions(Vec<Arc<Condition<Column>>>);
 
-/// The columns and rows of a table to return, and the columns to read for them.
+/// The columns and rows of a table to return, and the columns that must be read for them.
 #[derive(Clone, Debug)]
 pub struct Selection {
     columns: Option<Vec<usize>>,
-    /// The number of columns to return. The columns read after them are for conditions only. `None`: all.
+    /// The number of columns to return, or `None` for all. The columns after them are read only for conditions.
     wanted: Option<usize>,
     conditions: Conditions,
 }
 
-/// The values that one name in a condition means: several columns can have fields of that name.
+/// The values to which a name in a condition refers. Several columns can have fields of that name.
 #[derive(Clone, Debug)]
 struct Column(Vec<Path>);
 
@@ -44,17 +44,17 @@ struct Path {
 }
 
 impl Conditions {
-    /// Adds a condition. Its language is that of [`metatf_tools::condition`].
+    /// Adds a condition in the language of [`metatf_tools::condition`].
     ///
     /// # Errors
-    /// The syntax is wrong, the table has no such column, or a number is compared with a string.
+    /// Returns an error if the syntax is invalid, the table lacks a column, or a number is compared with a string.
     pub fn add(&mut self, table: &dyn Table, text: &str) -> Result<(), ConditionError> {
         let condition = Condition::parse(text, &TableFields::new(table))?;
         self.0.push(Arc::new(condition));
         Ok(())
     }
 
-    /// Selects these columns (`None`: all) of the rows that satisfy the conditions.
+    /// Selects these columns (`None` for all) of the rows that satisfy the conditions.
     #[must_use]
     pub fn select(&self, columns: Option<&[usize]>) -> Selection {
         let mut read = columns.map(<[usize]>::to_vec);
@@ -79,7 +79,7 @@ impl Selection {
         self.columns.as_deref()
     }
 
-    /// Returns the scan whose batches [`rows`](Self::rows) expects, of which at most `limit` rows are wanted.
+    /// Returns the scan that produces the batches for [`rows`](Self::rows). The caller needs at most `limit` rows.
     #[must_use]
     pub fn scan(&self, limit: Option<u64>, threads: usize) -> Scan {
         // With conditions, the number of rows to read is not known in advance.
@@ -87,10 +87,10 @@ impl Selection {
         Scan { columns: self.columns.clone(), limit, threads }
     }
 
-    /// Returns the wanted columns of the rows that satisfy the conditions.
+    /// Returns the selected columns of the rows that satisfy the conditions.
     ///
     /// # Errors
-    /// A batch lacks a column.
+    /// Returns an error if the batch lacks a column.
     pub fn rows(&self, mut batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
         let columns = self.columns.as_deref();
         for condition in &self.conditions.0 {
@@ -125,7 +125,7 @@ impl TableFields {
     fn add(&mut self, name: String, path: Path, leaf: &dyn Fn(&str) -> Option<Arc<Leaf>>) {
         let leaf_here = leaf(&name);
         match &path.data_type {
-            // The names of set bits are one number.
+            // A list of the names of set bits is a single number.
             DataType::List(_) if is_flags(&path.data_type, leaf_here.as_deref()) => {}
             DataType::List(item) => {
                 let data_type = item.data_type().clone();
@@ -148,7 +148,8 @@ impl TableFields {
     }
 }
 
-/// Returns whether [`test_value`] supports a type. Tables of traces contain no others except maps, whose keys are data.
+/// Returns whether [`test_value`] supports a type. The only unsupported types in trace tables are maps, whose keys are
+/// data.
 fn is_comparable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(key, values) => {
@@ -197,12 +198,12 @@ impl Fields for TableFields {
     }
 }
 
-/// Returns the type of the values of a dictionary, or the type itself.
+/// Returns the value type of a dictionary type, or any other type unchanged.
 fn values(data_type: &DataType) -> &DataType {
     if let DataType::Dictionary(_, values) = data_type { values } else { data_type }
 }
 
-/// Returns the number that a name or a word of a column means: `zombie`, `true`, `2026-11-28T12:00:00Z`.
+/// Returns the number denoted by a name or word in a column, such as `zombie`, `true` or `2026-11-28T12:00:00Z`.
 fn number_of(leaf: Option<&Leaf>, data_type: &DataType, text: &str) -> Option<i128> {
     if let Some(leaf) = leaf {
         return leaf_number(leaf, text);
@@ -221,7 +222,7 @@ fn number_of(leaf: Option<&Leaf>, data_type: &DataType, text: &str) -> Option<i1
 /// One row of a batch.
 struct BatchRow<'b> {
     batch: &'b RecordBatch,
-    /// The columns of the table that the batch contains, in order; `None`: all.
+    /// The columns of the table that the batch contains, in order, or `None` for all.
     columns: Option<&'b [usize]>,
     row: usize,
 }
@@ -300,7 +301,7 @@ fn test_value(
     }
 }
 
-/// Returns the key of a row of a dictionary array, of the key types that tables have.
+/// Returns the dictionary key of a row. Supports only the key types that tables use.
 fn key(keys: &dyn Array, row: usize) -> Option<usize> {
     let key = match keys.data_type() {
         DataType::Int8 => i32::from(keys.as_primitive_opt::<arrow::Int8Type>()?.value(row)),
@@ -310,12 +311,12 @@ fn key(keys: &dyn Array, row: usize) -> Option<usize> {
     usize::try_from(key).ok()
 }
 
-/// Tests a text, or the number that it is the name of.
+/// Tests a text, or the number that the text names.
 fn text(text: &str, path: &Path, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
     let Some(leaf) = path.leaf.as_deref().filter(|leaf| leaf.is_numeric()) else {
         return test(Value::Bytes(text.as_bytes()));
     };
-    // A number without a name or a word is its digits.
+    // A number without a name or word is represented by its digits.
     let digits = || match text.strip_prefix("0x") {
         Some(hex) => i128::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),

@@ -1,8 +1,8 @@
-//! Encodes the rows of batches as records, column by column, if each column is one field that is a number or a byte
-//! array.
+//! Encodes the rows of batches as records, column by column. Each column must be a single number or byte array field.
 //!
-//! The values of a column are converted once per batch. If a value does not fit or a record has other fields, there is
-//! no encoder: the rows are then converted to JSON lines, which support all rules and report the row that is wrong.
+//! The values of a column are converted once per batch. If a value does not fit or a record has other fields, no
+//! encoder is created. The rows are then converted to JSON lines, which support all fields and report the row that
+//! contains the error.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ use metatf_tools::fields;
 use crate::layout::text_section;
 use crate::record_table::NUMBER;
 
-/// Encodes the rows of a batch as records.
+/// An encoder that writes the rows of a batch as records.
 #[derive(Debug)]
 pub struct BatchEncoder {
     section: usize,
@@ -98,8 +98,8 @@ impl BatchEncoder {
     /// Returns an encoder that writes the rows of a batch as records of the type `record` in a section. Columns are
     /// matched with fields by name; the column `@number` is ignored.
     ///
-    /// Returns `None` if a field has no column, has an unsupported type, or if a value does not fit. The caller finds
-    /// the cause with JSON lines.
+    /// Returns `None` if a field has no column, has an unsupported type, or if a value does not fit. To find the cause,
+    /// the caller converts the rows to JSON lines.
     #[must_use]
     pub fn new(schema: &Schema, section: usize, record: u16, batch: &RecordBatch) -> Option<Self> {
         let of = schema.record(record)?;
@@ -139,7 +139,7 @@ impl BatchEncoder {
     /// Writes a row of the batch.
     ///
     /// # Errors
-    /// The error of the writer.
+    /// Returns the error of the writer.
     pub fn write<S: Sink>(
         &mut self,
         row: usize,
@@ -200,7 +200,7 @@ fn bytes(leaf: &Leaf, column: &ArrayRef) -> Option<ByteColumn> {
     (!of.is_text() || leaf.format == Format::Utf8).then_some(of)
 }
 
-/// Returns the numbers of a leaf as records store them.
+/// Returns the numbers of a leaf as they are stored in records.
 fn numbers(leaf: &Leaf, column: &ArrayRef) -> Option<ScalarBuffer<u64>> {
     let (is_float, is_signed) = (leaf.format == Format::F64, leaf.format == Format::Signed);
     let date = match leaf.format {
@@ -252,8 +252,8 @@ where
     fits.then(|| all::<T>(column, |value| value.into().cast_unsigned()))
 }
 
-/// Returns the number that decimal digits stand for, if the leaf has named values: values without a name are exported
-/// as digits. The words of some other formats can consist of digits, too.
+/// Parses decimal digits if the leaf has named values, because values without a name are exported as digits. In some
+/// other formats, words can also consist of digits.
 pub(crate) fn nameless(leaf: &Leaf, text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| matches!(leaf.names, Names::Values(_)))
 }

@@ -12,7 +12,7 @@ pub struct Error {
     message: String,
 }
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

@@ -21,7 +21,7 @@ pub use import::import;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Database;
 
-/// Size of a row group in memory, in bytes, at which it is written.
+/// Size in memory, in bytes, at which a row group is written.
 const GROUP_BYTES: usize = 128 << 20;
 
 /// A file format for tables.
@@ -41,13 +41,13 @@ pub enum Form {
 /// The reason that a table was not written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// An error of the table that is read. The message contains the path of the trace.
+    /// An error while reading the table. The message contains the path of the trace.
     Table(String),
-    /// An error of the output file.
+    /// An error while writing the output file.
     Output(io::Error),
 }
 
-/// A file under construction. It can take several scans of tables that have the same schema, one after the other.
+/// A file under construction. It accepts several scans of tables with the same schema, one after the other.
 pub struct TableWriter<W: Write + Send> {
     inner: Inner<W>,
     rows: u64,
@@ -94,7 +94,7 @@ impl<W: Write + Send> TableWriter<W> {
     /// Creates a file with these columns.
     ///
     /// # Errors
-    /// The format does not support a column type, or writing fails.
+    /// Returns an error if the format does not support a column type, or if writing fails.
     pub fn new(form: Form, schema: &SchemaRef, output: W) -> Result<Self, WriteError> {
         let inner = match form {
             #[cfg(feature = "parquet")]
@@ -109,7 +109,7 @@ impl<W: Write + Send> TableWriter<W> {
     /// Writes a batch of rows.
     ///
     /// # Errors
-    /// Writing fails.
+    /// Returns an error if writing fails.
     pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         self.rows += batch.num_rows() as u64;
         match &mut self.inner {
@@ -124,7 +124,7 @@ impl<W: Write + Send> TableWriter<W> {
         }
     }
 
-    /// Returns the size of the rows that wait for their group to be written, in bytes.
+    /// Returns the size in bytes of the rows that have not been written as a group yet.
     fn memory(&self) -> usize {
         match &self.inner {
             #[cfg(feature = "parquet")]
@@ -145,7 +145,7 @@ impl<W: Write + Send> TableWriter<W> {
     /// Completes the file. Returns the output and the number of rows.
     ///
     /// # Errors
-    /// Writing fails.
+    /// Returns an error if writing fails.
     pub fn finish(self) -> Result<(W, u64), WriteError> {
         let output = match self.inner {
             #[cfg(feature = "parquet")]
@@ -162,7 +162,7 @@ impl<W: Write + Send> TableWriter<W> {
 /// largest waiting group is written.
 ///
 /// # Errors
-/// Writing fails.
+/// Returns an error if writing fails.
 pub fn bound_memory<'w, W: Write + Send + 'w>(
     writers: impl Iterator<Item = &'w mut TableWriter<W>>,
 ) -> Result<(), WriteError> {

@@ -24,13 +24,14 @@ pub(crate) enum Kind {
     Float,
     /// A boolean: 0 or 1.
     Bool,
-    /// A number of units since 1970.
+    /// A time, as the number of units since 1970.
     Date(TimeUnit),
     /// The name of the number, or its decimal digits if it has no name.
     Named,
     /// The names of the bits that are set.
     Flags,
-    /// The text form of the format, such as an IPv4 address, or `0x` and 16 digits if there is none.
+    /// A number in the text form of its format, such as an IPv4 address, or `0x` and 16 digits if the format has no
+    /// text form.
     Word,
     /// The offset of a text element, in the section with this index.
     Reference(usize),
@@ -81,8 +82,7 @@ impl Layout {
         Self { fields, shapes, steps }
     }
 
-    /// Returns the leaf of each column and of each field of a structure, except those that are shown as the text they
-    /// refer to.
+    /// Returns the leaf of each column and of each field of a structure, except for references that are shown as text.
     pub(crate) fn leaves(&self, record: &Record) -> Vec<(String, Arc<Leaf>)> {
         let mut leaves = Vec::new();
         for (field, shape) in self.fields.iter().zip(&self.shapes) {
@@ -98,7 +98,8 @@ impl Layout {
 }
 
 impl Shape {
-    /// Types nest as deep as a DTD's records, at most 32 (spec 3.5).
+    /// Adds the leaves of the shape. Types nest as deep as a DTD's records, at most 32 (spec 3.5), so this recursion is
+    /// bounded.
     fn leaves(&self, record: &Record, name: String, leaves: &mut Vec<(String, Arc<Leaf>)>) {
         match self {
             Self::Value(Kind::Reference(_), _) => {}
@@ -112,7 +113,7 @@ impl Shape {
         }
     }
 
-    /// Returns whether it contains references to text elements.
+    /// Returns whether the shape contains references to text elements.
     pub(crate) fn refers(&self) -> bool {
         match self {
             Self::Value(kind, _) => matches!(kind, Kind::Reference(_)),
@@ -122,7 +123,7 @@ impl Shape {
     }
 }
 
-/// The columns of an object, as far as they were collected.
+/// The columns of an object that have been collected so far.
 struct Object<'s> {
     schema: &'s Schema,
     record: &'s Record,

@@ -24,17 +24,17 @@ pub struct Tables {
 
 /// Opens a trace as tables, one for each record type.
 ///
-/// A table has the name of its record. If different sections have records of the same name, the section name comes
-/// first: `first_event`, `second_event`. A record that may occur in several sections has one table with an additional
-/// column `@section`. A stream section whose elements are referenced is also a table; its column `@offset` contains the
-/// reference values.
+/// A table has the name of its record. If different sections declare records of the same name, the section name is
+/// prepended: `first_event`, `second_event`. A record that may occur in several sections has one table with an
+/// additional column `@section`. A stream section whose elements are referenced is also a table; its column `@offset`
+/// contains the reference values.
 ///
 /// If annotations define which records begin and end spans, there are two more tables: `spans` contains the paired
-/// records and `events` the other records with a time. If a record already has one of these names, the table gets the
-/// next free number, such as `spans_2`.
+/// records, and `events` contains the other records with a time. If a record already has one of these names, the table
+/// gets the next free number, such as `spans_2`.
 ///
 /// # Errors
-/// The file cannot be read or is not a trace, or there is no DTD for it.
+/// Returns an error if the file cannot be read or is not a trace, or if no DTD is found for it.
 pub fn open_tables(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Tables> {
     let source = Arc::new(Source::new(path.as_ref(), options)?);
     let records: Vec<_> = record_tables(&source, options.stored).into_iter().map(Arc::new).collect();
@@ -45,13 +45,13 @@ pub fn open_tables(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Tabl
 /// Opens a trace and returns [all its tables](open_tables).
 ///
 /// # Errors
-/// As for [`open_tables`].
+/// Returns the same errors as [`open_tables`].
 pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
     Ok(open_tables(path, options)?.all())
 }
 
 impl Tables {
-    /// Returns all tables in DTD order, followed by those of spans and events.
+    /// Returns all tables in DTD order, followed by the tables of spans and events.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<dyn Table>> {
         let records = self.records.iter().map(|table| Arc::clone(table) as Arc<dyn Table>);
@@ -87,7 +87,8 @@ impl Tables {
     /// spans and events, and traces that cannot be divided, belong to the range that contains the first byte.
     ///
     /// # Errors
-    /// The trace cannot be opened, or there is no such table or column. Later errors are returned in place of a batch.
+    /// Returns an error if the trace cannot be opened, or the table or a column does not exist. Later errors are
+    /// returned in place of a batch.
     pub fn scan_range(
         &self,
         table: usize,
@@ -102,13 +103,14 @@ impl Tables {
         }
     }
 
-    /// Reads several tables at once. Each is given by its index and its column indices (`None` for all); `threads` is
-    /// the number of threads (0 for one per processor). The trace is read once for all tables that the columns of the
-    /// universal reader suffice for, once for all tables with references, repetitions or several sections, and once for
-    /// spans and events.
+    /// Reads several tables at once. Each table is specified by its index and its column indices (`None` for all);
+    /// `threads` is the number of threads (0 for one per processor). The trace is read once for all tables that need
+    /// only the columns of the universal reader, once for all tables with references, repetitions or several sections,
+    /// and once for spans and events.
     ///
     /// # Errors
-    /// The trace cannot be opened, or a table has no such column. Later errors are returned in place of a batch.
+    /// Returns an error if the trace cannot be opened, or a table or column does not exist. Later errors are returned
+    /// in place of a batch.
     pub fn scan_together(&self, wanted: &[(usize, Option<Vec<usize>>)], threads: usize) -> Result<Together> {
         let tables = wanted.iter().enumerate().filter_map(|(place, (table, columns))| {
             let table = Arc::clone(self.records.get(*table)?);
@@ -149,7 +151,7 @@ fn placed(
 /// Opens a trace with the universal reader, using the same DTD as its tables.
 ///
 /// # Errors
-/// As for [`open_tables`].
+/// Returns the same errors as [`open_tables`].
 pub fn open_records(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Trace<'static>> {
     Source::new(path.as_ref(), options)?.open()
 }

@@ -219,7 +219,7 @@ impl Filled {
         let fields = self.builders.get(self.table.lead.len()..).unwrap_or_default();
         is_here
             && fields.iter().zip(&self.table.layout.shapes).any(|(builder, shape)| match shape {
-                // The length directly before an array comes with the array.
+                // The length directly before an array is read with the array.
                 Shape::Value(_, id) if !matches!(builder, Builder::Skipped) => {
                     id.0 == leaf || id.0.checked_add(1) == Some(leaf)
                 }
@@ -227,7 +227,7 @@ impl Filled {
             })
     }
 
-    /// Builds arrays of the rows so far.
+    /// Builds arrays from the rows read so far.
     fn finish(&mut self) -> Result<Chunk, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         let arrays = self.wanted.iter().map(|&column| {

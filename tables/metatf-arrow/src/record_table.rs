@@ -31,14 +31,14 @@ pub(crate) struct RecordTable {
     pub(crate) sections: Vec<usize>,
     /// Whether the record is the element of a stream section.
     pub(crate) is_element: bool,
-    /// The columns before those of the layout.
+    /// The columns that precede the columns of the layout.
     pub(crate) lead: Vec<Lead>,
     pub(crate) layout: Layout,
 }
 
 impl RecordTable {
-    /// Returns whether the columns of the universal reader suffice for these columns: there is one value per record and
-    /// no reference.
+    /// Returns whether these columns can be filled from the columns of the universal reader, because they contain one
+    /// value per record and no references.
     pub(crate) fn is_by_columns(&self, wanted: &[usize]) -> bool {
         let refers = |&column: &usize| {
             let shape = column.checked_sub(self.lead.len()).and_then(|column| self.layout.shapes.get(column));
@@ -106,7 +106,7 @@ pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
         let name = record_name(*record);
         let is_shared = counts.get(name).is_some_and(|&count| count > 1);
         let name = section.filter(|_| is_shared).map_or(name.to_owned(), |section| format!("{section}_{name}"));
-        // If names are still not unique, the later ones get a number.
+        // If names are still not unique, append a number to the later names.
         let count = taken.entry(name.clone()).and_modify(|count| *count += 1).or_insert(1);
         let name = if *count > 1 { format!("{name}_{count}") } else { name };
         TableName { name, record: *record, sections: sections.clone() }

@@ -17,7 +17,7 @@ use crate::{Batches, Error, Result, Scan, Table, Together};
 /// Maximum number of batches that wait for the receiver.
 const WAITING: usize = 4;
 
-/// Output of a group: a batch of a table or, at the end, the number of records in the group.
+/// Output of a group, which is a batch of a table or, at the end, the number of records in the group.
 enum Piece {
     Chunk(usize, Chunk),
     End(u64),
@@ -27,11 +27,11 @@ enum Piece {
 pub(crate) struct BatchReader {
     pub(crate) schema: SchemaRef,
     pub(crate) batches: Together,
-    /// Number of rows that are still requested.
+    /// Number of rows that are still needed.
     pub(crate) limit: u64,
 }
 
-/// A batch and the index of its table among those being read.
+/// A batch and the index of its table among the tables being read.
 type Made = Result<(usize, RecordBatch), ArrowError>;
 
 /// One pass over a trace that returns the batches of one or several tables.
@@ -63,7 +63,7 @@ impl RecordTable {
         chosen(self, &self.source, columns)
     }
 
-    /// Reads the rows in groups that begin in this byte range of the file, or all rows if it is `None`.
+    /// Reads the rows in groups that begin in this byte range of the file, or all rows if the range is `None`.
     pub(crate) fn scan_range(
         &self,
         columns: Option<&[usize]>,
@@ -110,7 +110,7 @@ impl Table for RecordTable {
 
 impl Pass {
     /// Starts reading columns of at least one table of a trace, from the groups that begin in this byte range of the
-    /// file, or from all groups if it is `None`.
+    /// file, or from all groups if the range is `None`.
     pub(crate) fn new(
         tables: Vec<(Arc<RecordTable>, Arc<[usize]>)>,
         bytes: Option<Range<u64>>,

@@ -13,22 +13,22 @@ use metatf_tools::built_in;
 
 use crate::{Error, Result};
 
-/// Number of bytes used to decide whether a file may be a headerless format.
+/// Number of bytes used to decide whether a file may have a headerless format.
 const HEAD: u64 = 64 << 10;
 
 /// Options for opening traces and converting their values.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// The DTD for traces that do not embed one and for files without a header. If it is `None`, built-in DTDs are
+    /// The DTD for traces that do not embed one and for files without a header. If this is `None`, built-in DTDs are
     /// tried on files without a header.
     pub dtd: Option<Schema>,
-    /// Uses [`dtd`](Self::dtd) even if the trace embeds a DTD.
+    /// Whether to use [`dtd`](Self::dtd) even if the trace embeds a DTD.
     pub force_dtd: bool,
-    /// Returns values as they are stored: numbers (unsigned unless the format is `signed` or `f64`) and bytes instead
-    /// of names, flags, dates, booleans and text. No value is refused or loses information.
+    /// Whether to return values as they are stored: numbers (unsigned unless the format is `signed` or `f64`) and bytes
+    /// instead of names, flags, dates, booleans and text. No value is then refused or loses information.
     pub stored: bool,
-    /// Maps the file instead of reading it in chunks. If another process truncates a mapped file, this process may be
-    /// killed by SIGBUS, so use this only for files that no other process writes.
+    /// Whether to map the file instead of reading it in chunks. If another process truncates a mapped file, this
+    /// process may be killed by SIGBUS, so use this only for files that no other process writes.
     pub mapped: bool,
 }
 
@@ -87,7 +87,7 @@ fn open(path: &Path, mapped: bool) -> metatf::Result<Reader<'static>> {
     if mapped { Reader::open(path) } else { Reader::read(path) }
 }
 
-/// Opens a file without a header. If it is not mapped, it is copied to a temporary file.
+/// Opens a file without a header. If the file is not mapped, copies it to a temporary file.
 fn open_raw(path: &Path, mapped: bool) -> metatf::Result<Reader<'static>> {
     if mapped {
         return Reader::open_raw(path, Class::Bits64, Order::Little, 0);
@@ -110,7 +110,7 @@ fn schema_of(reader: &Reader<'_>, options: &OpenOptions) -> Result<Schema, Strin
     .map_err(|error| error.to_string())
 }
 
-/// Finds the DTD of a headerless file that describes how such files begin (spec 5.4), and how to read the file.
+/// Finds the DTD that recognizes a headerless file by its first bytes (spec 5.4), and determines how to read the file.
 fn raw_file(path: &Path, options: &OpenOptions) -> Result<Option<(Schema, RecognizedFile)>> {
     let fail = |error: &dyn std::fmt::Display| Error::new(path, error);
     let mut candidates: Vec<Schema> = match &options.dtd {

@@ -26,7 +26,7 @@ pub trait Table: Send + Sync {
 
     /// Returns the DTD leaves that columns contain, by column name; a field of a structure has the name `column.field`.
     ///
-    /// Conditions take the names of values from them.
+    /// Conditions obtain the names of values from these leaves.
     fn leaves(&self) -> Vec<(String, Arc<Leaf>)> {
         Vec::new()
     }
@@ -34,7 +34,7 @@ pub trait Table: Send + Sync {
     /// Reads the table. Batches have the columns of [`Scan::columns`], in that order.
     ///
     /// # Errors
-    /// The trace cannot be opened. Later errors are returned in place of a batch.
+    /// Returns an error if the trace cannot be opened. Later errors are returned in place of a batch.
     fn scan(&self, scan: &Scan) -> Result<Batches>;
 }
 

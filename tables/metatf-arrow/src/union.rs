@@ -30,7 +30,7 @@ pub struct Union {
 /// Finds a table by name.
 ///
 /// # Errors
-/// There is no such table. The error lists the available tables.
+/// Returns an error that lists the available tables if there is no such table.
 pub fn find(tables: &[Arc<dyn Table>], name: &str) -> Result<Arc<dyn Table>, String> {
     tables.iter().find(|table| table.name() == name).map(Arc::clone).ok_or_else(|| {
         let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
@@ -116,7 +116,7 @@ impl Table for Union {
     }
 }
 
-/// Adds the file name if it is requested.
+/// Adds the file name to a batch if the file name is requested.
 fn with_file(
     batch: &RecordBatch,
     file: &str,

@@ -1,7 +1,7 @@
 //! A safe interface to DuckDB's C API.
 //!
-//! DuckDB owns the handles, and they are valid only during the call that provides them. The types here borrow them, or
-//! free them on drop.
+//! Most handles belong to DuckDB and are valid only during the call that provides them, so the types here borrow them.
+//! Types that create a handle free it on drop.
 
 use std::ffi::{CStr, CString, c_void};
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ pub(crate) type Result<T> = std::result::Result<T, String>;
 /// The requested version of the C API: the first stable one. Later DuckDB releases also support it.
 const API: &str = "v1.2.0";
 
-/// Converts a text for DuckDB. It is cut at the first zero byte.
+/// Converts text to a C string for DuckDB, truncating it at the first zero byte.
 fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
@@ -28,11 +28,11 @@ pub(crate) struct Loading<'a> {
 }
 
 impl<'a> Loading<'a> {
-    /// Loads the functions of the API. Returns `None` if this DuckDB does not have them; it then reports the error
-    /// itself.
+    /// Loads the API functions. Returns `None` if this version of DuckDB does not provide them, in which case DuckDB
+    /// reports the error.
     ///
     /// # Safety
-    /// The arguments are those of the extension's entry point, and `'a` ends with its call.
+    /// The arguments must be those of the extension's entry point, and `'a` must end when the entry point returns.
     pub(crate) unsafe fn new(
         info: duckdb::duckdb_extension_info,
         access: *const duckdb::duckdb_extension_access,
@@ -59,7 +59,7 @@ impl<'a> Loading<'a> {
         Ok(Connection(connection))
     }
 
-    /// Reports to DuckDB the reason that the extension cannot be used.
+    /// Reports to DuckDB why the extension cannot be used.
     pub(crate) fn fail(&self, message: &str) -> bool {
         if let Some(set_error) = self.access.set_error {
             // SAFETY: `info` is valid while the extension is loaded; DuckDB copies the text.
@@ -74,12 +74,12 @@ pub(crate) struct Connection(duckdb::duckdb_connection);
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: it was opened by `Loading::connect`, and is closed once.
+        // SAFETY: the connection was opened by `Loading::connect` and is closed once.
         unsafe { duckdb::duckdb_disconnect(&raw mut self.0) };
     }
 }
 
-/// A column type. It is freed on drop, because DuckDB copies the types it is given.
+/// A column type, freed on drop. DuckDB copies every type passed to it.
 pub(crate) struct LogicalType(duckdb::duckdb_logical_type);
 
 impl LogicalType {
@@ -89,13 +89,13 @@ impl LogicalType {
         Self(unsafe { duckdb::duckdb_create_logical_type(number) })
     }
 
-    /// Creates the type of lists of `of`.
+    /// Creates a list type whose elements have the type `of`.
     pub(crate) fn list(of: &Self) -> Self {
         // SAFETY: `of` is a valid type, which DuckDB copies.
         Self(unsafe { duckdb::duckdb_create_list_type(of.0) })
     }
 
-    /// Creates the type of maps from `keys` to `values`.
+    /// Creates a map type from `keys` to `values`.
     pub(crate) fn map(keys: &Self, values: &Self) -> Self {
         // SAFETY: both are valid types, which DuckDB copies.
         Self(unsafe { duckdb::duckdb_create_map_type(keys.0, values.0) })
@@ -113,12 +113,12 @@ impl LogicalType {
 
 impl Drop for LogicalType {
     fn drop(&mut self) {
-        // SAFETY: it was created here, and is destroyed once.
+        // SAFETY: the type was created here and is destroyed once.
         unsafe { duckdb::duckdb_destroy_logical_type(&raw mut self.0) };
     }
 }
 
-/// A table function: binding its parameters creates a table, and scanning the table fills chunks of rows.
+/// A table function. Binding its parameters creates a table, and scanning the table fills chunks of rows.
 pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
     /// A call of the function in a query, with its columns.
     type Bound: Send + Sync;
@@ -127,11 +127,11 @@ pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
     /// The state of a scan that belongs to a single thread.
     type Local: Default;
 
-    /// Returns the name in SQL.
+    /// Returns the function's name in SQL.
     fn name(self) -> String;
     /// Returns the number of parameters. All parameters are text.
     fn parameters(self) -> usize;
-    /// Returns the names of optional parameters. All of them are text.
+    /// Returns the names of the optional parameters, which are also text.
     fn named(self) -> &'static [&'static CStr];
     /// Opens the table that the parameters specify and declares its columns.
     fn bind(self, bind: &Bind) -> Result<Self::Bound>;
@@ -139,7 +139,7 @@ pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
     fn start(bound: &Self::Bound, columns: &[u64]) -> Result<Self::Scan>;
     /// Returns the maximum number of threads that may read the table at the same time.
     fn threads(bound: &Self::Bound) -> u64;
-    /// Fills a chunk. A chunk without rows marks the end.
+    /// Fills a chunk. An empty chunk marks the end of the table.
     fn next(scan: &Self::Scan, local: &mut Self::Local, chunk: &mut Chunk) -> Result<()>;
 }
 
@@ -147,8 +147,8 @@ pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
 pub(crate) fn register<F: TableFunction>(to: &Connection, function: F) -> Result<()> {
     let text = LogicalType::new(duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
     let name = c_string(&function.name());
-    // SAFETY: the handle is created and destroyed here; DuckDB copies names and types. The extra information is a boxed `F`, which
-    // `bind` takes as such and `free::<F>` frees. The callbacks have the signatures that the API declares.
+    // SAFETY: the handle is created and destroyed here; DuckDB copies names and types. The extra information is a boxed
+    // `F`, which `bind` reads as an `F` and `free::<F>` frees. The callbacks have the signatures that the API declares.
     let state = unsafe {
         let mut handle = duckdb::duckdb_create_table_function();
         duckdb::duckdb_table_function_set_name(handle, name.as_ptr());
@@ -183,8 +183,8 @@ fn guard(run: impl FnOnce() -> Result<()>, set_error: impl FnOnce(&CStr)) {
 /// Frees a `T` that was passed to DuckDB with `Box::into_raw`.
 unsafe extern "C" fn free<T>(data: *mut c_void) {
     if !data.is_null() {
-        // A panic in a destructor must not leave the callback. SAFETY: DuckDB calls this once, with the pointer of a
-        // boxed `T`.
+        // A panic in a destructor must not unwind out of the callback. SAFETY: DuckDB calls this once, with the pointer
+        // of a boxed `T`.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(data.cast::<T>()) })));
     }
 }
@@ -266,7 +266,7 @@ impl Bind<'_> {
             .ok_or_else(|| format!("parameter {} is NULL", index + 1))
     }
 
-    /// Returns the parameter with this name, if it is given and not NULL.
+    /// Returns the parameter with this name, or `None` if it is missing or NULL.
     pub(crate) fn named(&self, name: &CStr) -> Option<String> {
         // SAFETY: if the parameter is not given, the result is null, which `text` accepts.
         text(unsafe { duckdb::duckdb_bind_get_named_parameter(self.info, name.as_ptr()) })
@@ -279,7 +279,7 @@ impl Bind<'_> {
     }
 }
 
-/// Returns the text of a value and frees the value. Returns `None` if there is no value or it is NULL.
+/// Returns the text of a value and frees the value. Returns `None` if the value is missing or NULL.
 fn text(mut value: duckdb::duckdb_value) -> Option<String> {
     if value.is_null() {
         return None;
@@ -304,11 +304,11 @@ pub(crate) struct Chunk<'a> {
 impl Chunk<'_> {
     /// Returns the maximum number of rows in a chunk.
     pub(crate) fn capacity() -> usize {
-        // SAFETY: it has no arguments.
+        // SAFETY: the function has no arguments.
         usize::try_from(unsafe { duckdb::duckdb_vector_size() }).unwrap_or(0)
     }
 
-    /// Returns the vector of a column. It has the declared type, and room for [`capacity`](Self::capacity) rows.
+    /// Returns the vector of a column, which has the declared type and room for [`capacity`](Self::capacity) rows.
     pub(crate) fn vector(&mut self, column: usize) -> Option<Vector<'_>> {
         // SAFETY: the chunk is valid during the callback, and the column index is in range.
         unsafe {
@@ -320,7 +320,7 @@ impl Chunk<'_> {
         }
     }
 
-    /// Sets the number of rows that have been written.
+    /// Sets the number of rows written to the chunk.
     pub(crate) fn set_rows(&mut self, rows: usize) {
         // SAFETY: the chunk is valid during the callback, and the number does not exceed its capacity.
         unsafe { duckdb::duckdb_data_chunk_set_size(self.chunk, rows.min(Self::capacity()) as u64) };
@@ -335,7 +335,7 @@ pub(crate) struct Vector<'a> {
 }
 
 impl Vector<'_> {
-    /// Returns the number of rows that the vector has room for.
+    /// Returns the capacity of the vector in rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -350,7 +350,7 @@ impl Vector<'_> {
         unsafe { std::slice::from_raw_parts_mut(duckdb::duckdb_vector_get_data(self.vector).cast::<T>(), self.rows) }
     }
 
-    /// Marks rows as NULL, given their indices.
+    /// Marks the rows with these indices as NULL.
     pub(crate) fn set_null(&mut self, rows: impl Iterator<Item = usize>) {
         // SAFETY: after `ensure_validity_writable`, there is a bit for each row; indices out of range are skipped.
         unsafe {
@@ -383,13 +383,13 @@ impl Vector<'_> {
         Vector { vector, rows: self.rows, chunk: PhantomData }
     }
 
-    /// Returns the number of list elements that have been written.
+    /// Returns the number of list elements written so far.
     pub(crate) fn list_length(&self) -> usize {
         // SAFETY: the vector is a list vector.
         usize::try_from(unsafe { duckdb::duckdb_list_vector_get_size(self.vector) }).unwrap_or(0)
     }
 
-    /// Returns the vector of list elements with room for `elements` of them. Existing elements keep their positions.
+    /// Reserves room for `elements` list elements and returns their vector. Existing elements keep their positions.
     pub(crate) fn elements(&mut self, elements: usize) -> Result<Vector<'_>> {
         // SAFETY: the vector is a list vector; its elements may move, so the child vector is fetched afterwards.
         unsafe {

@@ -9,7 +9,7 @@ use crate::api::Result;
 /// If a file with exactly this name exists, only that file is returned.
 ///
 /// # Errors
-/// No file matches, or a folder cannot be read.
+/// Returns an error if no file matches, or if a folder cannot be read.
 pub(crate) fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     let path = PathBuf::from(pattern);
     if path.exists() || !pattern.contains(['*', '?', '[']) {

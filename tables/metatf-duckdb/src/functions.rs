@@ -1,4 +1,4 @@
-//! The table functions: their names, their parameters, and their tables.
+//! The names, parameters and tables of the table functions.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::files;
 use crate::listing::Listing;
 use crate::scan::{Bound, Position, Running};
 
-/// Name of the column with the file that a row comes from.
+/// Name of the column that contains the file of each row.
 const FILE: &str = "@file";
 
 /// A SQL function.
@@ -25,9 +25,9 @@ enum Function {
     Made(Made),
     /// `metatf_tables('T.mtf')`: the tables of a trace and their columns.
     Tables,
-    /// `heap_objects('T.mtf')` and so on: a table of heap traces, given by its name.
+    /// `heap_objects('T.mtf')` and similar functions: the heap trace table with this name.
     Heap(&'static str),
-    /// `metatf_test('values')`.
+    /// `metatf_test('values')`: a table for tests.
     #[cfg(feature = "test-tables")]
     Test,
 }

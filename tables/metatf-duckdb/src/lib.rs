@@ -1,8 +1,8 @@
-//! Traces as DuckDB tables: a loadable extension.
+//! A loadable extension that provides traces as DuckDB tables.
 //!
-//! It uses version 1.2 of DuckDB's C API, which later versions still support, so all of them can load the same file.
-//! Each table function (`functions`) creates a `Table` from its parameters; `scan` reads the table, and `vector` copies
-//! its Arrow batches. Only `api` calls DuckDB: the rest is safe code, except for writing into DuckDB's vectors.
+//! It uses version 1.2 of DuckDB's C API, which later versions still support, so all later versions can load the same
+//! file. Each table function (`functions`) creates a `Table` from its parameters; `scan` reads the table, and `vector`
+//! copies its Arrow batches. Only `api` calls DuckDB: the rest is safe code, except for writing into DuckDB's vectors.
 
 mod api;
 mod files;
@@ -18,8 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libduckdb_sys::{duckdb_extension_access, duckdb_extension_info};
 
-/// Initializes the extension; DuckDB calls this when it loads the extension. If it returns false, the extension cannot
-/// be used, and DuckDB has been told the reason.
+/// Initializes the extension; DuckDB calls this when it loads the extension. Returns false if the extension cannot be
+/// used, after reporting the reason to DuckDB.
 ///
 /// # Safety
 /// Only DuckDB may call this, with pointers that are valid during the call.

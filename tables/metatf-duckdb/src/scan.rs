@@ -1,4 +1,4 @@
-//! Binds and scans tables: converts Arrow batches to DuckDB chunks.
+//! Binds and scans tables, converting Arrow batches to DuckDB chunks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -51,7 +51,8 @@ pub(crate) struct Position {
 }
 
 impl Running {
-    /// Starts a scan of columns, given by number. Numbers out of range are used by DuckDB itself to count rows.
+    /// Starts a scan of the columns with these numbers. DuckDB passes an out-of-range number if it only counts rows; no
+    /// column is read for it.
     pub(crate) fn new(bound: &Bound, asked: &[u64]) -> Result<Self> {
         let fields = bound.schema.fields();
         let mut read: Vec<usize> = Vec::new();

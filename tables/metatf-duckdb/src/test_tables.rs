@@ -1,4 +1,4 @@
-//! Tables for tests of the extension: one with all types, and tables that violate the interface.
+//! Tables for tests of the extension. One table contains all types, and others violate the interface.
 //!
 //! They are built only with the `test-tables` feature.
 
@@ -19,7 +19,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use metatf_arrow::{Batches, Error, Result, Scan, Table};
 
-/// Rows per batch: more than a chunk has, and not a multiple of the chunk size.
+/// Number of rows per batch. It exceeds the chunk size and is not a multiple of it.
 const BATCH: i64 = 5_000;
 
 /// The behavior of a test table.
@@ -27,7 +27,7 @@ const BATCH: i64 = 5_000;
 pub(crate) enum TestTable {
     /// Two batches with a column of every type; every eleventh row is NULL.
     Values,
-    /// The second batch has different types from the schema.
+    /// The types of the second batch differ from the schema.
     Types,
     /// The second batch is an error.
     Fails,
@@ -99,7 +99,7 @@ fn numbers(first: i64) -> RecordBatch {
     columns([("n", Arc::new(Int64Array::from_iter_values(first..first + BATCH)) as ArrayRef)])
 }
 
-/// Returns a batch with narrower numbers than declared: copying it unchecked would read past the end of its memory.
+/// Returns a batch with narrower numbers than declared. Copying it unchecked would read past the end of its memory.
 fn other_types() -> RecordBatch {
     columns([(
         "n",

@@ -11,7 +11,7 @@ use crate::api::{LogicalType, Result};
 /// would lose nanoseconds.
 ///
 /// # Errors
-/// DuckDB has no such type.
+/// Returns an error if DuckDB has no such type.
 pub(crate) fn logical(arrow: &DataType) -> Result<LogicalType> {
     let number = match arrow {
         DataType::Boolean => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN,

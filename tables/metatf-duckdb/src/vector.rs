@@ -14,7 +14,7 @@ use crate::api::{Result, Vector};
 /// [`logical`](crate::types::logical) returns for the array's type.
 ///
 /// # Errors
-/// The vector is too small, or DuckDB has no such type.
+/// Returns an error if the vector is too small or DuckDB does not support the type.
 pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vector<'_>) -> Result<()> {
     if rows.end > array.len() || to.checked_add(rows.len()).is_none_or(|end| end > vector.rows()) {
         return Err(format!("rows {rows:?} of {} do not fit into a vector of {}", array.len(), vector.rows()));
@@ -107,7 +107,7 @@ pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mu
     Ok(())
 }
 
-/// Marks rows as NULL. In a struct, all members must also be marked, because DuckDB checks only these.
+/// Marks rows as NULL. In a struct, also marks all members, because DuckDB checks only the members.
 fn set_null(data_type: &DataType, rows: &[usize], vector: &mut Vector<'_>) {
     vector.set_null(rows.iter().copied());
     if let DataType::Struct(fields) = data_type {
@@ -180,7 +180,7 @@ fn place<T: Copy + TryInto<usize>>(valid: bool, offsets: Option<&[T]>) -> Range<
     }
 }
 
-/// Copies lists. Their ranges go into the vector, and their elements into the child vector, one list after the other.
+/// Copies lists. Stores their ranges in the vector, and their elements in the child vector, one list after the other.
 fn list(
     values: &dyn Array,
     lists: impl Iterator<Item = Range<usize>>,

@@ -8,7 +8,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Returns the columns of a dict as a batch, or `None` if a column cannot be converted, so that its values must be
+/// Returns the columns of a dict as a batch. Returns `None` if a column cannot be converted; its values must then be
 /// converted one by one.
 pub(crate) fn batch(columns: &Bound<'_, PyDict>) -> PyResult<Option<RecordBatch>> {
     let mut arrays = Vec::with_capacity(columns.len());
@@ -49,7 +49,7 @@ fn widened<T: Element + Into<i64>>(column: &Bound<'_, PyAny>) -> Option<Vec<i64>
     buffer::<T>(column).map(|values| values.into_iter().map(Into::into).collect())
 }
 
-/// Converts values if they all have the type of the first one.
+/// Converts values if all have the type of the first value.
 fn of_values<'py, I: Iterator<Item = Bound<'py, PyAny>>>(
     first: Option<&Bound<'py, PyAny>>,
     values: impl Fn() -> I,

@@ -100,7 +100,8 @@ impl Dtd {
             let named = listed.filter(|id| dtd.record(**id).is_some_and(|known| known.name == record));
             found.extend(named.map(|id| (number, id.0)));
         }
-        // The global section lists the records of all sections, but contains none itself if there are other sections.
+        // The global section lists the records of all sections, but contains no records itself if there are other
+        // sections.
         if found.len() > 1 && section.is_none() {
             found.retain(|(number, _)| *number != 0);
         }
@@ -251,7 +252,7 @@ impl Dtd {
     }
 }
 
-/// Returns whether a text is a file name and not a DTD.
+/// Returns whether a text is a file name rather than a DTD.
 fn is_name(text: &str) -> bool {
     text.ends_with(".dtd") && !text.contains(['{', '\n'])
 }
@@ -278,7 +279,7 @@ impl Field {
     }
 }
 
-/// Returns the schema that is used to read a trace.
+/// Wraps the schema used to read a trace.
 pub(crate) fn of_schema(schema: &Schema) -> Dtd {
     Dtd { schema: Schema { dtd: Arc::clone(&schema.dtd), format: Arc::clone(&schema.format) } }
 }

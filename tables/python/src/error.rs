@@ -1,4 +1,5 @@
-//! Converts errors to Python exceptions: system errors become `OSError`s with the file name, and all others [`Error`]s.
+//! Converts errors to Python exceptions. System errors become `OSError`s with the file name, and all other errors
+//! become [`Error`]s.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -82,7 +83,7 @@ pub(crate) fn of_dtd(error: &OpenError) -> PyErr {
     }
 }
 
-/// Converts an error of a table. Its message already names the file.
+/// Converts an error of a table, whose message already names the file.
 pub(crate) fn of_table(path: &Path, error: &metatf_arrow::Error) -> PyErr {
     with(error.to_string(), Some(path), None)
 }

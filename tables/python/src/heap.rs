@@ -109,7 +109,7 @@ impl EventSink for Watched<'_> {
     }
 }
 
-/// A trace that is read one or more times on its own thread.
+/// A trace that is read one or more times in its own thread.
 struct Reading<'r> {
     path: &'r Path,
     signals: Signals,

@@ -1,4 +1,4 @@
-//! Converts Python values to values of a record by the rules of JSON lines (spec 8).
+//! Converts Python values to values of a record according to the rules of JSON lines (spec 8).
 
 use metatf_parser::schema::{Interpretation, Item, Record};
 use pyo3::exceptions::PyTypeError;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-/// Maximum nesting depth of values, which is more than that of record items (spec 3.5).
+/// Maximum nesting depth of values, which exceeds the maximum nesting depth of record items (spec 3.5).
 const DEEPEST: usize = 64;
 
 /// Converts a value to the form used in JSON lines. Named tuples become objects, other sequences arrays, and bytes
@@ -86,7 +86,7 @@ pub(crate) fn target(record: &Record, key: &str) -> Option<u8> {
     })
 }
 
-/// Returns the key of a record's only field, or `None` if there is not exactly one.
+/// Returns the key of a record's only field, or `None` if the record does not have exactly one field.
 pub(crate) fn only_key(record: &Record) -> Option<&str> {
     let shown = |item: &&Item| match item {
         Item::Leaf(id) => record.leaf(*id).is_some_and(|leaf| !leaf.is_implied()),

@@ -32,7 +32,7 @@ pub(crate) fn name(stacks: &mut Stacks) {
     }
 }
 
-/// Adds function names to the stacks of tables.
+/// A source of function names for the stacks of tables.
 pub(crate) struct Named {
     folding: Folding,
 }

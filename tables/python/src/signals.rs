@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
 
-/// Checks for signals on the thread that started the work; other threads must not wait for the interpreter.
+/// A check for signals on the thread that started the work. Other threads must not wait for the interpreter.
 pub(crate) struct Signals {
     thread: ThreadId,
 }
@@ -18,7 +18,7 @@ impl Signals {
     /// Runs pending signal handlers.
     ///
     /// # Errors
-    /// The exception that a signal handler raised, usually `KeyboardInterrupt`.
+    /// Returns the exception that a signal handler raised, usually `KeyboardInterrupt`.
     pub(crate) fn check(&self) -> PyResult<()> {
         if thread::current().id() == self.thread { Python::attach(|py| py.check_signals()) } else { Ok(()) }
     }
@@ -37,14 +37,14 @@ impl Signals {
     }
 }
 
-/// Checks for signals once per a number of events, to end a pass over a trace.
+/// A counter that checks for signals every `EVENTS` events, to end a pass over a trace.
 pub(crate) struct Ticks<'s> {
     signals: &'s Signals,
     left: u32,
     raised: &'s AtomicBool,
 }
 
-/// Number of events between two checks, which take a few milliseconds.
+/// Number of events between two checks. Processing these events takes a few milliseconds.
 const EVENTS: u32 = 1 << 15;
 
 impl<'s> Ticks<'s> {

@@ -76,7 +76,7 @@ impl Trace {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
         }
-        // No lock is held here: a thread that waits for a lock may hold the interpreter.
+        // Do not hold a lock here, because a thread that waits for the lock may hold the interpreter.
         let tables = py.detach(|| tables_of(&self.path, self.given.as_ref()))?;
         Ok(self.tables.get_or_init(|| tables))
     }

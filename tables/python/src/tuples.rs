@@ -1,4 +1,4 @@
-//! Records as named tuples: one class per record type of a DTD, with Python values.
+//! Records as named tuples of Python values, with one class per record type of a DTD.
 //!
 //! | field | value |
 //! | --- | --- |
@@ -26,7 +26,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 /// The classes of a schema's records.
 pub(crate) struct Classes {
     schema: Schema,
-    /// Classes by record index and items: 0 for the record's own items, or the address of the items.
+    /// Classes by record index and address of the items, or 0 for the record's own items.
     classes: HashMap<(u16, usize), Py<PyAny>>,
     namedtuple: Py<PyAny>,
     is_keyword: Py<PyAny>,
@@ -110,12 +110,12 @@ pub(crate) fn tuple(
     making.record(at.record, owned)
 }
 
-/// Builds tuples.
+/// A builder of tuples.
 struct Making<'m> {
     py: Python<'m>,
     schema: Schema,
     classes: &'m mut Classes,
-    /// The trace for looking up references of its own records.
+    /// The trace in which references are looked up.
     from: Option<(&'m mut Trace<'static>, At)>,
     nested: Nested,
     /// An error that could not be passed through the reader of nested records.
@@ -128,7 +128,7 @@ struct Taking<'t> {
     index: u16,
     owned: &'t OwnedRecord,
     next: usize,
-    /// The last number of each leaf, for counts.
+    /// The last number of each leaf, which may be a count.
     last: Vec<u64>,
 }
 
@@ -284,7 +284,7 @@ impl Making<'_> {
 
 /// The reason that a tuple could not be built.
 pub(crate) enum Failed {
-    /// An error in the trace: a reference has no element.
+    /// An error in the trace: a reference to a missing element.
     Trace(metatf::Error),
     /// A Python exception.
     Python(PyErr),

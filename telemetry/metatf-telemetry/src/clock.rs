@@ -72,7 +72,7 @@ impl Moment {
         best.1
     }
 
-    /// Reads both clocks twice, a short time apart, and returns the first reading with the line through both.
+    /// Reads both clocks twice, a short time apart, and returns the first reading and the line through both readings.
     pub(crate) fn calibrate(clock: Clock) -> (Self, Line) {
         let first = Self::now(clock);
         let mut second = first;

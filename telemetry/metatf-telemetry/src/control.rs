@@ -5,11 +5,11 @@ use crate::error::Error;
 /// The bit of notes, which are not part of any DTD.
 pub const NOTES: u64 = 1 << 63;
 
-/// Parses a control word: names of kinds, a number, `all`, `none`, or several of these, separated by spaces or commas.
+/// Parses a control word, which consists of names of kinds, numbers, `all` or `none`, separated by spaces or commas.
 /// `kinds` are the names of the kinds, starting at bit 0.
 ///
 /// # Errors
-/// Returns an error for a name that the DTD does not have.
+/// Returns an error if the DTD does not declare a name.
 pub fn parse(text: &str, kinds: &[&str]) -> Result<u64, Error> {
     words(text).map(|word| one(word, kinds)).try_fold(0, |all, one| Ok(all | one?))
 }
@@ -24,10 +24,10 @@ pub struct Change {
 }
 
 impl Change {
-    /// Parses a change: either as in [`parse`], or with `+` or `-` before each word, such as `+Pool -Arena`.
+    /// Parses a change, either in the format of [`parse`] or with `+` or `-` before each word, such as `+Pool -Arena`.
     ///
     /// # Errors
-    /// Returns an error for a name that the DTD does not have, and if only some of the words have a sign.
+    /// Returns an error if the DTD does not declare a name, or if only some of the words have a sign.
     pub fn parse(text: &str, kinds: &[&str]) -> Result<Self, Error> {
         if !text.contains(['+', '-']) {
             return Ok(Self { keep: 0, set: parse(text, kinds)? });

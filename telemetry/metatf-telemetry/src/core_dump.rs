@@ -1,5 +1,5 @@
-//! Finds buffers in a core dump. Buffers start at a page of some segment. The kernel aligns segments to pages of the
-//! file, but gdb and gcore do not.
+//! Finds buffers in a core dump. Buffers start at a page boundary within a segment. The kernel aligns segments to pages
+//! of the file, but gdb and gcore do not.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use crate::error::Error;
 use crate::layout::MAGIC;
 
-/// The minimum page size in bytes. Buffers start at a page.
+/// The minimum page size in bytes. Buffers start at a page boundary.
 const PAGE: u64 = 4096;
 /// Number of bytes to read at a time, a multiple of the page size.
 const PIECE: usize = 1 << 20;
@@ -33,7 +33,7 @@ pub(crate) fn find(file: &File) -> Result<u64, Error> {
     ))
 }
 
-/// Finds the page that starts like buffers.
+/// Finds the page at which buffers start.
 fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
     let mut piece = vec![0; PIECE];
     let mut at = 0;
@@ -54,7 +54,8 @@ fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
     None
 }
 
-/// Returns the offsets and sizes of the memory segments in a 64-bit ELF file, or the entire file if there are none.
+/// Returns the offsets and sizes of the memory segments in a 64-bit ELF file, or the entire file if it has no such
+/// segments.
 fn segments(file: &File) -> impl Iterator<Item = (u64, u64)> {
     let mut header = [0; 64];
     let is_read = file.read_exact_at(&mut header, 0).is_ok() && header.get(4) == Some(&2);
@@ -75,7 +76,7 @@ fn segments(file: &File) -> impl Iterator<Item = (u64, u64)> {
     all.into_iter().chain(loads.map(|segment| (number(&segment, 8, 8), number(&segment, 32, 8))))
 }
 
-/// Returns the number of segments that does not fit in the header; the first section contains it.
+/// Returns the number of segments from the first section, which contains it if it does not fit in the header.
 fn count_in_section(file: &File, at: u64) -> u64 {
     let mut section = [0; 64];
     file.read_exact_at(&mut section, at).map_or(0, |()| number(&section, 44, 4))

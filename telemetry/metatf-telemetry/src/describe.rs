@@ -1,6 +1,6 @@
 //! Formats events for debuggers: `print (char *)metatf_describe((long)metatf_last(0))` in a stopped process.
 //!
-//! This module neither allocates nor locks nor trusts the bytes of a ring. It has its own buffer for the text, which
+//! This module neither allocates nor locks nor trusts the bytes of a ring. It stores the text in its own buffer, which
 //! the next call overwrites.
 
 use core::cell::UnsafeCell;
@@ -36,7 +36,7 @@ unsafe impl Sync for Text {}
 
 static TEXT: Text = Text(UnsafeCell::new([0; TEXT_BYTES]));
 
-/// A text written in place and truncated if it is too long.
+/// A text in a fixed-size buffer, truncated if it is too long.
 struct Out<'o> {
     bytes: &'o mut [u8; TEXT_BYTES],
     length: usize,
@@ -59,7 +59,7 @@ impl fmt::Write for Out<'_> {
     }
 }
 
-/// Describes an event in a buffer of this process: its record, kind and fields. `event` is an address in a ring, as
+/// Describes the record, kind and fields of an event in a buffer of this process. `event` is an address in a ring, as
 /// returned by `metatf_last`, or the tag of a record. In a debugger:
 /// `print (char *)metatf_describe((long)metatf_last(0))`.
 ///
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
     unsafe { describe(event, known()) }
 }
 
-/// Returns the address of an event of the calling thread: the last one for 0, the one before it for 1, and so on.
-/// Returns 0 if there is no such event. Considers only the telemetry that was started last.
+/// Returns the address of an event of the calling thread. `back` is 0 for the last event, 1 for the event before it,
+/// and so on. Returns 0 if there is no such event. Considers only the telemetry that was started last.
 #[unsafe(no_mangle)]
 pub extern "C" fn metatf_last(back: c_uint) -> usize {
     let known = known().find_map(|known| known.mapping.map(|mapping| (known, mapping)));
@@ -80,7 +80,7 @@ pub extern "C" fn metatf_last(back: c_uint) -> usize {
 }
 
 /// Describes the last events of the calling thread, newest first, up to `most` events. Returns an empty list while
-/// another thread does the same.
+/// another thread calls this function.
 #[cfg(feature = "drain")]
 fn last_events(most: u32) -> Vec<String> {
     static BUSY: AtomicBool = AtomicBool::new(false);
@@ -102,8 +102,8 @@ fn last_events(most: u32) -> Vec<String> {
     texts
 }
 
-/// Works like [`install_panic_hook`](crate::install_panic_hook), and also prints the last events of the panicking
-/// thread after the output of the program's own hook: at most this many, newest first.
+/// Installs a panic hook like [`install_panic_hook`](crate::install_panic_hook), which also prints up to `events` of
+/// the panicking thread's last events, newest first, after the output of the program's own hook.
 #[cfg(feature = "drain")]
 pub fn install_panic_backtrace(events: u32) {
     install_panic_hook();
@@ -128,7 +128,7 @@ fn known() -> impl Iterator<Item = Known> {
 static FOR_DEBUGGERS: (unsafe extern "C" fn(usize) -> *const c_char, extern "C" fn(c_uint) -> usize) =
     (metatf_describe, metatf_last);
 
-/// The parts of a telemetry that a description needs.
+/// The parts of a telemetry needed to describe its events.
 struct Known {
     mapping: Option<Mapping>,
     table: &'static str,
@@ -138,7 +138,7 @@ struct Known {
 /// starting with the one that was started last.
 ///
 /// # Safety
-/// No other thread may do this at the same time, and the text of the last call must no longer be in use.
+/// No other thread may call this function at the same time, and the text of the last call must no longer be in use.
 unsafe fn describe(event: usize, all: impl Iterator<Item = Known>) -> *const c_char {
     // SAFETY: guaranteed by the caller.
     let bytes = unsafe { &mut *TEXT.0.get() };
@@ -245,7 +245,7 @@ fn last_of(ring: &RingPart, thread: u32, mut back: u64) -> Option<u64> {
     None
 }
 
-/// Returns the stamp of the event at a position, or the maximum if it has none.
+/// Returns the stamp of the event at a position, or the maximum if the event has no stamp.
 fn stamp_of(table: &str, ring: &RingPart, at: u64) -> u64 {
     let word = match of_head(ring.word(at), at) {
         Some((DROPPED | NOTE, _)) => Some(1),
@@ -263,7 +263,7 @@ struct Found {
 }
 
 impl Found {
-    /// Returns whether this is a real event rather than one that only rings need.
+    /// Returns whether this is neither padding nor an event that identifies a thread.
     fn is_one(&self) -> bool {
         !matches!(self.event, PAD | THREAD)
     }
@@ -290,7 +290,7 @@ fn thread_at(ring: &RingPart, position: u64) -> u32 {
     events(ring, begin, position + 8).last().map_or(0, |event| event.thread)
 }
 
-/// A row of the table of events, as written.
+/// A row of the event table, as text.
 struct Row<'t> {
     name: &'t str,
     tag: u32,
@@ -299,7 +299,7 @@ struct Row<'t> {
     fields: &'t str,
 }
 
-/// Returns the rows of events.
+/// Returns the rows of the event table.
 fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
     table.lines().filter_map(|line| line.strip_prefix("event ")).filter_map(|line| {
         let mut parts = line.splitn(6, ' ');

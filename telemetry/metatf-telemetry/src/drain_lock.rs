@@ -1,4 +1,4 @@
-//! The lock of the drain: one thread at a time may drain, and a forked child must not use the drain of its parent.
+//! The lock of the drain. Only one thread at a time may drain, and a forked child must not use the drain of its parent.
 
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -8,14 +8,14 @@ use crate::clock::monotonic;
 use crate::drainer::Drainer;
 use crate::sys;
 
-/// The drain of a process, and its lock, which one thread at a time holds. A forked child discards both.
+/// The drain of a process, and the lock that a thread must hold to use it. A forked child discards both.
 pub(crate) struct DrainLock {
     locked: AtomicU32,
     drainer: UnsafeCell<Option<Box<Drainer>>>,
 }
 
-// SAFETY: the drainer is accessed only in `with`, while the lock is held. It may be sent, because its mapping belongs
-// to the process.
+// SAFETY: the drainer is accessed only in `with`, while the lock is held. The drainer may be sent between threads,
+// because its mapping belongs to the process.
 unsafe impl Sync for DrainLock {}
 
 /// Releases the lock when dropped, even in a panic.
@@ -48,7 +48,8 @@ impl DrainLock {
         Some(result)
     }
 
-    /// Discards the parent's drainer in a forked child, where another thread of the parent may have been using it.
+    /// Discards the parent's drainer in a forked child. Another thread of the parent may have been using it during the
+    /// fork.
     ///
     /// # Safety
     /// There must be only one thread, and it must not hold the lock.

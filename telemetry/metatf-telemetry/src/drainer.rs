@@ -1,8 +1,8 @@
 //! Moves events from the rings to the trace, in batches that a crash can neither lose nor duplicate
 //! (`docs/internals/telemetry.md`).
 //!
-//! This file exceeds 400 lines, because the effect of a batch on buffers, traces and sinks, and the end of each of
-//! them, must be read together.
+//! This file exceeds 400 lines, because the code that applies a batch to buffers, traces and sinks, and the code that
+//! ends them, must be read together.
 
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::fence;
@@ -22,12 +22,12 @@ use crate::sys;
 use crate::table::Table;
 use crate::trace_file::{TraceSink, create, create_own};
 
-/// Minimum age of an event in nanoseconds. A thread that began an earlier event may still be writing it.
+/// Minimum age in nanoseconds of an event to drain. Until then, another thread may still be writing an earlier event.
 const OLD: u64 = 1_000_000;
 /// Nanoseconds between two records that relate the clocks.
 const SYNC_EVERY: u64 = 10_000_000_000;
 
-/// The destination of a trace and its first content.
+/// The destination of a trace and the content at its start.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) name: &'static str,
@@ -50,7 +50,7 @@ pub(crate) struct Drainer {
     encoder: Option<Encoder>,
     /// Additional sinks.
     queued: Vec<QueuedSink>,
-    /// Whether the trace belongs to the flight recorder, while additional sinks receive the drained events.
+    /// Whether the trace is that of a flight recorder, while additional sinks receive the drained events.
     records: bool,
     /// The copied part of each ring.
     parts: Vec<Part>,
@@ -63,9 +63,9 @@ pub(crate) struct Drainer {
     /// The last point in time used to convert stamps to nanoseconds.
     last: Moment,
     last_sync: u64,
-    /// Whether the trace cannot be written. The buffers keep their content.
+    /// Whether writing the trace failed. The buffers then keep their content.
     failed: bool,
-    /// Whether the rings contain something that is not an event.
+    /// Whether the rings contain data that is not an event.
     damaged: bool,
 }
 
@@ -132,12 +132,12 @@ impl Drainer {
         Ok(())
     }
 
-    /// Makes the drain write the trace of the process only at the end.
+    /// Makes this a flight recorder: the drain writes the trace of the process only at the end.
     pub(crate) fn record(&mut self) {
         self.records = true;
     }
 
-    /// Returns the first content of each trace.
+    /// Returns the content at the start of each trace.
     fn beginning(&self) -> Beginning {
         let Target { name, dtd, buffers, .. } = &self.target;
         let process = sys::process();
@@ -170,7 +170,7 @@ impl Drainer {
         let line = Line::through(self.last, now);
         let until = if all { u64::MAX } else { now.stamp.saturating_sub(line.steps(OLD)) };
         self.collect(until, false)?;
-        // Do not delay a ring that is half full of young events.
+        // If young events fill half of a ring, drain them immediately.
         if self.places.is_empty() && !all && self.is_half_full() {
             self.collect(now.stamp, false)?;
         }
@@ -251,11 +251,12 @@ impl Drainer {
         Ok(())
     }
 
-    /// Copies the data of the rings that was not drained, or all of their data, and finds the events in it.
+    /// Copies the data of the rings and finds the events in it. Data that was already drained is included only with
+    /// `all`.
     fn collect(&mut self, until: u64, all: bool) -> Result<(), Error> {
         self.places.clear();
         for (index, (ring, part)) in (0..).zip(self.mapping.rings().zip(&mut self.parts)) {
-            // Overwriting ends at a block, which starts with its thread.
+            // Overwritten data ends at a block boundary, and a block starts by identifying its thread.
             part.thread = if all { 0 } else { self.threads.get(index as usize).copied().unwrap_or(0) };
             copy(ring, all, part);
             find(&self.table, index, part, until, &mut self.places).map_err(|damage| {
@@ -275,7 +276,7 @@ impl Drainer {
         self.mapping.rings().any(|ring| held(&ring) * 2 >= ring.bytes)
     }
 
-    /// Writes all data of the rings to another trace without removing it.
+    /// Writes all data of the rings to another trace, without removing the data from the rings.
     pub(crate) fn dump(&mut self, path: &Path) -> Result<u64, Error> {
         self.collect(u64::MAX, true)?;
         let scene = self.scene();
@@ -294,13 +295,13 @@ impl Drainer {
         encoder.close()
     }
 
-    /// Flushes the data of additional sinks to the system, unless they take too long.
+    /// Flushes the additional sinks to the system, but gives up on sinks that take too long.
     pub(crate) fn flush_queued(&mut self) {
         self.queued.iter_mut().for_each(QueuedSink::flush);
     }
 
-    /// Returns the number of dropped events that no event in the rings reports, by thread. Thread 0 stands for events
-    /// that found no ring.
+    /// Returns the number of dropped events per thread that no event in the rings reports. Thread 0 counts the events
+    /// dropped because no ring was free.
     fn untold(&self) -> Vec<(u32, u64)> {
         let refused = self.header().refused.load(Relaxed);
         let found_no_ring = (refused != 0).then_some((0, refused));
@@ -345,7 +346,7 @@ impl Drainer {
         encoder.close()
     }
 
-    /// Returns the common information of events outside the current batch. Their times are computed with the line from
+    /// Returns the common information of events outside the current batch, whose times are computed with the line from
     /// the start.
     fn scene(&self) -> Scene {
         let header = self.header();
@@ -353,7 +354,7 @@ impl Drainer {
         Scene { line: Line::through(Moment { stamp, nanoseconds: start }, Moment::now(self.clock)), start }
     }
 
-    /// Ends the additional sinks. Those of a flight recorder receive the events in memory.
+    /// Ends the additional sinks. Sinks of a flight recorder receive the events in memory.
     fn finish_queued(&mut self, dropped: Vec<(u32, u64)>) {
         let queued = core::mem::take(&mut self.queued);
         if queued.is_empty() {
@@ -378,7 +379,7 @@ impl Drainer {
     }
 }
 
-/// Copies the part of a ring that was not drained, or all of it. The ring may be overwritten in the meantime.
+/// Copies the undrained part of a ring, or the entire ring with `all`. The ring may be overwritten in the meantime.
 fn copy(ring: RingPart, all: bool, part: &mut Part) {
     let oldest = ring.own.oldest.load(Acquire);
     let from = if all { oldest } else { ring.own.tail.load(Relaxed).max(oldest) };

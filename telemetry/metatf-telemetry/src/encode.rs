@@ -23,7 +23,7 @@ pub(crate) struct Encoder {
     dropped: Option<(usize, u16)>,
     clock_sync: Option<(usize, u16)>,
     intern: Option<(usize, u16)>,
-    /// The leaf of each record that is a time.
+    /// The time leaf of each record.
     times: BTreeMap<(usize, u16), usize>,
     pub(crate) table: Table,
     owned: OwnedRecord,
@@ -38,16 +38,16 @@ pub(crate) struct Encoder {
     process: u32,
 }
 
-/// The common information of a set of events.
+/// The information shared by a set of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
     /// The line that converts stamps to nanoseconds.
     pub(crate) line: Line,
-    /// The time in nanoseconds at which the times of the trace start.
+    /// The time in nanoseconds to which the times in the trace are relative.
     pub(crate) start: u64,
 }
 
-/// The first content of each trace of a process.
+/// The content at the start of each trace of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) name: &'static str,
@@ -181,7 +181,7 @@ impl Encoder {
         }
     }
 
-    /// Writes a report of dropped events, given its words as in an event: the count and the stamp.
+    /// Writes a report of dropped events. `words` contains the count and the stamp, as in an event.
     pub(crate) fn dropped(&mut self, words: &[u64], thread: u32, scene: &Scene) -> Result<(), Error> {
         match self.dropped {
             Some(to) => {
@@ -198,14 +198,15 @@ impl Encoder {
     /// Writes the wall-clock time at a stamp, if the DTD has a record for it.
     pub(crate) fn clock_sync(&mut self, stamp: u64, wall: u64, scene: &Scene) -> Result<(), Error> {
         let Some(to) = self.clock_sync else { return Ok(()) };
-        // Times must not decrease. If the time of the stamp would, shift the wall-clock time by the same amount.
+        // Times must not decrease. If the stamp's time is earlier than the last time written, shift the wall-clock time
+        // by the difference.
         let late = self.last.saturating_sub(scene.line.at(stamp).saturating_sub(scene.start));
         self.fill(Which::ClockSync, &[wall.saturating_add(late), stamp], 0, scene);
         self.put(to)
     }
 
-    /// Writes strings, given the words of a buffers file. Returns whether all words are valid strings; anything after
-    /// an invalid entry is lost.
+    /// Writes strings, given the words of a buffers file. Returns whether all words belong to valid strings. Words
+    /// after an invalid entry are lost.
     pub(crate) fn strings(&mut self, words: &[u64], scene: &Scene) -> Result<bool, Error> {
         let Some(to) = self.intern else { return Ok(true) };
         for entry in entries(words) {
@@ -216,7 +217,7 @@ impl Encoder {
         Ok(true)
     }
 
-    /// Returns whether the DTD has a record for both clocks.
+    /// Returns whether the DTD has a record that relates both clocks.
     pub(crate) fn has_clock_sync(&self) -> bool {
         self.clock_sync.is_some()
     }
@@ -295,7 +296,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the owned record unless it is to be skipped.
+    /// Writes the owned record, unless the record must be skipped.
     fn put(&mut self, (section, record): (usize, u16)) -> Result<(), Error> {
         let number = self.schema.section(section).map_or(0, |section| usize::from(section.number));
         if let Some(left) = self.skip.get_mut(number).filter(|left| **left > 0) {
@@ -324,7 +325,7 @@ impl Encoder {
         sink.flush().map_err(|error| Error::Trace(format!("the trace could not be written: {error}")))
     }
 
-    /// Abandons the trace as it is.
+    /// Abandons the trace, leaving it as it is.
     pub(crate) fn abandon(self) {
         self.writer.abandon();
     }
@@ -352,7 +353,7 @@ fn length_of(word: u64, shift: u8) -> (usize, bool) {
     (usize::try_from(length & (CUT - 1)).unwrap_or(0), length & CUT != 0)
 }
 
-/// Returns the next part of a tail. Bytes missing from a hostile file are replaced by zeros.
+/// Returns the next part of a tail. Bytes missing from a hostile file are replaced with zeros.
 fn tail_part<'t>(tail: &'t mut Vec<u8>, next: &mut usize, length: usize) -> &'t [u8] {
     let from = *next;
     *next += length.next_multiple_of(8);

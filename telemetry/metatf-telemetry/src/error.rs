@@ -1,4 +1,4 @@
-//! Errors outside of the events themselves.
+//! Errors that occur outside of emitting events.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use crate::table::{EventRow, Source, Table};
 /// The position and time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The stamp, or that of the previous event in the ring.
+    /// The stamp of the event or, if it has none, of the previous event in the ring.
     pub(crate) stamp: u64,
     /// Index of the ring.
     pub(crate) ring: u32,
@@ -52,11 +52,11 @@ impl Part {
     }
 }
 
-/// Damage of a ring, given by the position at which there is no event.
+/// Damage in a ring: the position at which an event is missing or invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) u64);
 
-/// Returns the event whose head has this index, and the index after it, according to its head.
+/// Decodes the event head at this index. Returns the event and the index after it.
 pub(crate) fn after(part: &Part, at: usize) -> Option<(u16, usize)> {
     let position = part.from.wrapping_add(8 * at as u64);
     let (event, words) = of_head(*part.words.get(at)?, position)?;
@@ -64,7 +64,7 @@ pub(crate) fn after(part: &Part, at: usize) -> Option<(u16, usize)> {
     (next <= part.words.len()).then_some((event, next))
 }
 
-/// Finds the events of a part with stamps up to `until`, and stops at the first later one. Sets the end of the part.
+/// Finds the events of a part with stamps up to `until`, stopping at the first later event. Sets the end of the part.
 pub(crate) fn find(
     table: &Table,
     ring: u32,

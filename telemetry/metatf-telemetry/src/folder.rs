@@ -1,5 +1,5 @@
-//! Buffers files in a directory that others may write to, such as `/dev/shm`, and the distinction between files of this
-//! user, of running processes and of dead ones.
+//! Buffers files in a directory to which others may write, such as `/dev/shm`. This module determines which files
+//! belong to this user, and whether their processes are running or dead.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ use crate::sys;
 /// Number of files of dead processes to keep for `metatfc postmortem`.
 const KEPT: usize = 4;
 
-/// A file with a name like that of buffers.
+/// A file that is named like a buffers file.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) process: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Named {
     pub(crate) path: PathBuf,
 }
 
-/// Returns the files of a directory with names like those of buffers, the newest of each process first.
+/// Returns the files in a directory that are named like buffers files. The newest file of each process comes first.
 pub(crate) fn files(folder: &Path) -> io::Result<Vec<Named>> {
     let named = |entry: fs::DirEntry| {
         let name = entry.file_name();
@@ -33,7 +33,7 @@ pub(crate) fn files(folder: &Path) -> io::Result<Vec<Named>> {
     Ok(files)
 }
 
-/// Opens a regular file, for writing too if that is allowed. Does not wait for a pipe.
+/// Opens a regular file, also for writing if that is allowed. Does not block on a pipe.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(path, 0)
 }
@@ -68,8 +68,8 @@ pub(crate) fn is_abandoned(file: &File) -> bool {
     is_free
 }
 
-/// Removes the buffers of dead processes of this user, except the newest ones. Files that may be anything else are
-/// kept.
+/// Removes the buffers files of this user's dead processes, except for the newest files. Keeps all files that may be
+/// something else.
 pub(crate) fn sweep(folder: &Path) {
     let Ok(files) = files(folder) else { return };
     let made = |path: &Path| {

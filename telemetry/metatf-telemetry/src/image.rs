@@ -20,7 +20,7 @@ const PIECE: u64 = 16 << 10;
 /// Number of attempts to read a ring that a process overwrites in the meantime.
 const TRIES: usize = 8;
 
-/// The bytes of a file from an offset on: 0 for a buffers file, or the offset of the buffers in a core dump.
+/// The buffers in a file. They start at offset 0 in a buffers file, but at another offset in a core dump.
 pub(crate) struct Image {
     file: File,
     from: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Image {
     pub(crate) texts: ImageTexts,
     ring_bytes: u64,
     rings_at: u64,
-    /// Number of rings with `ring_bytes`. Small rings follow them.
+    /// Number of rings of `ring_bytes`, which are followed by the small rings.
     long_rings: u32,
     /// Total number of rings.
     pub(crate) rings: u32,
@@ -68,7 +68,7 @@ pub(crate) struct ImageBatch {
     pub(crate) strings: u64,
 }
 
-/// Bytes of a chunk before its records.
+/// Number of bytes in a chunk before its records.
 const CHUNK_HEADER: u32 = 48;
 
 /// A chunk that was not written to the trace.
@@ -221,12 +221,12 @@ impl Image {
         self.u64(offset_of!(Header, control))
     }
 
-    /// Returns the number of the last batch in the trace, and that of the batch being written.
+    /// Returns the numbers of the last batch in the trace and of the batch being written.
     pub(crate) fn batches(&self) -> (u64, u64) {
         (self.u64(offset_of!(Header, batch)), self.u64(offset_of!(Header, preparing)))
     }
 
-    /// Returns the information about the batch on this side.
+    /// Returns the information about the batch on this side, which is the lowest bit of its number.
     pub(crate) fn batch(&self, side: usize) -> ImageBatch {
         let at = offset_of!(Header, batches) + side * size_of::<Batch>();
         let field = |field: usize| self.u64(at + field);
@@ -242,7 +242,7 @@ impl Image {
         }
     }
 
-    /// Returns the number of strings that found no room.
+    /// Returns the number of strings for which there was no room.
     pub(crate) fn strings_refused(&self) -> u64 {
         self.u64(offset_of!(Header, strings_refused))
     }
@@ -275,7 +275,7 @@ impl Image {
         let (first, second) = (offset_of!(RingHead, name), offset_of!(RingHead, ends));
         let dropped = word(&bytes, offset_of!(RingHead, dropped));
         let ring = ImageRing {
-            // The lower half, whatever its position.
+            // Unlike the other fields read here, the thread ID has 32 bits.
             thread: bytes
                 .get(offset_of!(RingHead, thread)..)
                 .and_then(|at| at.first_chunk())
@@ -299,7 +299,7 @@ impl Image {
         names: &mut BTreeMap<u32, String>,
     ) -> Result<Part, Error> {
         let from = self.end(ring, side).max(ring.oldest) & !7;
-        // A block starts with its thread.
+        // Start at a block, which begins by identifying its thread.
         let ring_bytes = self.ring_at(index).1;
         let block = from - from % (ring_bytes / BLOCKS);
         let begin = if block < ring.oldest { from } else { block };
@@ -367,7 +367,7 @@ impl Image {
         let (events, ring_bytes) = self.ring_at(index);
         let events = events.saturating_add(RING_HEAD_BYTES);
         let mut content = vec![0; count * 8];
-        // Up to the end of the ring, and then from its start.
+        // Read up to the end of the ring, and then from its start.
         let at = from & (ring_bytes - 1);
         let first = usize::try_from(ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
         let (one, two) = content.split_at_mut(first);
@@ -377,9 +377,9 @@ impl Image {
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
-    /// Reads the chunk in a buffer of the header for C: the number of the emitter, the section, the bytes of its
-    /// records, and the length of the trace with this chunk, or 0. Returns `None` if there is no chunk. If the process
-    /// is running, the chunk may be written in the meantime.
+    /// Reads the chunk in a buffer of the header for C, with the number of its emitter, its section, the bytes of its
+    /// records, and the length of the trace including the chunk (or 0). Returns `None` if there is no chunk. If the
+    /// process is running, the chunk may be written in the meantime.
     pub(crate) fn chunk(&self, index: u32) -> Result<Option<ImageChunk>, Error> {
         let at = self.from.saturating_add(self.ring_at(index).0);
         let mut content = Vec::new();

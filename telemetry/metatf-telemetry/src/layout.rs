@@ -4,16 +4,15 @@ use crate::sync::{AtomicU32, AtomicU64};
 
 /// `MTFTELE1`, which is written last, so a file that contains it has a complete header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");
-/// `MTFTELC1`: the header is followed by buffers of the header for C, which contain chunks of the trace
-/// ([`ChunkHead`]).
+/// `MTFTELC1`, which marks a buffers file of the header for C. The buffers contain chunks of the trace ([`ChunkHead`]).
 pub const MAGIC_CHUNKS: u64 = u64::from_le_bytes(*b"MTFTELC1");
 /// Version of the layout.
 pub const VERSION: u32 = 3;
 /// A number that identifies the byte order.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
-/// Offset of the strings: the DTD, the table, the name of the DTD, and the path of the trace.
+/// Offset of the strings, which are the DTD, the table, the name of the DTD, and the path of the trace.
 pub const TEXTS_AT: u64 = 8192;
-/// Bytes of a ring before its events.
+/// Size in bytes of the head of a ring, which precedes its events.
 pub const RING_HEAD_BYTES: u64 = 4096;
 /// Number of blocks in a ring. No event crosses the end of a block.
 pub const BLOCKS: u64 = 16;
@@ -33,13 +32,13 @@ pub const TEXTS_MOST: u64 = 16 << 20;
 
 /// The number of an event that fills the end of a block.
 pub const PAD: u16 = 0xffff;
-/// The number of an event that reports dropped events. It has two words: the count and a stamp.
+/// The number of an event that reports dropped events. Its two words are the count and a stamp.
 pub const DROPPED: u16 = 0xfffe;
-/// The number of an event that is not in the DTD. It has a word with the lengths of its name and its bytes, and a
-/// stamp.
+/// The number of an event that is not in the DTD. It starts with a word that contains the lengths of its name and its
+/// bytes, and a stamp.
 pub const NOTE: u16 = 0xfffd;
-/// The number of an event that identifies the thread of the following events. It has three words: the thread ID and the
-/// name. Every block starts with one, and so does each thread that takes over the ring of an ended thread.
+/// The number of an event that identifies the thread of the following events. Its three words contain the thread ID and
+/// the name. Every block starts with such an event, and so does a thread that takes over the ring of an ended thread.
 pub const THREAD: u16 = 0xfffc;
 /// Maximum number of events in a DTD.
 pub const EVENTS_MOST: usize = 0xff00;
@@ -77,9 +76,9 @@ pub struct Header {
     pub policy: AtomicU32,
     /// The control word requested by another process.
     pub wanted: AtomicU64,
-    /// Number of such requests.
+    /// Number that changes with each request in `wanted`.
     pub wanted_count: AtomicU32,
-    /// Number of small rings, which follow the others.
+    /// Number of small rings, which follow the rings of `ring_bytes`.
     pub rare_rings: AtomicU32,
     /// The current control word.
     pub control: AtomicU64,
@@ -91,33 +90,33 @@ pub struct Header {
     pub start_wall: AtomicU64,
     /// Nanoseconds per unit of the clock, times 2^32.
     pub rate: AtomicU64,
-    /// Number of events that found no ring.
+    /// Number of events dropped because no ring was free.
     pub refused: AtomicU64,
     /// Number of the last batch in the trace.
     pub batch: AtomicU64,
-    /// Number of the batch being written, set after the ends of the batch.
+    /// Number of the batch being written. It is set after the ends of that batch in the rings.
     pub preparing: AtomicU64,
-    /// This batch and the next, indexed by the last bit of their numbers.
+    /// The last batch in the trace and the next one, indexed by the lowest bit of their numbers.
     pub batches: [Batch; 2],
-    /// Offset of the interned strings; 0 if there are none.
+    /// Offset of the interned strings; 0 if the buffers contain no strings.
     pub strings_at: AtomicU64,
     /// Size of the strings in bytes, up to the last complete entry.
     pub strings: AtomicU64,
-    /// Number of strings that found no room.
+    /// Number of strings for which there was no room.
     pub strings_refused: AtomicU64,
-    /// Bytes of the strings in the trace after this batch and after the next, indexed by the last bit of their numbers.
+    /// Size in bytes of the strings in the trace after the last batch and after the next one, indexed like `batches`.
     pub batch_strings: [AtomicU64; 2],
 }
 
-/// The information about a batch in the header. Its end in each ring is stored in the ring.
+/// Information about a batch, stored in the header. The end of the batch in each ring is stored in that ring.
 #[repr(C)]
 pub struct Batch {
     /// Stamp of the point in time used to convert the stamps of the batch to nanoseconds.
     pub stamp: AtomicU64,
     /// `CLOCK_MONOTONIC` at that time.
     pub nanoseconds: AtomicU64,
-    /// The stamp in the clock record at the end of the batch, which relates it to `sync_wall`; 0 if there is no such
-    /// record.
+    /// The stamp in the clock record at the end of the batch, which relates the stamp to `sync_wall`; 0 if the batch
+    /// has no clock record.
     pub sync_stamp: AtomicU64,
     /// The nanoseconds since 1970 in the clock record; see `sync_stamp`.
     pub sync_wall: AtomicU64,
@@ -125,46 +124,46 @@ pub struct Batch {
     pub records: [AtomicU64; 256],
 }
 
-/// The first page of a ring. Of this page, the process itself trusts only the head, and only within the current block
+/// The first page of a ring. The process itself trusts only the `head` on this page, and only within the current block
 /// of its thread.
 #[repr(C)]
 pub struct RingHead {
     /// Position of the next event. All events before it are complete.
     pub head: AtomicU64,
-    /// Position before which events are overwritten.
+    /// Position before which events may be overwritten.
     pub oldest: AtomicU64,
     /// Number of events dropped so far.
     pub dropped: AtomicU64,
-    /// Number of these drops that an event in the ring or a record has reported.
+    /// Number of dropped events that an event in the ring or a record has already reported.
     pub reported: AtomicU64,
-    /// ID of the thread that owns the ring or owned it last.
+    /// ID of the thread that owns or last owned the ring.
     pub thread: AtomicU32,
     /// Padding that aligns the next fields.
     pub reserved: AtomicU32,
     /// The thread's name.
     pub name: [AtomicU64; 2],
-    /// The ends of the last batch in the trace and of the next one, indexed by the last bit of their numbers.
+    /// The ends of the last batch in the trace and of the next one, indexed by the lowest bit of their numbers.
     pub ends: [AtomicU64; 2],
 }
 
-/// The first page of a buffer of the header for C, followed by its chunk. The header declares the same structure.
+/// The first page of a buffer of the header for C, followed by its chunk. The header for C declares the same structure.
 #[repr(C)]
 pub struct ChunkHead {
     /// Number of the emitter; 0 if the buffer is free.
     pub thread: AtomicU32,
     /// Number of the chunk's section.
     pub section: AtomicU32,
-    /// End of the events in the chunk; 0 if there are none.
+    /// End of the events in the chunk; 0 if the chunk contains no events.
     pub end: AtomicU32,
     /// Number of chunks started.
     pub chunks: AtomicU32,
-    /// While the chunk is being written: the length of the trace with the chunk.
+    /// While the chunk is being written, the length of the trace including the chunk.
     pub sent: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Header>() <= 8192 && size_of::<RingHead>() <= 4096);
 
-/// Encodes the head of an event: its number, its length in words, and its position.
+/// Encodes the head of an event, which consists of its number, its length in words, and its position.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "the place is the low half")]
 #[must_use]

@@ -16,17 +16,17 @@ use crate::table::Table;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) rings: u32,
-    /// Number of small rings, which follow the others; 0 if no event is rare.
+    /// Number of small rings, which follow the rings of `ring_bytes`; 0 if no event is rare.
     pub(crate) rare_rings: u32,
     pub(crate) ring_bytes: u64,
     pub(crate) rings_at: u64,
-    /// Offset of the interned strings, which extend up to the rings; 0 if there are none.
+    /// Offset of the interned strings, which extend up to the rings; 0 if the buffers contain no strings.
     pub(crate) strings_at: u64,
     pub(crate) policy: Policy,
 }
 
 impl Shape {
-    /// Returns the shape of buffers for the events of a table, with this total size of the texts.
+    /// Returns the shape of buffers for the events of a table. `texts` is the total size of the texts in bytes.
     pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, table: &Table, policy: Policy) -> Self {
         let behind = (TEXTS_AT + texts).next_multiple_of(4096);
         let (strings_at, strings_bytes) = if table.intern.is_some() { (behind, STRINGS_BYTES) } else { (0, 0) };
@@ -34,7 +34,7 @@ impl Shape {
         Self { rings, rare_rings, ring_bytes, rings_at: behind + strings_bytes, strings_at, policy }
     }
 
-    /// Returns the size of a file of this shape.
+    /// Returns the size of a file of this shape in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.ring_at(self.all_rings()).0
     }
@@ -72,7 +72,7 @@ impl Mapping {
     ///
     /// # Safety
     /// `base` must be the start of a permanent mapping that is page-aligned and has at least the size of the shape.
-    /// `own` must point to as many rings as the shape has, which must be permanent, too.
+    /// `own` must point to the private state of all rings in the shape, which must also be permanent.
     pub(crate) unsafe fn new(base: *mut u8, own: *mut OwnRing, shape: Shape) -> Self {
         Self { base, own, shape }
     }
@@ -108,7 +108,7 @@ impl Mapping {
         (0..self.shape.all_rings()).filter_map(|index| self.ring(index))
     }
 
-    /// Returns either the small rings or the others.
+    /// Returns the small rings if `is_rare`, otherwise the rings of `ring_bytes`.
     fn rings_of(&self, is_rare: bool) -> impl Iterator<Item = RingPart> + '_ {
         let all = self.shape.all_rings();
         let range = if is_rare { self.shape.rings..all } else { 0..self.shape.rings };
@@ -121,7 +121,8 @@ impl Mapping {
         let mut at = usize::try_from(TEXTS_AT).unwrap_or(0);
         let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(0);
         for text in [texts.dtd, texts.table, texts.name, texts.trace] {
-            // SAFETY: according to the shape, the rings start after the texts. No other code knows the mapping yet.
+            // SAFETY: according to the shape, the rings start after the texts. No other code has access to the mapping
+            // yet.
             unsafe { self.base.add(at).copy_from_nonoverlapping(text.as_ptr(), text.len()) };
             at += text.len();
         }
@@ -174,21 +175,21 @@ impl Mapping {
         places.map(|at| unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }.load(Relaxed)).collect()
     }
 
-    /// Returns the number of events dropped so far. Other processes can write to these counts.
+    /// Returns the number of events dropped so far. Other processes can modify the counts.
     #[cfg(feature = "drain")]
     pub(crate) fn dropped(&self) -> u64 {
         let refused = self.header().refused.load(Relaxed);
         self.rings().fold(refused, |all, ring| all.saturating_add(ring.head.dropped.load(Relaxed)))
     }
 
-    /// Releases the rings of threads that ended without releasing them. Returns whether there were any.
+    /// Releases the rings of threads that ended without releasing them. Returns whether it found such a ring.
     pub(crate) fn find_left(&self) -> bool {
         self.rings().filter(|ring| ring.own.is_deserted() && ring.own.leave()).count() > 0
     }
 
-    /// Acquires a ring for this thread, either that of an ended thread, whose events are followed by those of this
-    /// thread, or an unused one, if there is memory for it. A flight recorder prefers an unused ring, and then the ring
-    /// that was released the longest ago.
+    /// Acquires a ring for this thread: either the ring of an ended thread, in which this thread's events follow those
+    /// of the ended thread, or an unused ring, if there is memory for it. A flight recorder prefers an unused ring, and
+    /// then the least recently released one.
     pub(crate) fn take(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
         // A thread with this ID that still has a ring must have ended, because its ID was reused.
         for ring in self.rings_of(is_rare).filter(|ring| ring.own.is_of(thread)) {
@@ -220,7 +221,7 @@ impl Mapping {
         is_time && LAST.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
     }
 
-    /// Acquires the matching ring of an ended thread with the lowest `order`.
+    /// Acquires the ring with the lowest `order` among the matching rings of ended threads.
     fn take_left(
         &self,
         thread: u32,

@@ -1,7 +1,7 @@
 //! The events of a killed or running process, from its unfinished trace and its buffers.
 //!
-//! This file exceeds 400 lines, because finding the buffers, the parts of the trace that come from them, and their
-//! remaining events belong together.
+//! This file exceeds 400 lines, because the code that finds the buffers, copies the trace and adds the remaining events
+//! belongs together.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -47,12 +47,12 @@ pub struct Found {
     pub in_buffers: u64,
     /// The threads, as pairs of ID and name.
     pub threads: Vec<(u32, String)>,
-    /// The number of events of threads that found no ring.
+    /// The number of events dropped because no ring was free.
     pub refused: u64,
     /// Warnings about inconsistencies.
     pub warnings: Vec<String>,
-    /// Descriptions of recorded events that are missing from the result: events of a trace that is missing or corrupt,
-    /// and unreadable parts of the buffers.
+    /// Descriptions of recorded events that are missing from the result, because a trace is missing or corrupt or a
+    /// part of the buffers is unreadable.
     pub lost: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ pub fn locate(name: &str) -> Result<Buffers, Error> {
 }
 
 /// Finds the newest buffers of a process in the default directory, or in the one set by `METATF_TELEMETRY_FOLDER`. In a
-/// directory that others may write to, only files of this user are trusted.
+/// directory that other users may write to, only files of this user are trusted.
 fn of_process(process: u32) -> Result<Buffers, Error> {
     let set = sys::environment("METATF_TELEMETRY_FOLDER").filter(|folder| !folder.is_empty());
     let folder = set.map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from);
@@ -162,11 +162,12 @@ impl Buffers {
         self.image.control()
     }
 
-    /// Requests a change of the enabled kinds from the process. With signs, as in `+Pool -Arena`, only these kinds
-    /// change. A process that drains its buffers applies the request within 100 ms. Returns the requested control word.
+    /// Requests that the process change its enabled kinds. If the names have signs, as in `+Pool -Arena`, only these
+    /// kinds change. A process that drains its buffers applies the request within 100 ms. Returns the requested control
+    /// word.
     ///
     /// # Errors
-    /// Returns an error if the DTD does not have one of the kinds, the process has ended, or the file cannot be
+    /// Returns an error if the DTD does not declare one of the kinds, the process has ended, or the file cannot be
     /// written.
     pub fn set_kinds(&self, kinds: &str) -> Result<u64, Error> {
         let change = Change::parse(kinds, &self.kinds())?;
@@ -180,18 +181,19 @@ impl Buffers {
             self.image.put(at, bytes).map_err(|error| Error::File("write", self.path.clone(), error))
         };
         put(core::mem::offset_of!(Header, wanted), &word.to_ne_bytes())?;
-        // Any number that differs from the previous one.
+        // The count may be any number that differs from the previous one.
         let count = crate::clock::monotonic() & 0xffff_ffff;
         put(core::mem::offset_of!(Header, wanted_count), &(u32::try_from(count).unwrap_or(0) | 1).to_ne_bytes())?;
         Ok(word)
     }
 
-    /// Writes the trace of the process: the records of its unfinished trace and the events found only in the buffers.
-    /// [`Found::lost`] describes missing events. If their number is known, the trace reports them as dropped events.
+    /// Writes the trace of the process, which consists of the records of its unfinished trace and the events found only
+    /// in the buffers. [`Found::lost`] describes missing events. If their number is known, the trace reports them as
+    /// dropped events.
     ///
     /// # Errors
     /// Returns an error if the trace cannot be written, an existing unfinished trace cannot be read, or the buffers are
-    /// inconsistent. Data that is corrupt in part is read up to the corruption.
+    /// inconsistent. Partly corrupt data is read up to the corruption.
     pub fn recover(&self, sink: TraceSink) -> Result<(Found, TraceSink), Error> {
         let Image { texts, .. } = &self.image;
         let mut found = Found { refused: self.image.refused(), ..Found::default() };
@@ -221,8 +223,8 @@ impl Buffers {
         }
     }
 
-    /// Finds the trace of the process: at the path stored in the buffers, or at that path with the process ID, as used
-    /// by a forked child and by a process that found the name in use.
+    /// Finds the trace of the process, either at the path stored in the buffers or at that path with the process ID
+    /// inserted. The latter is the trace of a forked child, or of a process that found the original name in use.
     fn find_trace(&self) -> Result<Unfinished, Error> {
         let trace = PathBuf::from(OsStr::from_bytes(&self.image.texts.trace));
         let own = numbered(&trace, self.image.process());
@@ -300,7 +302,7 @@ impl Buffers {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         }
-        // For the error message of the system.
+        // Open the file to get the system's error message.
         File::open(path).map_err(failed)?;
         let reader = match Reader::salvage(path) {
             Ok(reader) => reader,

@@ -1,5 +1,5 @@
-//! Additional sinks. Each has its own trace, a thread that writes it, and a queue of batches, so that a slow or dead
-//! sink does not delay anything else.
+//! Additional sinks. A separate thread writes each sink's trace from a queue of batches, so that a slow or dead sink
+//! delays nothing else.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -24,22 +24,22 @@ use crate::settings::{Policy, SinkPlace};
 use crate::sys;
 use crate::trace_file::{TraceSink, create_own};
 
-/// Maximum number of bytes of events in a sink's queue. One more batch is accepted, so that any batch fits.
+/// Maximum number of bytes of events in a sink's queue. An empty queue accepts a batch of any size.
 const QUEUE_BYTES: u64 = 16 << 20;
-/// Maximum time that `block` waits for room.
+/// Maximum time that `block` waits for room in the queue.
 const WAIT: Duration = Duration::from_secs(1);
-/// Maximum time at the end to wait for a sink of each policy without progress.
+/// Maximum time to wait at the end for a `block` sink that makes no progress. For other sinks, this is `WAIT`.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// Maximum time for a connection.
+/// Maximum time to establish a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Number of bytes to write to a socket at a time.
 const BUFFER: usize = 1 << 16;
-/// Number of events per unit of progress.
+/// Number of events after which the progress counter advances.
 const STEP: usize = 1024;
 /// Nanoseconds between two records that relate the clocks.
 const SYNC_EVERY: u64 = 10_000_000_000;
 
-/// The events that the drain collected at one time.
+/// The events that the drain collected in one pass.
 pub(crate) struct Batch {
     pub(crate) parts: Vec<Part>,
     pub(crate) places: Vec<Place>,
@@ -62,7 +62,8 @@ impl Batch {
         (8 * words + size_of::<Place>() * self.places.len()) as u64
     }
 
-    /// Returns the thread of each event with a count: 1, or the number of dropped events that the event reports.
+    /// Returns the thread and a count for each event. The count is 1, or the number of dropped events that the event
+    /// reports.
     fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
         let events = self.places.iter().filter_map(|place| {
             let part = self.parts.get(place.ring as usize)?;
@@ -104,7 +105,7 @@ struct Shared {
 pub(crate) struct QueuedSink {
     pub(crate) name: String,
     pub(crate) policy: Policy,
-    /// `None` for a sink of the flight recorder, which is written at the end.
+    /// The queue and its thread, or `None` for a sink of the flight recorder, which is written at the end.
     queue: Option<(Sender<Message>, JoinHandle<()>)>,
     kept: Option<(Beginning, TraceSink)>,
     shared: Arc<Shared>,
@@ -112,9 +113,9 @@ pub(crate) struct QueuedSink {
     strings: u64,
     /// The number of events dropped since the last batch that the sink accepted, by thread.
     dropped: BTreeMap<u32, u64>,
-    /// Whether the sink had no room in time and has not had room since then.
+    /// Whether the sink did not make room in time and has had no room since.
     gave_up: bool,
-    /// The progress at which a flush waited in vain.
+    /// The value of the progress counter when a flush waited in vain.
     stuck: Option<u64>,
 }
 
@@ -193,8 +194,8 @@ impl QueuedSink {
         }
     }
 
-    /// Waits until the sink has accepted all data, as long as it makes progress in time. A sink that made no progress
-    /// is not waited for again.
+    /// Waits until the sink has accepted all data, as long as it makes progress in time. Does not wait for a sink that
+    /// has made no progress since the last time.
     pub(crate) fn flush(&mut self) {
         if self.stuck != Some(self.progress()) && !self.wait(WAIT, |sink| sink.shared.held.load(Acquire) == 0) {
             self.stuck = Some(self.progress());

@@ -1,5 +1,4 @@
-//! Rings: for each, the process's private state, in memory that no other process can access, and the shared part in the
-//! buffers.
+//! Rings. Each consists of private state, in memory that no other process can access, and a shared part in the buffers.
 //!
 //! Other processes can write to a buffers file, so nothing that controls memory access is read from it.
 
@@ -9,13 +8,13 @@ use crate::sync::{AtomicU32, AtomicU64, fence};
 use crate::layout::{BLOCKS, RingHead};
 use crate::sys;
 
-/// The ring was never used.
+/// State of a ring that was never used.
 pub(crate) const FREE: u32 = 0;
-/// The ring has a thread.
+/// State of a ring that belongs to a thread.
 const TAKEN: u32 = 1;
-/// The ring's thread has ended, but its events may still be in the ring.
+/// State of a ring whose thread has ended. The ring may still contain the thread's events.
 pub(crate) const LEFT: u32 = 2;
-/// A thread is acquiring the ring.
+/// State of a ring that a thread is acquiring.
 const TAKING: u32 = 3;
 
 /// A counter that orders the releases of rings.
@@ -26,7 +25,7 @@ static LEAVING: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct OwnRing {
     /// [`FREE`], `TAKEN`, [`LEFT`] or `TAKING`.
     owner: AtomicU32,
-    /// The thread that owns the ring or owned it last.
+    /// ID of the thread that owns or last owned the ring.
     thread: AtomicU32,
     /// The thread of the events at the end of the ring.
     pub(crate) named: AtomicU32,
@@ -36,9 +35,9 @@ pub(crate) struct OwnRing {
     pub(crate) limit: AtomicU64,
     /// Position up to which events are drained.
     pub(crate) tail: AtomicU64,
-    /// Position before which events are overwritten.
+    /// Position before which events may be overwritten.
     pub(crate) oldest: AtomicU64,
-    /// Time of the release, as a counter: the lower, the longer ago.
+    /// Value of the release counter when the ring was released. Lower values are older.
     left: AtomicU64,
 }
 
@@ -53,12 +52,12 @@ impl OwnRing {
         is_mine
     }
 
-    /// Restores the unused state.
+    /// Marks the ring as unused.
     pub(crate) fn give_back(&self) {
         self.owner.store(FREE, Release);
     }
 
-    /// Releases the ring for its thread.
+    /// Releases the ring on behalf of its thread.
     pub(crate) fn leave(&self) -> bool {
         self.left.store(LEAVING.fetch_add(1, Relaxed), Relaxed);
         self.owner.compare_exchange(TAKEN, LEFT, Release, Relaxed).is_ok()
@@ -68,7 +67,7 @@ impl OwnRing {
         self.owner.load(Acquire) == LEFT
     }
 
-    /// Returns the time of the release, as a counter: the lower, the longer ago.
+    /// Returns the value of the release counter when the ring was released. Lower values are older.
     pub(crate) fn left(&self) -> u64 {
         self.left.load(Relaxed)
     }
@@ -106,13 +105,13 @@ pub(crate) struct RingPart {
 }
 
 impl RingPart {
-    /// Returns the size of a block.
+    /// Returns the size of a block in bytes.
     pub(crate) fn block(&self) -> u64 {
         self.bytes / BLOCKS
     }
 
-    /// Returns the position up to which events are complete: the one in the mapping, limited to the block that the
-    /// thread is known to be in.
+    /// Returns the position up to which events are complete. This is the position in the mapping, limited to the block
+    /// that the thread is known to be writing.
     pub(crate) fn whole(&self) -> u64 {
         let head = self.head.head.load(Acquire);
         // A thread sets its block before its head reaches the block.

@@ -1,4 +1,4 @@
-//! Starts, runs and ends telemetry: the drain's thread, control by other processes, forks and panics.
+//! Starts, runs and ends telemetry. This includes the drain thread, control by other processes, forks and panics.
 //!
 //! This file exceeds 400 lines, because a start, an end and a fork undo each other's work and must be read together.
 
@@ -29,7 +29,7 @@ use crate::trace_file::{TraceSink, numbered};
 
 /// Interval in milliseconds at which the drain checks for work.
 const TICK: u32 = 100;
-/// Maximum time in nanoseconds before events are written.
+/// Maximum time in nanoseconds that events wait before they are written.
 const FLUSH_EVERY: u64 = 1_000_000_000;
 /// Maximum time in milliseconds to wait for the drain when writing or ending the trace.
 #[cfg(feature = "drain")]
@@ -44,7 +44,7 @@ struct Sinks {
     further: Vec<(Policy, TraceSink)>,
 }
 
-/// The head of the list of started telemetries, which are linked by `next`.
+/// The head of the list of started telemetries, linked by `next`.
 static FIRST: AtomicPtr<Telemetry> = AtomicPtr::new(core::ptr::null_mut());
 
 /// A guard that ends telemetry when dropped.
@@ -79,8 +79,8 @@ impl core::fmt::Debug for Telemetry {
 }
 
 impl Telemetry {
-    /// Starts telemetry with the settings in the environment: see [`Settings::with_environment`]. Without
-    /// `METATF_TELEMETRY_CONTROL`, all kinds are off, and there is no trace until a kind is enabled and emits an event.
+    /// Starts telemetry with the settings in the environment (see [`Settings::with_environment`]). Without
+    /// `METATF_TELEMETRY_CONTROL`, all kinds are disabled, and no trace is created before an event of an enabled kind.
     /// If the program itself sets the trace, with [`Settings::filename`] or [`start_to`](Self::start_to), all kinds are
     /// enabled by default.
     ///
@@ -90,7 +90,7 @@ impl Telemetry {
         self.start_with(Settings::default().with_environment()?)
     }
 
-    /// Starts telemetry with settings of the program.
+    /// Starts telemetry with settings chosen by the program.
     ///
     /// # Errors
     /// Returns the same errors as [`start`](Self::start).
@@ -102,8 +102,8 @@ impl Telemetry {
         )
     }
 
-    /// Starts telemetry with additional traces of the same events, written to sinks of the program. Each has its own
-    /// policy: see [`Settings::sinks`].
+    /// Starts telemetry with additional traces of the same events, written to sinks of the program. Each trace has its
+    /// own policy (see [`Settings::sinks`]).
     ///
     /// # Errors
     /// Returns the same errors as [`start`](Self::start).
@@ -118,7 +118,8 @@ impl Telemetry {
 
     /// Starts telemetry with a sink for the trace, such as a socket, a pipe or memory
     /// ([`Forward`](metatf::container::Forward) converts any writer to a sink). Forked children write to files. The
-    /// drain writes to the sink directly, so a sink that may be slow should rather be an additional sink.
+    /// drain writes to the sink directly, so pass a potentially slow sink to
+    /// [`start_with_sinks`](Self::start_with_sinks) instead.
     ///
     /// # Errors
     /// Returns the same errors as [`start`](Self::start).
@@ -196,7 +197,7 @@ impl Telemetry {
         self.register();
         self.state.store(RUNNING, crate::sync::Ordering::Release);
         self.count_lost();
-        // Strings that other threads have added since the buffers were created.
+        // Copy the strings that other threads have added since the buffers were created.
         self.copy_strings();
         #[cfg(feature = "drain")]
         if drains {
@@ -206,10 +207,11 @@ impl Telemetry {
         Ok(())
     }
 
-    /// Sets the kinds by name, as in the environment. With signs, as in `+Pool -Arena`, only these kinds change.
+    /// Sets the enabled kinds by name, as in the environment. If the names have signs, as in `+Pool -Arena`, only these
+    /// kinds change.
     ///
     /// # Errors
-    /// Returns an error for a name that the DTD does not have, and if only some of the names have a sign.
+    /// Returns an error if the DTD does not declare a name, or if only some of the names have a sign.
     pub fn set_kinds(&self, kinds: &str) -> Result<(), Error> {
         let table = Table::parse(self.table)?;
         self.change_control(Change::parse(kinds, &table.kinds())?);
@@ -269,7 +271,7 @@ impl Telemetry {
         }
     }
 
-    /// Adds the telemetry to the list for forks and the end of the process.
+    /// Adds the telemetry to the list that is processed at forks and at process exit.
     fn register(&'static self) {
         let this = core::ptr::from_ref(self).cast_mut();
         let mut first = FIRST.load(Relaxed);
@@ -301,7 +303,7 @@ impl Telemetry {
         }
     }
 
-    /// Checks whether another process requests a change of the enabled kinds.
+    /// Applies a change of the enabled kinds if another process has requested one.
     fn obey(&self, seen: &mut u32) {
         if let Some(mapping) = self.mapping() {
             let header = mapping.header();
@@ -369,7 +371,8 @@ impl Telemetry {
         })
     }
 
-    /// Writes all events so far to the trace and flushes it to the system. With [`Policy::Overwrite`], does nothing.
+    /// Writes all events emitted so far to the trace and flushes it to the operating system. Does nothing with
+    /// [`Policy::Overwrite`].
     ///
     /// # Errors
     /// Returns the trace error.
@@ -407,7 +410,7 @@ impl Telemetry {
         })
     }
 
-    /// Writes all events and ends the trace. Events are no longer emitted afterwards. A second call does nothing.
+    /// Writes all events and ends the trace. No events are emitted afterwards. A second call does nothing.
     ///
     /// # Errors
     /// Returns the trace error, in which case the buffers are kept for `metatfc postmortem`.
@@ -433,7 +436,7 @@ impl Telemetry {
         finished
     }
 
-    /// Prints the number of dropped events, unless the program asked for silence.
+    /// Prints the number of dropped events, unless [`Settings::quiet`] is set.
     fn tell_dropped(&self) {
         let dropped = self.mapping().map_or(0, |mapping| mapping.dropped());
         if dropped != 0 && self.chosen().is_some_and(|chosen| !chosen.quiet) {
@@ -456,7 +459,7 @@ impl Telemetry {
         taken.map_or(Err(Error::NotRunning), |drainer| drainer.finish())
     }
 
-    /// Starts the thread that drains.
+    /// Starts the drain thread.
     fn spawn(&'static self) {
         let thread = std::thread::Builder::new().name("telemetry".to_owned());
         if let Err(error) = thread.spawn(|| self.work()) {
@@ -464,7 +467,7 @@ impl Telemetry {
         }
     }
 
-    /// Drains until the end.
+    /// Drains until telemetry ends.
     fn work(&self) {
         // Signal handlers should run in other threads. The events of this thread itself are disabled, because draining
         // them would never end.
@@ -558,7 +561,7 @@ fn path_of_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Returns all started telemetries, the last one first.
+/// Returns all started telemetries, starting with the most recent one.
 pub(crate) fn all() -> impl Iterator<Item = &'static Telemetry> {
     let mut next = FIRST.load(Acquire);
     core::iter::from_fn(move || {
@@ -601,8 +604,8 @@ extern "C" fn in_child() {
     STRINGS.forget_lock();
     each(|telemetry| {
         telemetry.forget();
-        // SAFETY: a forked child has a single thread. That thread was not draining, because it is muted while draining,
-        // but it has forked.
+        // SAFETY: a forked child has a single thread. That thread was not draining when it called `fork`, because a
+        // thread is muted while it drains.
         #[cfg(feature = "drain")]
         unsafe {
             telemetry.drain.forget();
@@ -638,7 +641,7 @@ pub fn install_panic_hook() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         each(|telemetry| {
-            // The panicking thread may be the one that drains.
+            // The panicking thread may be the drain thread.
             let _ = telemetry.flush_within(2000);
         });
         before(info);
@@ -654,8 +657,8 @@ pub fn intern(text: &str) -> StringId {
     STRINGS.intern(text, || each(Telemetry::copy_strings))
 }
 
-/// Sets the kinds of all telemetry of the process: names, a number, `all` or `none`. Each telemetry ignores names that
-/// its DTD does not have.
+/// Sets the enabled kinds of all telemetry in the process. `kinds` contains names, a number, `all` or `none`. Each
+/// telemetry ignores names that its DTD does not declare.
 pub fn set_all(kinds: &str) {
     each(|telemetry| {
         let Ok(table) = Table::parse(telemetry.table) else { return };
@@ -664,7 +667,7 @@ pub fn set_all(kinds: &str) {
     });
 }
 
-/// The control word of the telemetry that was started last. In a debugger:
+/// The control word of the telemetry that was started last. To change it in a debugger:
 /// `print *(unsigned long *)metatf_telemetry_control = 3`.
 #[unsafe(export_name = "metatf_telemetry_control")]
 static CONTROL: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
 use crate::sys;
 
-/// The behavior of a thread with a full ring. Without the `drain` feature, it always overwrites.
+/// The behavior of a thread with a full ring. Without the `drain` feature, threads always overwrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Policy {
@@ -81,9 +81,9 @@ pub struct Settings {
     /// The path of the trace. `%p` is replaced by the process ID, and `%n` by the name of the DTD. The default is the
     /// name of the DTD, the process ID and `.mtf`.
     pub filename: Option<PathBuf>,
-    /// The kinds that are enabled at the start, in the format of [`control::parse`](crate::control::parse). If empty,
-    /// as by default, all kinds are enabled if the program sets the destination of the trace, by
-    /// [`filename`](Self::filename) or with a sink; otherwise none are.
+    /// The kinds that are enabled at the start, in the format of [`control::parse`](crate::control::parse). If this is
+    /// empty, as by default, all kinds are enabled if the program sets the destination of the trace (with
+    /// [`filename`](Self::filename) or a sink); otherwise, no kinds are enabled.
     pub control: String,
     /// The behavior of a thread with a full ring.
     pub policy: Policy,
@@ -93,13 +93,13 @@ pub struct Settings {
     pub threads: u32,
     /// The location of the buffers.
     pub place: Place,
-    /// Additional sinks of the same events, each with a separate trace. The default is none.
+    /// Additional sinks of the same events, each with a separate trace. By default, there are no additional sinks.
     ///
     /// Each sink has a thread and a queue of 16 MiB. If the queue is full, events are dropped with [`Policy::Drop`].
     /// With [`Policy::Block`], the drain waits for up to a second, and so do the threads. With [`Policy::Overwrite`],
     /// the sink receives the content of the buffers at the end.
     pub sinks: Vec<(Policy, SinkPlace)>,
-    /// Whether to print nothing at the end about dropped events. The trace contains their number in any case.
+    /// Whether to suppress the message about dropped events at the end. The trace contains their number in any case.
     pub quiet: bool,
     /// The maximum time that a thread with [`Policy::Block`] waits for a ring, or for a drain that makes no progress.
     /// The default is one second.
@@ -146,7 +146,7 @@ impl Settings {
             self.control = if control.is_empty() { NONE.to_owned() } else { control };
         }
         if let Some(filename) = get("METATF_TELEMETRY_FILENAME").filter(|name| !name.is_empty()) {
-            // The name in the environment is for a trace after kinds are enabled; it does not enable any kinds itself.
+            // A file name in the environment only names the trace; it does not enable any kinds.
             if self.kinds(false).is_empty() {
                 self.control = NONE.to_owned();
             }
@@ -188,8 +188,8 @@ impl Settings {
         Ok(self)
     }
 
-    /// Returns the kinds that are enabled at the start. `has_sink` is whether the program provides a sink for the
-    /// trace.
+    /// Returns the kinds that are enabled at the start. `has_sink` indicates whether the program provides a sink for
+    /// the trace.
     pub(crate) fn kinds(&self, has_sink: bool) -> &str {
         match self.control.as_str() {
             "" if has_sink || self.filename.is_some() => "all",
@@ -197,8 +197,8 @@ impl Settings {
         }
     }
 
-    /// Returns the policy of a full ring, which is the strictest of all sinks. If nothing can drain, the newest events
-    /// are kept.
+    /// Returns the policy for full rings, which is the strictest policy of all sinks. Without a drain, the newest
+    /// events are kept.
     pub(crate) fn ring_policy(&self, further: &[Policy]) -> Policy {
         if cfg!(not(feature = "drain")) {
             return Policy::Overwrite;

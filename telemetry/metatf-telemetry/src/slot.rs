@@ -1,4 +1,4 @@
-//! The private state of a thread: its position in its ring.
+//! The private state of a thread, which is its position in its ring.
 
 use crate::sync::Ordering::{Relaxed, Release};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
@@ -8,8 +8,8 @@ use core::ptr;
 use crate::layout::{RingHead, head_of};
 use crate::ring::{OwnRing, RingPart};
 
-/// The position of a thread in its ring. Generated code has one for each thread. A slot belongs to a single thread, so
-/// it is neither `Send` nor `Sync`.
+/// The position of a thread in its ring. Generated code declares one slot per thread. A slot belongs to a single
+/// thread, so it is neither `Send` nor `Sync`.
 ///
 /// The fields are atomic only because of the thread's signal handlers, and each access is a plain instruction.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub struct Slot {
     pub(crate) introduced: AtomicU32,
     /// The value of the telemetry's `moved` counter when the thread found no ring. While it is unchanged, no ring is free.
     pub(crate) refused_at: AtomicU32,
-    /// Whether the thread waited in vain, and there has been no room since then.
+    /// Whether the thread has waited in vain and has found no room since.
     pub(crate) gave_up: AtomicU32,
-    /// Whether it uses a small ring, for rare events.
+    /// Whether the slot uses a small ring, for rare events.
     pub(crate) is_rare: bool,
     of_one_thread: PhantomData<*mut u8>,
 }
@@ -78,7 +78,8 @@ impl Slot {
         }
     }
 
-    /// Starts an event. Returns false if the thread is already emitting one, because this is a signal handler.
+    /// Starts an event. Returns false if the thread must not emit one, for example in a signal handler that interrupted
+    /// another event.
     #[inline(always)]
     pub(crate) fn enter(&self) -> bool {
         if self.busy.load(Relaxed) != 0 {
@@ -115,7 +116,7 @@ impl Slot {
     /// Completes the event at a [`place`](Self::place) by storing its head.
     ///
     /// # Safety
-    /// There must be room for it, its words must be stored, and the thread must have entered.
+    /// There must be room for the event, its words must be stored, and the thread must have entered.
     #[inline(always)]
     pub(crate) unsafe fn publish(&self, (position, place): (u64, *mut u64), event: u16, words: u16) {
         let next = position + 8 + 8 * u64::from(words);
@@ -130,7 +131,7 @@ impl Slot {
     /// Stores an event with these words.
     ///
     /// # Safety
-    /// There must be room for it, and the thread must have entered.
+    /// There must be room for the event, and the thread must have entered.
     #[inline(always)]
     pub(crate) unsafe fn put<const W: usize>(&self, event: u16, words: [u64; W]) {
         let place = self.place();
@@ -171,7 +172,7 @@ impl Slot {
         Some(RingPart { head, own, events: self.events.load(Relaxed), bytes: self.mask.load(Relaxed) + 1 })
     }
 
-    /// Detaches the ring. An event in progress may still be completed there.
+    /// Detaches the ring. An event in progress may still be completed in the ring.
     pub(crate) fn detach(&self) {
         self.limit.store(0, Relaxed);
         self.position.store(0, Relaxed);
@@ -186,7 +187,7 @@ impl Slot {
 /// Stores a word of an event.
 ///
 /// # Safety
-/// The address must be within the thread's room.
+/// The address must be within the part of the ring that the thread may write.
 #[inline(always)]
 pub(crate) unsafe fn store(at: *mut u64, word: u64) {
     // SAFETY: a thread's ring has memory below its limit, and positions are multiples of 8.

@@ -1,4 +1,4 @@
-//! Interned strings, which events refer to by ID. Within a process, each string has one ID in all telemetry.
+//! Interned strings, which events refer to by ID. Within a process, a string has the same ID in all telemetry.
 //!
 //! Strings are stored separately from events, in memory that only grows, so an ID remains valid after a fork and after
 //! the ring that first used it was overwritten. Each buffers file has a copy, from which the drain and `postmortem`
@@ -28,10 +28,10 @@ const SLOTS: u64 = STRINGS_BYTES / 8;
 pub struct StringId(u32);
 
 impl StringId {
-    /// The ID of no string, which is used for a string that finds no room. There are 256 KiB for all strings.
+    /// The ID that denotes no string, returned if there is no room for a new string. All strings share 256 KiB.
     pub const NONE: Self = Self(0);
 
-    /// Returns the number in the trace.
+    /// Returns the ID as it is stored in the trace.
     #[inline(always)]
     #[must_use]
     pub const fn number(self) -> u32 {
@@ -41,15 +41,15 @@ impl StringId {
 
 /// The strings of a process.
 pub(crate) struct Strings {
-    /// The lock of the thread that adds a string.
+    /// A lock held by the thread that is adding a string.
     lock: AtomicU32,
     /// The entries, followed by the slots. A slot contains the offset of an entry, divided by 8, plus 1, or 0 if it is
     /// free.
     base: AtomicPtr<u8>,
-    /// Bytes of complete entries.
+    /// Size of the complete entries in bytes.
     head: AtomicU64,
     count: AtomicU32,
-    /// Number of strings that found no room.
+    /// Number of strings for which there was no room.
     refused: AtomicU64,
 }
 
@@ -63,9 +63,9 @@ pub(crate) static STRINGS: Strings = Strings {
 };
 
 impl Strings {
-    /// Returns the ID of a text. A new text gets the next ID, and `publish` is called before the ID is available to
-    /// others. A known text takes no lock, so a signal handler may call this function. A new text gets no ID if the
-    /// handler interrupted this function.
+    /// Returns the ID of a text. A new text gets the next ID, and `publish` is called before any thread can obtain the
+    /// ID. A known text is found without a lock, so a signal handler may call this function. If the handler interrupted
+    /// this function, a new text gets no ID.
     pub(crate) fn intern(&self, wanted: &str, publish: impl FnOnce()) -> StringId {
         let (length, bytes) = text(wanted);
         let base = match self.base.load(Acquire) {
@@ -90,7 +90,7 @@ impl Strings {
         let Ok(made) = usize::try_from(bytes).map_err(|_| libc::EFBIG).and_then(sys::private) else {
             return ptr::null_mut();
         };
-        // The mapping of the loser was never accessed, so it uses no memory.
+        // The losing thread's mapping was never accessed, so it uses no memory.
         match self.base.compare_exchange(ptr::null_mut(), made, AcqRel, Acquire) {
             Ok(_) => made,
             Err(other) => other,
@@ -145,8 +145,8 @@ impl Strings {
         }
         self.count.store(id, Relaxed);
         self.head.store(end, Release);
-        // With the fence in `copy`, either this thread sees new buffers, or the thread that creates them sees the
-        // string.
+        // Together with the fence in `copy`, this ensures that this thread sees new buffers, or that the thread that
+        // creates them sees the string.
         fence(SeqCst);
         publish();
         if let Ok(at) = u32::try_from(at / 8) {
@@ -159,7 +159,7 @@ impl Strings {
     /// the area for strings in the file. A concurrent call copies the same data.
     ///
     /// # Safety
-    /// `to` must have room for [`STRINGS_BYTES`] and be a multiple of 8.
+    /// `to` must point to [`STRINGS_BYTES`] writable bytes at a multiple of 8.
     pub(crate) unsafe fn copy(&self, to: *mut u8, from: u64) -> u64 {
         // Either this thread sees the newest string, or the thread that adds it sees the buffers.
         fence(SeqCst);
@@ -169,18 +169,18 @@ impl Strings {
             return 0;
         }
         for at in (from & !7..end).step_by(8).filter_map(|at| usize::try_from(at).ok()) {
-            // SAFETY: both have room for all strings, and this is before the head.
+            // SAFETY: both areas have room for all strings, and this word is before the head.
             unsafe { store(to.add(at).cast(), load(base.add(at).cast())) };
         }
         end
     }
 
-    /// Returns the number of strings that found no room.
+    /// Returns the number of strings for which there was no room.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// Releases the lock in a forked child, which does not have the thread that held it.
+    /// Releases the lock in a forked child, where the thread that held it does not exist.
     pub(crate) fn forget_lock(&self) {
         self.lock.store(0, Relaxed);
     }
@@ -188,7 +188,7 @@ impl Strings {
 
 enum Found<'s> {
     At(StringId),
-    /// The text is missing. A slot is given if it can be added.
+    /// The text is missing. Contains the slot in which the text can be added, if any.
     Free(Option<&'s AtomicU32>),
 }
 
@@ -214,7 +214,7 @@ unsafe fn find<'s>(base: *mut u8, length: u64, bytes: &[u8]) -> Found<'s> {
     Found::Free(None)
 }
 
-/// Returns the ID of an entry if it has this text.
+/// Returns the ID of an entry if the entry contains this text.
 ///
 /// # Safety
 /// `entry` must point to an entry.
@@ -226,7 +226,7 @@ unsafe fn is(entry: *mut u64, length: u64, bytes: &[u8]) -> Option<StringId> {
     if head & 0xffff_ffff != length {
         return None;
     }
-    // SAFETY: an entry has as many words as its head says.
+    // SAFETY: an entry has the number of words that its head indicates.
     let is_same = words_of(bytes).zip(1..).all(|(word, at)| unsafe { load(entry.add(at)) } == word);
     is_same.then_some(StringId(id))
 }
@@ -326,7 +326,8 @@ mod tests {
 
 #[cfg(all(loom, test))]
 impl Strings {
-    /// Shares the strings in a model that starts without any: this many words of entries, and the slots of these texts.
+    /// Shares the memory of the strings in a model that starts without strings. Shares this many words of entries, and
+    /// the slots of these texts.
     pub(crate) fn share(&self, words: usize, texts: &[&str]) {
         use crate::sync::model::Share as _;
         self.lock.share();

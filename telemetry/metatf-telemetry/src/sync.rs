@@ -1,5 +1,5 @@
-//! The atomics of lock-free code: those of `core` or, in a model (`--cfg loom`), those whose interleavings loom
-//! explores.
+//! The atomics of lock-free code. They are the atomics of `core` or, in a model (`--cfg loom`), atomics whose
+//! interleavings loom explores.
 
 #[cfg(not(all(loom, test)))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};

@@ -5,7 +5,7 @@ use crate::sync::Ordering::{Acquire, Release};
 use core::ffi::{CStr, c_int};
 use core::ptr;
 
-/// A string built in place, for system paths.
+/// A string in a fixed-size buffer, for system paths.
 pub(crate) struct PathText {
     bytes: [u8; 512],
     length: usize,
@@ -52,7 +52,7 @@ impl PathText {
     }
 }
 
-/// Creates a new file and maps it. The bytes of its head are allocated on disk, and the remaining bytes are holes.
+/// Creates a new file and maps it. The first `head` bytes are allocated on disk, and the remaining bytes are a hole.
 /// Returns the system's error number on failure. The file remains locked as long as it is mapped.
 pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_int> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
@@ -66,8 +66,8 @@ pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_
     };
     // SAFETY: this function owns the descriptor.
     let sized = without_limit_signal(|| unsafe {
-        // The lock belongs to the open file, which the mapping keeps open. Without lock support, nobody will consider
-        // this the file of a dead process.
+        // The lock belongs to the open file, which the mapping keeps open. On a file system without locks, nobody will
+        // assume that the process is dead.
         libc::flock(file, libc::LOCK_EX | libc::LOCK_NB);
         match libc::ftruncate(file, long) {
             0 => match libc::posix_fallocate(file, 0, long_head) {
@@ -103,8 +103,8 @@ pub(crate) fn private(bytes: usize) -> Result<*mut u8, c_int> {
     if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(mapped.cast()) }
 }
 
-/// Allocates memory for a part of a mapping. Returns false if there is no memory left. Old kernels cannot tell, in
-/// which case this returns true.
+/// Allocates memory for a part of a mapping. Returns false if no memory is left. Old kernels do not report this, so the
+/// function then returns true.
 ///
 /// # Safety
 /// The range must be mapped and writable, and start at a page boundary.
@@ -115,17 +115,17 @@ pub(crate) unsafe fn populate(at: *mut u8, bytes: usize) -> bool {
     done == 0 || errno() == libc::EINVAL
 }
 
-/// Replaces a mapping by private zeros.
+/// Replaces a mapping with private zeros.
 ///
 /// # Safety
-/// It must be a complete mapping whose content is no longer in use.
+/// The range must be a complete mapping whose content is no longer in use.
 pub(crate) unsafe fn blank(at: *mut u8, bytes: usize) {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     // SAFETY: guaranteed by the caller.
     unsafe { libc::mmap(at.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
 }
 
-/// Replaces the page with this address by zeros.
+/// Replaces the page that contains this address with zeros.
 ///
 /// # Safety
 /// The address must be in a mapping of a file that no longer contains the page.
@@ -155,7 +155,7 @@ pub(crate) fn set_errno(number: c_int) {
     unsafe { *libc::__errno_location() = number };
 }
 
-/// Locks or unlocks an open file without waiting. Returns false if that is not possible.
+/// Locks or unlocks an open file without waiting. Returns false on failure.
 pub(crate) fn lock(file: &impl std::os::fd::AsRawFd, how: c_int) -> bool {
     // SAFETY: the descriptor is open.
     unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) == 0 }
@@ -167,16 +167,15 @@ pub(crate) fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Returns an environment variable. A program that runs with the privileges of a different user from its caller gets
-/// none, because otherwise the caller could choose files that are written with these privileges.
+/// Returns an environment variable, or `None` if the program runs with the privileges of a user other than its caller.
+/// The caller could otherwise choose the files that are written with these privileges.
 pub(crate) fn environment(name: &str) -> Option<std::ffi::OsString> {
     // SAFETY: this only queries a number in the kernel's auxiliary vector.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     if is_secure { None } else { std::env::var_os(name) }
 }
 
-/// Calls `f`. Meanwhile, exceeding `RLIMIT_FSIZE` is reported as an error instead of by a signal that would kill the
-/// process.
+/// Calls `f`. If it exceeds `RLIMIT_FSIZE`, the system call returns an error, and no signal kills the process.
 pub(crate) fn without_limit_signal<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: the signal sets are local and are applied to the calling thread; the call does not wait for a signal.
     unsafe {
@@ -219,7 +218,7 @@ pub(crate) fn thread() -> u32 {
     u32::try_from(number).unwrap_or_default()
 }
 
-/// Returns the name of the thread: 16 bytes, padded with zeros.
+/// Returns the name of the thread in 16 bytes, padded with zeros.
 pub(crate) fn thread_name() -> [u8; 16] {
     let mut name = [0_u8; 16];
     // SAFETY: the buffer has the 16 bytes that the call requires.
@@ -234,8 +233,8 @@ pub(crate) fn is_thread(thread: u32) -> bool {
     sent == 0 || errno() != libc::ESRCH
 }
 
-/// Keeps the library that contains this address loaded until the process ends, even if it is closed, because ending
-/// threads, signals and forks call its functions. The program itself stays loaded in any case.
+/// Keeps the library that contains this address loaded until the process ends, even if the program closes the library,
+/// because ending threads, signals and forks call its functions. The program itself is never unloaded.
 #[cfg(not(target_feature = "crt-static"))]
 pub(crate) fn stay_loaded(address: *const core::ffi::c_void) {
     // SAFETY: the results are valid when zeroed. The name belongs to the C library and is valid as long as the library
@@ -253,7 +252,7 @@ pub(crate) fn stay_loaded(address: *const core::ffi::c_void) {
     }
 }
 
-/// The key of the function to call when a thread ends, plus 1; 0 if there is none.
+/// The key of the function to call when a thread ends, plus 1; 0 if no function is registered.
 static AT_THREAD_END: AtomicU32 = AtomicU32::new(0);
 
 /// Registers a function to be called at the end of each thread that requests it.
@@ -265,7 +264,7 @@ pub(crate) fn at_thread_end(call: unsafe extern "C" fn(*mut core::ffi::c_void)) 
     }
 }
 
-/// Requests a call of that function when this thread ends, by storing a non-null value.
+/// Requests a call of the registered function at the end of this thread, by storing a non-null value.
 pub(crate) fn call_at_thread_end() {
     if let Some(key) = AT_THREAD_END.load(Acquire).checked_sub(1) {
         // SAFETY: the key exists.
@@ -273,7 +272,7 @@ pub(crate) fn call_at_thread_end() {
     }
 }
 
-/// Waits until the word is woken, if it has this value, or until the timeout.
+/// Waits until the word is woken or the timeout expires. Returns immediately if the word does not have this value.
 pub(crate) fn wait(word: &AtomicU32, value: u32, milliseconds: u32) {
     #[cfg(all(loom, test))]
     if crate::sync::model::is_running() {
@@ -295,7 +294,7 @@ pub(crate) fn wake(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, none, none, 0) };
 }
 
-/// Blocks all signals in this thread except those that it causes itself, so that other threads handle them.
+/// Blocks signals in this thread, so that other threads handle them, except for signals that the thread itself causes.
 pub(crate) fn block_signals() {
     // SAFETY: the set is filled and then applied to the calling thread.
     unsafe {

@@ -1,7 +1,6 @@
 //! The table of events, which maps an event in a ring to a record (`docs/internals/telemetry.md`).
 //!
-//! The generator writes the table as text. It is stored in the buffers file, where it is as untrusted as any other
-//! file.
+//! The generator writes the table as text. It is stored in the buffers file and is therefore untrusted.
 
 use crate::error::Error;
 use crate::layout::EVENTS_MOST;
@@ -13,11 +12,11 @@ pub(crate) struct Table {
     pub(crate) kinds: Vec<String>,
     /// The events, by number.
     pub(crate) events: Vec<EventRow>,
-    /// The record with the number of dropped events.
+    /// The record that contains the number of dropped events.
     pub(crate) dropped: Option<EventRow>,
     /// The record that relates the clock to the wall-clock time.
     pub(crate) clock_sync: Option<EventRow>,
-    /// The record with a string and its ID.
+    /// The record that contains a string and its ID.
     pub(crate) intern: Option<EventRow>,
     /// Whether there are rare events, which have separate rings.
     pub(crate) has_rare: bool,
@@ -30,11 +29,12 @@ pub(crate) struct EventRow {
     /// The number of the section.
     pub(crate) section: u8,
     pub(crate) tag: u32,
-    /// The bit of its kind.
+    /// The bit of the event's kind.
     pub(crate) kind: u8,
     /// The number of words before the tail.
     pub(crate) words: u16,
-    /// The sources of the leaves in order, without the tag. In the text, each is preceded by its name and a colon.
+    /// The sources of the leaves in order, without the tag. In the text, each source is preceded by the name of the
+    /// leaf and a colon.
     pub(crate) sources: Vec<Source>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) enum Source {
     Constant(u64),
     /// The length of the bytes in the leaf with this index.
     Length(u8),
-    /// The next part of the tail, whose length is 16 bits of a word. Truncated text gets a mark.
+    /// The next part of the tail, whose length is 16 bits of a word. Truncated text ends with a mark.
     Tail { word: u16, shift: u8, text: bool },
     /// The next part of the tail, with a fixed length.
     Array(u16),

@@ -1,4 +1,4 @@
-//! Strings and byte arrays of an event: their maximum length, and the mark of truncation.
+//! The maximum length of strings and byte arrays in an event, and the mark of truncation.
 
 /// Maximum length in bytes of a string in an event. A longer string is truncated and marked.
 pub(crate) const TEXT_MOST: usize = 255;
@@ -22,7 +22,7 @@ fn cut(text: &str) -> (u64, &[u8]) {
     (end as u64 | CUT, &text.as_bytes()[..end])
 }
 
-/// Prepares bytes. Returns their length, with a mark if they are truncated, and the remaining bytes.
+/// Prepares bytes. Returns their length, which is marked if they are truncated, and the bytes that are kept.
 #[inline(always)]
 #[must_use]
 pub fn array(bytes: &[u8]) -> (u64, &[u8]) {

@@ -3,7 +3,8 @@
 //! This module neither allocates nor locks. It makes system calls only to acquire a ring, to wake the drain, or to
 //! wait.
 //!
-//! This file exceeds 400 lines to keep the path of an event, and everything that a signal may interrupt, in one place.
+//! This file exceeds 400 lines to keep the code path of an event, and all code that a signal may interrupt, in one
+//! place.
 
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence, fence};
@@ -20,13 +21,13 @@ use crate::slot::{Slot, store};
 use crate::sys::{self, PathText};
 use crate::tail::{array, text};
 
-/// Not started.
+/// State of telemetry that has not been started.
 pub(crate) const IDLE: u32 = 0;
-/// Being started.
+/// State of telemetry while it is being started.
 pub(crate) const STARTING: u32 = 1;
-/// Running.
+/// State of running telemetry.
 pub(crate) const RUNNING: u32 = 2;
-/// Ended.
+/// State of telemetry that has ended.
 pub(crate) const ENDED: u32 = 3;
 
 /// Size in bytes of an event that identifies a thread.
@@ -34,14 +35,14 @@ const THREAD_BYTES: u64 = 32;
 /// Size in bytes of an event that reports dropped events.
 const DROPPED_BYTES: u64 = 24;
 
-/// A function that returns the calling thread's [`Slot`]s of a DTD: the slot of most events and, if the DTD has rare
-/// events, the slot of those.
+/// A function that passes the calling thread's [`Slot`]s for a DTD to a callback: the slot of ordinary events and, if
+/// the DTD has rare events, a second slot for rare events.
 pub type Slots = fn(&mut dyn FnMut(&[Slot]));
 
 /// The telemetry of a DTD. Generated code declares one as `TELEMETRY`.
 #[repr(C)]
 pub struct Telemetry {
-    /// A bit for each kind of events.
+    /// A bit for each kind of event, set if the kind is enabled.
     control: AtomicU64,
     clock: AtomicU32,
     pub(crate) state: AtomicU32,
@@ -55,10 +56,10 @@ pub struct Telemetry {
     strings_at: AtomicU64,
     /// The number of events lost before the buffers existed.
     pub(crate) lost: AtomicU64,
-    /// A counter that the drain waits for, which changes when a thread advances to another block.
+    /// A counter on which the drain waits. It changes when a thread advances to another block.
     pub(crate) wake: AtomicU32,
     pub(crate) sleeping: AtomicU32,
-    /// A counter that threads wait for. It changes when events were drained or a thread has released its ring.
+    /// A counter on which threads wait. It changes after events are drained or a ring is released.
     moved: AtomicU32,
     /// The number of waiting threads.
     waiting: AtomicU32,
@@ -69,27 +70,27 @@ pub struct Telemetry {
     pub(crate) table: &'static str,
     pub(crate) slots: Slots,
     chosen: AtomicPtr<Chosen>,
-    /// The time at which the buffers of this process were created, which is part of their name.
+    /// The creation time of this process's buffers, which is part of their file name.
     made: AtomicU64,
     pub(crate) next: AtomicPtr<Telemetry>,
     #[cfg(feature = "drain")]
     pub(crate) drain: crate::drain_lock::DrainLock,
 }
 
-/// The settings at the start, which apply to child processes as well.
+/// The settings chosen at the start. They also apply to child processes.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     /// The directory of the buffers; `None` if they are not in a file.
     pub(crate) folder: Option<CString>,
-    /// The trace of the process that was started.
+    /// The trace of the process that started telemetry.
     pub(crate) trace: PathBuf,
-    /// The ID of that process.
+    /// The ID of the process that started telemetry.
     pub(crate) process: u32,
-    /// Whether a thread drains.
+    /// Whether a separate thread drains the rings.
     pub(crate) drains: bool,
     /// Maximum time in nanoseconds that `block` waits.
     patience: u64,
-    /// Whether to print nothing about dropped events.
+    /// Whether to suppress the message about dropped events.
     #[cfg(feature = "drain")]
     pub(crate) quiet: bool,
 }
@@ -202,7 +203,7 @@ impl Telemetry {
             return self.interrupted(slot);
         }
         if !slot.has_room(8 + 8 * W as u64) {
-            // Pass a copy, so that the words themselves need no memory.
+            // Pass a copy, so that the original words can stay in registers.
             return self.emit_behind(slot, event, words.map(core::convert::identity));
         }
         // SAFETY: there is room, and the thread has entered.
@@ -210,7 +211,7 @@ impl Telemetry {
         slot.leave();
     }
 
-    /// Emits an event that has been started in the next block.
+    /// Finds room for an event that the thread has already started, and emits it.
     #[cold]
     #[inline(never)]
     fn emit_behind<const W: usize>(&'static self, slot: &Slot, event: u16, words: [u64; W]) {
@@ -264,8 +265,8 @@ impl Telemetry {
         slot.leave();
     }
 
-    /// Emits an event that is not in the DTD: a name and bytes. It becomes a comment in the trace. Notes are enabled by
-    /// the last bit of the control word, as set by `all` and `notes`.
+    /// Emits a note: an event outside of the DTD that consists of a name and bytes and becomes a comment in the trace.
+    /// The highest bit of the control word, which `all` and `notes` set, enables notes.
     pub fn note(&'static self, name: &str, bytes: &[u8]) {
         if self.is_on(63) {
             let (name_length, name) = text(name);
@@ -277,7 +278,7 @@ impl Telemetry {
         }
     }
 
-    /// Counts an event of a signal handler that interrupted an event of its thread.
+    /// Counts the event of a signal handler as dropped, because the handler interrupted another event of its thread.
     #[cold]
     fn interrupted(&self, slot: &Slot) {
         if slot.busy.load(Relaxed) & MUTED != 0 {
@@ -302,14 +303,14 @@ impl Telemetry {
     }
 
     fn find_room(&'static self, slot: &Slot, bytes: u64) -> bool {
-        // No ring is assigned before a start has succeeded, so a failed start need not take any back.
+        // No ring is assigned before a start has succeeded, so a failed start need not revoke any rings.
         let is_running = self.state.load(Acquire) == RUNNING;
         let mapping = if is_running { self.mapping().or_else(|| self.make_again()) } else { None };
         let Some(mapping) = mapping else {
             self.lost.fetch_add(1, Relaxed);
             return false;
         };
-        // A slot belongs to one telemetry, so events of another telemetry must not go to its ring.
+        // A slot belongs to one telemetry, so events of another telemetry must not be written to its ring.
         let has_ring = slot.is_of(self) || (slot.is_detached() && self.attach(&mapping, slot));
         let Some(ring) = slot.part().filter(|_| has_ring) else {
             mapping.header().refused.fetch_add(1, Relaxed);
@@ -339,10 +340,11 @@ impl Telemetry {
         true
     }
 
-    /// Acquires a ring for a thread. With [`Policy::Block`], waits for one for at most [`Settings::patience`].
+    /// Acquires a ring for a thread. With [`Policy::Block`], waits up to [`Settings::patience`] for a free ring.
     fn attach(&'static self, mapping: &Mapping, slot: &Slot) -> bool {
         let moved = self.moved.load(Acquire);
-        // If no ring was free, and none has been released since then, none is free now.
+        // If the thread's last attempt found no free ring, and no ring has been released since, there is still no free
+        // ring.
         if moved == slot.refused_at.load(Relaxed) && !mapping.header().refused.load(Relaxed).is_multiple_of(64) {
             return false;
         }
@@ -363,7 +365,7 @@ impl Telemetry {
         true
     }
 
-    /// Releases the ring, because this thread is ending.
+    /// Releases the ring of this thread, which is ending.
     pub(crate) fn leave(&self, slot: &Slot) {
         let Some(ring) = slot.part().filter(|_| slot.is_of(self)) else { return };
         let before = slot.busy.swap(1, Relaxed);
@@ -378,12 +380,12 @@ impl Telemetry {
         slot.busy.store(before, Relaxed);
     }
 
-    /// Writes an event that identifies the thread of the following events, and the events dropped by the previous
-    /// thread of the ring.
+    /// Writes an event that identifies the thread of the following events, and reports the events dropped by the ring's
+    /// previous thread.
     fn introduce(&self, slot: &Slot, ring: &RingPart) {
         let (thread, before) = (slot.thread.load(Relaxed), ring.own.named.load(Relaxed));
         let name = |number: u32, name: [u64; 2]| {
-            // SAFETY: there is room for it, and the thread has entered.
+            // SAFETY: there is room for the event, and the thread has entered.
             unsafe { slot.put(THREAD, [u64::from(number), name[0], name[1]]) };
         };
         if before != thread && ring.unreported() != 0 && slot.has_room(THREAD_BYTES + DROPPED_BYTES) {
@@ -424,7 +426,7 @@ impl Telemetry {
             let oldest = end.saturating_sub(ring_bytes);
             ring.own.go_to(end, oldest);
             ring.head.oldest.store(oldest, SeqCst);
-            // Announce the overwriting to all readers before it starts.
+            // Make the new `oldest` visible to all readers before overwriting events.
             fence(SeqCst);
             slot.limit.store(end, Relaxed);
         }
@@ -432,8 +434,8 @@ impl Telemetry {
         found
     }
 
-    /// Sleeps until `find` returns a value, for at most [`Settings::patience`]. With `for_drain`, the time starts again
-    /// whenever the drain makes progress.
+    /// Sleeps until `find` returns a value, but at most for [`Settings::patience`]. With `for_drain`, this timeout
+    /// restarts whenever the drain makes progress.
     fn wait_for<T>(&self, for_drain: bool, find: impl Fn() -> Option<T>) -> Option<T> {
         let patience = self.chosen()?.patience;
         let mut until = monotonic().saturating_add(patience);
@@ -463,7 +465,7 @@ impl Telemetry {
         }
     }
 
-    /// Writes the number of events dropped since the last report, if there are any.
+    /// Writes the number of events dropped since the last report, unless it is 0.
     fn report_dropped(&self, slot: &Slot, ring: &RingPart) {
         let count = ring.unreported();
         if count != 0 && slot.has_room(DROPPED_BYTES) {
@@ -487,7 +489,7 @@ impl Telemetry {
         if base.is_null() {
             return None;
         }
-        // SAFETY: it was stored after the shape of its mapping and the rings, which are permanent.
+        // SAFETY: the base was stored after the shape of its mapping and the rings, which are permanent.
         Some(unsafe { Mapping::new(base, self.own.load(Relaxed), self.shape()) })
     }
 
@@ -540,7 +542,7 @@ impl Telemetry {
         mapping.copy_strings();
     }
 
-    /// Creates the buffers of a forked child, with the same shape as those of its parent.
+    /// Creates the buffers of a forked child, with the same shape as the parent's buffers.
     fn make_again(&self) -> Option<Mapping> {
         let chosen = self.chosen()?;
         if self.state.load(Acquire) != RUNNING {
@@ -551,7 +553,7 @@ impl Telemetry {
             if self.base.load(Acquire).is_null() {
                 made = self.make(self.shape(), chosen, self.clock());
             }
-            // A failure is not retried at each event.
+            // After a failure, do not try again at each event.
             if made.is_ok() {
                 self.making.store(0, Release);
             }
@@ -565,8 +567,8 @@ impl Telemetry {
         unsafe { self.chosen.load(Acquire).as_ref() }
     }
 
-    /// Stores the settings. They are never freed, because forked children and signal handlers use them: a few bytes for
-    /// each start.
+    /// Stores the settings. They are never freed, because forked children and signal handlers use them. This leaks a
+    /// few bytes per start.
     pub(crate) fn choose(&self, chosen: Chosen) -> &'static Chosen {
         let chosen: &'static Chosen = Box::leak(Box::new(chosen));
         self.chosen.store(core::ptr::from_ref(chosen).cast_mut(), Release);
@@ -580,9 +582,9 @@ impl Telemetry {
         Some(path.push(b".").number(self.made.load(Relaxed)))
     }
 
-    /// Detaches a forked child from the parent's buffers, but keeps the shape and the clock. The mapping is replaced by
-    /// private zeros, for an event that was interrupted by a signal handler that forked: the rest of that event goes
-    /// nowhere.
+    /// Detaches a forked child from the parent's buffers, but keeps the shape and the clock. Also replaces the mapping
+    /// with private zeros. If a signal handler forked while it interrupted an event, the child then writes the rest of
+    /// that event to this private memory.
     pub(crate) fn forget(&self) {
         if let Some(mapping) = self.mapping() {
             self.base.store(core::ptr::null_mut(), Release);
@@ -596,7 +598,7 @@ impl Telemetry {
     }
 }
 
-/// The bit of a slot whose thread drains. Its events are not counted either.
+/// The bit of a slot whose thread is draining. Its events are neither recorded nor counted.
 pub(crate) const MUTED: u32 = 2;
 
 #[cfg(all(loom, test))]

@@ -28,7 +28,7 @@ pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
 }
 
 /// Opens the file of a trace. If another process is writing to it, opens a file with this process's ID in its name.
-/// Returns the path as well.
+/// Also returns the path.
 pub(crate) fn create_own(path: &Path) -> Result<(PathBuf, TraceSink), Error> {
     if let Some(file) = open(path)? {
         return Ok((path.to_owned(), sink(file)));
@@ -62,7 +62,7 @@ fn fail(path: &Path, why: &'static str) -> Error {
 /// is open.
 fn open(path: &Path) -> Result<Option<File>, Error> {
     let failed = |error| Error::File("create", path.to_owned(), error);
-    // A terminal or a pipe: writing to it does not replace anything.
+    // Writing to a terminal or a pipe does not replace anything.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return OpenOptions::new().write(true).open(path).map(Some).map_err(failed);
     }

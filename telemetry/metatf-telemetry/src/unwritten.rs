@@ -1,5 +1,5 @@
-//! The data that programs with the header for C leave behind: chunks that were not written to the trace, one in each
-//! buffer.
+//! The data that programs with the header for C leave behind. Each buffer contains a chunk that was not written to the
+//! trace.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::encode::Encoder;
 use crate::error::Error;
 use crate::image::{Image, ImageChunk};
 
-/// The chunks of buffers, and warnings about invalid ones.
+/// The chunks in buffers, and warnings about invalid chunks.
 pub(crate) struct Unwritten {
     chunks: Vec<ImageChunk>,
     pub(crate) warnings: Vec<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Unwritten {
 
 impl Unwritten {
     /// Reads the chunks in the buffers that are missing from the trace. `trace` is the trace of the process, which has
-    /// been read before, or `None`.
+    /// already been read, or `None`.
     pub(crate) fn of(image: &Image, trace: Option<&Path>) -> Self {
         let (mut chunks, mut warnings, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         if image.is_live() {
@@ -59,7 +59,7 @@ impl Unwritten {
     }
 }
 
-/// Writes the records of a chunk, which is a separate group. Returns a message if its bytes are invalid.
+/// Writes the records of a chunk, which is a separate group. Returns a message if the chunk's bytes are invalid.
 fn write(chunk: &ImageChunk, encoder: &mut Encoder) -> Result<Result<(), String>, Error> {
     let schema = encoder.schema().clone();
     let explained = |error: &metatf::Error| metatf::explain(&schema.format, error).to_string();

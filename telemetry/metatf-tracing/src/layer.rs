@@ -18,7 +18,7 @@ const AGAIN: u32 = 1024;
 const REMEMBERED: usize = 256;
 /// Number of callsites after which a thread writes its name again.
 const NAMED_AGAIN: u32 = 64;
-/// The parent of a span or an event without a parent.
+/// The parent number of a span or an event without a parent.
 pub(crate) const NO_PARENT: u64 = u64::MAX;
 
 thread_local! {
@@ -71,7 +71,7 @@ impl<S: Subscriber> Layer<S> for TraceLayer {
     }
 }
 
-/// Returns the number of a parent, or 0 for the span that the thread is in.
+/// Returns the number of a parent, or 0 for the thread's current span.
 fn parent(explicit: Option<&Id>, is_root: bool) -> u64 {
     match explicit {
         Some(id) => id.into_u64(),
@@ -80,8 +80,8 @@ fn parent(explicit: Option<&Id>, is_root: bool) -> u64 {
     }
 }
 
-/// Returns the number of a callsite, which is the address of its description. Writes the callsite if the thread has not
-/// written it.
+/// Returns the number of a callsite, which is the address of its description. Writes the callsite if this thread has
+/// not written it yet.
 #[inline]
 fn callsite(metadata: &'static Metadata<'static>) -> u64 {
     let number = std::ptr::from_ref(metadata) as u64;

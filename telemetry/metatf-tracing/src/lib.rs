@@ -8,11 +8,11 @@
 //! # Ok::<(), metatf_tracing::Error>(())
 //! ```
 //!
-//! Programs with other layers use [`layer`]. `METATF_TELEMETRY_FILENAME` sets the name of the trace, and the other
+//! Programs that use other layers call [`layer`]. `METATF_TELEMETRY_FILENAME` sets the name of the trace, and the other
 //! variables of [`metatf_telemetry::Settings::with_environment`] apply as well.
 //!
 //! Each thread writes to its own buffer, without locks and without formatting numbers, and a background thread
-//! compresses the buffers into the trace. Events emitted before the program was killed are not lost:
+//! compresses the buffers into the trace. If the program is killed, events emitted before are not lost:
 //! `metatf_telemetry::postmortem` and `metatfc postmortem` read them. [`print()`] prints a trace as lines, and every
 //! tool of `metatfc` reads it; its DTD is `tracing.dtd` in this crate.
 

@@ -48,11 +48,11 @@ struct Printer {
     threads: HashMap<u64, Thread>,
 }
 
-/// Prints each event of a trace on one line: seconds since the start, level, thread, the enclosing spans with their
-/// values, target, and values. Returns the number of events.
+/// Prints each event of a trace on one line, with the seconds since the start, the level, the thread, the enclosing
+/// spans and their values, the target, and the values. Returns the number of events.
 ///
 /// # Errors
-/// Returns an error if the file is not such a trace or is corrupt, or if `out` cannot be written.
+/// Returns an error if the file is not a `tracing` trace or is corrupt, or if `out` cannot be written.
 pub fn print(path: &Path, out: &mut dyn Write) -> io::Result<u64> {
     let about =
         |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));
@@ -180,7 +180,7 @@ impl Printer {
         None
     }
 
-    /// Completes the current item of a thread: a span gets its values, and an event becomes a line.
+    /// Completes the current item of a thread. Stores the values of a span, or returns the line of an event.
     fn end(&mut self, thread: u64) -> Option<String> {
         match self.threads.get_mut(&thread)?.owner.take()? {
             (Owner::Span(id), values) => {
@@ -240,8 +240,7 @@ impl Callsite {
     }
 }
 
-/// Returns a text with escapes for control characters and characters that change the text direction, because the text
-/// comes from a file.
+/// Escapes control characters and characters that change the text direction, because the text was read from a file.
 fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
     for c in String::from_utf8_lossy(bytes).chars() {

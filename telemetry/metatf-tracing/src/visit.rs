@@ -1,7 +1,7 @@
 //! The values of fields.
 //!
 //! Values that need formatting are formatted before the record of their span or event is written. A `Debug`
-//! implementation may emit events itself, and these must not come between a record and its values.
+//! implementation may emit events itself, and these events must not be written between a record and its values.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -26,7 +26,7 @@ struct Texts {
     ends: Vec<usize>,
 }
 
-/// Writes a record for each value after calling `first`, which writes the record of their span or event.
+/// Calls `first`, which writes the record of a span or an event, and then writes a record for each of its values.
 pub(crate) fn write(visit: impl Fn(&mut dyn Visit), first: impl FnOnce()) {
     let mut texts = MEMORY.try_with(Cell::take).unwrap_or_default();
     visit(&mut Format(&mut texts));
@@ -39,12 +39,12 @@ pub(crate) fn write(visit: impl Fn(&mut dyn Visit), first: impl FnOnce()) {
     }
 }
 
-/// A visitor that formats the values that need it.
+/// A visitor that formats the values that need formatting.
 struct Format<'t>(&'t mut Texts);
 
 impl Format<'_> {
     fn put(&mut self, arguments: Arguments<'_>) {
-        // A `Debug` implementation that fails may have written a part.
+        // A `Debug` implementation that fails may have written a part of its text.
         let _ = self.0.text.write_fmt(arguments);
         self.0.ends.push(self.0.text.len());
     }
@@ -109,7 +109,7 @@ impl Values<'_> {
     }
 }
 
-/// Returns the number of a field. If a callsite has more than 255 fields, the others share the last number.
+/// Returns the number of a field. If a callsite has more than 255 fields, the remaining fields share the last number.
 fn number(field: &Field) -> u8 {
     u8::try_from(field.index()).unwrap_or(u8::MAX)
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     Ok(())
 }
 
-/// Fills the pipe from another thread, whose time does not count.
+/// Fills the pipe from another thread, whose time is not measured.
 fn through_pipe(trace: &[u8]) -> Result<u64> {
     std::thread::scope(|scope| {
         let (reader, mut writer) = std::io::pipe()?;

@@ -1,5 +1,5 @@
-//! Limits of the machine: memory bandwidth, and structs that need no decoding. The third limit, fully specialized
-//! loops, is listed with the readers it is compared with.
+//! Measures two limits of the machine, which are memory bandwidth and structs that need no decoding. The third limit,
+//! fully specialized loops, is listed with the readers it is compared with.
 
 use crate::Input;
 use crate::report::{Cell, Table};

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p metatf-bench -- plain` measures loops with `plain` in their names. `METATF_BLESS=1` writes the table
 //! to the page, which requires a complete run. `METATF_BENCH_EVENTS` names event files to use instead of the shipped
-//! ones.
+//! files.
 
 mod clock;
 mod containers;

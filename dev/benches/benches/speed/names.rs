@@ -1,4 +1,4 @@
-//! String tables: interning a known string, and looking one up.
+//! Measures interning a known string in a string table, and looking up a string.
 
 use crate::report::{Cell, Table};
 use crate::suite::Suite;

@@ -49,7 +49,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Creates a table without rows. `head` contains the column names, starting with that of the row names.
+    /// Creates a table without rows. `head` contains the column names, starting with the name of the column of row
+    /// names.
     pub(crate) fn new(title: &'static str, head: &'static [&'static str]) -> Self {
         Self { title, head, rows: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The measurement suite: runs loops and reports their results.
+//! The measurement suite, which runs loops and reports their results.
 
 use crate::clock::ProcessorTime;
 use crate::report::{self, Cell, Table};
@@ -14,7 +14,8 @@ pub(crate) struct Suite {
     results: PathBuf,
     records: usize,
     tables: Vec<Table>,
-    /// Whether any loop was skipped because of a filter, because criterion only tests, or because of a feature.
+    /// Whether any loop was skipped because of a filter, because criterion only tests, or because a feature is
+    /// disabled.
     partial: bool,
 }
 
@@ -68,7 +69,7 @@ impl Suite {
         Ok(median.map_or(Cell::None, |nanoseconds| Cell::Rate(self.records as f64 * 1e3 / nanoseconds)))
     }
 
-    /// Returns criterion's median for a loop in nanoseconds, or `None` if it only tested.
+    /// Returns criterion's median for a loop in nanoseconds, or `None` if criterion only tested the loop.
     fn median(&self, table: &str, name: &str) -> Result<Option<f64>> {
         let path = self.results.join(table).join(name).join("new/estimates.json");
         let Ok(text) = std::fs::read(&path) else { return Ok(None) };

@@ -1,6 +1,6 @@
-//! Runs one loop once, for callgrind to count its instructions: `counts LOOP DIRECTORY`. The loop's input is in files
-//! of the directory, which `counts --make DIRECTORY N` creates from the first N events of each shipped trace. `counts
-//! --list` prints the loop names.
+//! Runs one loop once, so that callgrind can count its instructions: `counts LOOP DIRECTORY`. The directory contains
+//! the input files of the loops, which `counts --make DIRECTORY N` creates from the first N events of each shipped
+//! trace. `counts --list` prints the loop names.
 
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
 use metatf_bench::ours::{heap, names, universal};
@@ -8,7 +8,7 @@ use metatf_bench::{Event, Result, events, hand};
 use std::hint::black_box;
 use std::path::Path;
 
-/// Runs the counted part: a pass over the loop's entire input.
+/// Runs the counted part, which is a pass over the loop's entire input.
 #[inline(never)]
 fn counted<T>(pass: impl FnOnce() -> T) -> T {
     black_box(pass())

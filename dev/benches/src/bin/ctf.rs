@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Encodes a packet: a header, the packet's length in bits, twice, and the events.
+/// Encodes a packet, which consists of a header, the packet's length in bits (twice), and the events.
 fn packet(calls: &[Call]) -> Vec<u8> {
     let mut events = Vec::new();
     for call in calls {

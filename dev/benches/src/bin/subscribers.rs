@@ -1,5 +1,5 @@
-//! The cost of `tracing` events and spans with several subscribers: nanoseconds of CPU time of the entire process until
-//! all data is in the file, and bytes in the file.
+//! Measures the cost of `tracing` events and spans with several subscribers: the CPU time in nanoseconds of the entire
+//! process until all data is in the file, and the bytes in the file.
 //!
 //! `cargo run --release -p metatf-bench --no-default-features --features telemetry --bin subscribers`
 
@@ -7,11 +7,11 @@ use cpu_time::ProcessTime;
 use metatf_bench::{Result, subscribers};
 use std::process::Command;
 
-/// The number of events or spans per measurement, and the number of measurements for the median.
+/// The number of events or spans per measurement. Results are medians of `RUNS` measurements.
 const COUNT: u32 = 500_000;
 const RUNS: usize = 5;
 
-/// The subscribers: the name in the table, and the name on the command line.
+/// The name of each subscriber in the table, and its name on the command line.
 const WAYS: [(&str, &str); 8] = [
     ("no subscriber", "none"),
     ("a registry without a layer", "registry"),
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Returns the median of several runs. Each run is a process, because a program has one subscriber.
+/// Returns the median of several runs. Each run is a separate process, because a program has only one subscriber.
 fn median(way: &str, what: &str) -> Result<(f64, String)> {
     let mut runs = Vec::new();
     for _ in 0..RUNS {

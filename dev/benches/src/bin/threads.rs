@@ -1,4 +1,4 @@
-//! The speedup of several threads over one when reading the groups of a compressed trace, by wall-clock time:
+//! Measures the wall-clock speedup of several threads over one thread when reading the groups of a compressed trace:
 //!
 //! ```text
 //! cargo run --release -p metatf-bench --no-default-features --features parallel --bin threads [NAME]
@@ -6,9 +6,8 @@
 //!
 //! Reads the shipped events, repeated ten times. This requires an otherwise idle machine. The result is the minimum
 //! time over all rounds; in each round, every number of threads runs once. For comparison, each round also runs as many
-//! single-threaded processes as there are cores, which share nothing but the machine: no number of threads can be
-//! expected to be faster than these processes together. NAME restricts the run to traces with that string in their
-//! names.
+//! single-threaded processes as there are cores. They share nothing but the machine, so threads cannot be expected to
+//! be faster than these processes together. NAME restricts the run to traces with that string in their names.
 
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf_bench::ours::hatf10::{Fit, plain};
@@ -20,11 +19,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 15;
-/// Bytes of content per group: for plain HATF 1.0, about 150,000 records, and for the others, whose records have a few
-/// bytes each.
+/// Bytes of content per group. For plain HATF 1.0, this is about 150,000 records. The other formats use `SMALL_GROUP`,
+/// because their records have a few bytes each.
 const GROUP: usize = 2 << 20;
 const SMALL_GROUP: usize = 1 << 19;
-/// The first argument of a process that only reads. It is followed by the number of a trace and its file.
+/// The first argument of a process that only reads. It is followed by the number of a trace and the path of its file.
 const ALONE: &str = "--alone";
 
 /// Reads a trace using this many threads.
@@ -91,8 +90,8 @@ fn write(number: usize, events: &[Event]) -> Result<Vec<u8>> {
     })
 }
 
-/// Returns the minimum time for each number of threads, and that of all processes together, each of which reads the
-/// trace once.
+/// Returns the minimum time for each number of threads, and the minimum time of all processes together. Each process
+/// reads the trace once.
 fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Result<(Vec<Duration>, Duration)> {
     let expected = read(trace, 1)?;
     let mut times = vec![Duration::MAX; threads.len()];

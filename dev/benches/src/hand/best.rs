@@ -1,6 +1,6 @@
-//! HATF 1.0 with frequent metadata records, as produced by the planner's `best`: widths, bases, defaults and strides of
-//! sizes and addresses change between records, so the loop must keep them in variables. It relies on knowledge of the
-//! format: the set of records, and that times, threads and heaps are not stored.
+//! HATF 1.0 with frequent metadata records, as produced by the planner's `best`. Widths, bases, defaults and strides of
+//! sizes and addresses change between records, so the loop must keep them in variables. The loop relies on a known set
+//! of records, and on times, threads and heaps not being stored.
 
 use super::skip;
 use crate::{Counts, Event, Result};
@@ -11,7 +11,8 @@ const ALLOC: u8 = 4;
 const REALLOC: u8 = 5;
 const FREE: u8 = 6;
 
-/// The number of bytes that may be read from the start of a record. No record has more bytes before its attributes.
+/// The number of bytes that may be read from the start of a record. No record is longer than this before its
+/// attributes.
 const ROOM: usize = 40;
 
 /// The contents of a chunk.
@@ -49,7 +50,7 @@ struct Leaf {
     previous: u64,
     /// The last nonzero width.
     remembered: u8,
-    /// The interpretation by its number in metadata.
+    /// The number that identifies the interpretation in metadata.
     interpretation: u8,
 }
 
@@ -60,7 +61,7 @@ impl Leaf {
     const ONE: Self =
         Self { width: 1, mask: 0xFF, sign: 0, base: 0, history: 0, previous: 0, remembered: 1, interpretation: 1 };
 
-    /// Returns the value, which is in the window at `at`, below 32.
+    /// Returns the value, which starts at `at` (below 32) in the window.
     #[inline(always)]
     fn value(&mut self, window: &[u8; ROOM], at: usize) -> Option<u64> {
         let raw = u64::from_le_bytes(*window.get(at & 31..)?.first_chunk()?) & self.mask;
@@ -81,7 +82,7 @@ impl Leaf {
         }
     }
 
-    /// Sets `none` (1), `baseOffset` (2), `delta` (3), `default` (4) or `stride` (6).
+    /// Sets the interpretation to `none` (1), `baseOffset` (2), `delta` (3), `default` (4) or `stride` (6).
     fn set_interpretation(&mut self, interpretation: u8, value: u64, stride: u64) {
         self.interpretation = interpretation;
         (self.base, self.history) = match interpretation {
@@ -118,7 +119,7 @@ impl State {
         free: [Leaf::FOUR, Leaf::ONE],
     };
 
-    /// Applies a metadata record for one of the leaves above. Returns its length after the tag.
+    /// Applies a metadata record for one of the leaves above. Returns the length of the metadata record after the tag.
     #[cold]
     fn metadata(&mut self, rest: &[u8]) -> Option<usize> {
         let [record, field, property, values @ ..] = rest else { return None };

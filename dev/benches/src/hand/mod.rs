@@ -1,5 +1,5 @@
 //! Loops written by hand for one specific format, as a baseline for generic code. They are safe Rust, use everything
-//! known at compile time, and process the concatenated contents of a trace's chunks: there are no headers, checksums or
+//! known at compile time, and process the concatenated contents of a trace's chunks, without headers, checksums or
 //! chunk ends. Only [`stored`] processes a complete trace and verifies its checksums.
 
 pub mod best;
@@ -35,7 +35,7 @@ fn four(data: &[u8]) -> Option<u64> {
     data.first_chunk().map(|bytes| u32::from_le_bytes(*bytes).into())
 }
 
-/// Returns the data after this many bytes. Usually there are none, and a predicted branch for that case does not wait
+/// Returns the data after this many bytes. The length is usually 0, and a predicted branch for that case does not wait
 /// for the length.
 #[inline(always)]
 fn skip(data: &[u8], length: u64) -> Option<&[u8]> {

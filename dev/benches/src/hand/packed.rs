@@ -1,5 +1,5 @@
-//! Contiguous 32-byte structs: tag, size, address and old address, 8 bytes each. They need no decoding and take three
-//! times the space of plain HATF 1.0.
+//! Contiguous 32-byte structs, which consist of tag, size, address and old address with 8 bytes each. They need no
+//! decoding, but occupy three times the space of plain HATF 1.0.
 
 use crate::{Counts, Event};
 

@@ -84,8 +84,8 @@ pub fn count(mut data: &[u8]) -> Option<Counts> {
     Some(counts)
 }
 
-/// Returns the data after a metadata record, whose meaning is known: record, field, property (with the length of the
-/// value), value.
+/// Returns the data after a metadata record, whose meaning is known. It consists of record, field, property (with the
+/// length of the value) and value.
 #[cold]
 fn metadata(tag: u8, rest: &[u8]) -> Option<&[u8]> {
     match rest {

@@ -17,7 +17,7 @@ fn contents(trace: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     chunks(start.and_then(|start| trace.get(usize::try_from(start).ok()?..)).unwrap_or_default())
 }
 
-/// Does the same as [`contents`], starting with the first chunk.
+/// Works like [`contents`], but starts with the first chunk.
 fn chunks(mut rest: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     std::iter::from_fn(move || {
         loop {
@@ -45,19 +45,19 @@ fn sum(header: &[u8; CHUNK_HEADER], content: &[u8]) -> u64 {
     digest.finalize()
 }
 
-/// Does the same as [`plain::all`].
+/// Returns the result of [`plain::all`] for a complete trace.
 #[must_use]
 pub fn all(trace: &[u8]) -> Option<u64> {
     contents(trace).try_fold(0_u64, |sum, content| Some(sum.wrapping_add(plain::all(content?)?)))
 }
 
-/// Does the same as [`plain::one`].
+/// Returns the result of [`plain::one`] for a complete trace.
 #[must_use]
 pub fn one(trace: &[u8]) -> Option<u64> {
     contents(trace).try_fold(0_u64, |sum, content| Some(sum.wrapping_add(plain::one(content?)?)))
 }
 
-/// Does the same as [`plain::count`].
+/// Returns the result of [`plain::count`] for a complete trace.
 #[must_use]
 pub fn count(trace: &[u8]) -> Option<Counts> {
     contents(trace).try_fold([0; 3], |[a, b, c], content| {

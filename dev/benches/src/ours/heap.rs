@@ -1,6 +1,6 @@
-//! The same events as `dtds/heap.dtd`, whose addresses are predicted by a heap model, and in two formats without that
+//! The same events in `dtds/heap.dtd`, which predicts addresses with a heap model, and in two formats without that
 //! model: `heap-values.dtd`, with predictors that have no knowledge of heaps, and `heap-split.dtd`, without predictors.
-//! They are compressed by zstd at level 3.
+//! All of them are compressed with zstd at level 3.
 
 use crate::{Counts, Event, Result};
 use metatf::container::WriteOptions;
@@ -24,8 +24,8 @@ pub fn options() -> WriteOptions {
     WriteOptions { chunk_size: 8 << 20, ..WriteOptions::default() }
 }
 
-/// Defines writers and readers of events. The brackets contain the fields that the events lack, for allocations and for
-/// frees.
+/// Defines writers and readers of events. The brackets contain the fields that the events lack, first for allocations
+/// and then for frees.
 macro_rules! format {
     ($(#[$doc:meta])* $name:ident = $module:ident [$($more:ident)*] [$($also:ident)*] $($begin:ident)?) => {
         $(#[$doc])*
@@ -140,7 +140,7 @@ pub mod timed {
         })
     }
 
-    /// Returns the sum of the times, which reading yields in addition to sizes and addresses.
+    /// Returns the sum of the times, which readers add to the sum of sizes and addresses.
     #[must_use]
     pub fn sum(events: usize) -> u64 {
         times().take(events).fold(0, u64::wrapping_add)

@@ -29,7 +29,7 @@ pub fn uses(names: &[String], count: usize) -> Vec<&str> {
     (0..count).map(|_| &*names[below(n) * below(n) / n]).collect()
 }
 
-/// Returns a generator of numbers below a given one.
+/// Returns a generator of numbers below a given limit.
 fn below() -> impl FnMut(usize) -> usize {
     let mut state = 1_u64;
     move |n| {

@@ -26,7 +26,7 @@ pub fn all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Does the same using `for_each`.
+/// Returns the sum of all numbers, using `for_each`.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -37,7 +37,7 @@ pub fn each_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Does the same using owned records, which are required for reading the other contents of a trace.
+/// Returns the sum of all numbers using owned records, which are required for reading the other contents of a trace.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -80,7 +80,7 @@ pub fn one(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Does the same using `for_each`.
+/// Returns the sum of the sizes of allocations, using `for_each`.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -96,7 +96,7 @@ pub fn each_one(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Counts by record of the format.
+/// Event counts for each record of the format.
 struct ByRecord(Vec<u64>, [Option<usize>; 3]);
 
 impl ByRecord {
@@ -130,7 +130,7 @@ pub fn count(trace: &[u8]) -> Result<Counts> {
     Ok(counts.counts())
 }
 
-/// Does the same using announcements of records that are not decoded.
+/// Returns the number of events of each kind, using announcements of records that are not decoded.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -145,7 +145,7 @@ pub fn skipped_count(trace: &[u8]) -> Result<Counts> {
     Ok(counts.counts())
 }
 
-/// Does the same using `for_each`.
+/// Returns the number of events of each kind, using `for_each`.
 ///
 /// # Errors
 /// Returns the errors of the trace.

@@ -1,5 +1,5 @@
-//! Arrow IPC and Parquet: columns of kind, size, address and old address. Arrow's columns need no decoding, so they are
-//! an upper bound rather than a peer.
+//! Arrow IPC and Parquet, with the columns kind, size, address and old address. Arrow's columns need no decoding, so
+//! their speed is an upper bound rather than a fair comparison.
 
 use super::Call;
 use crate::{Counts, Result};
@@ -21,7 +21,7 @@ const ALLOC: u8 = 4;
 const REALLOC: u8 = 5;
 const FREE: u8 = 6;
 
-/// Events per Arrow batch, which is larger than a message.
+/// Number of events per Arrow batch. Batches are larger than the messages of other formats.
 const BATCH: usize = 65_536;
 
 fn schema() -> Arc<Schema> {
@@ -55,7 +55,7 @@ fn sum(batch: &RecordBatch) -> u64 {
     columns.fold(0, |sum, column| column.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value)))
 }
 
-/// Counts the kinds in a batch, which are its first column.
+/// Counts the kinds in a batch, which are in its first column.
 fn note(batch: &RecordBatch, counts: &mut Counts) {
     let kinds = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt8Type>());
     let kinds = kinds.map_or(&[][..], |kinds| kinds.values());
@@ -78,7 +78,7 @@ pub fn ipc_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     Ok(writer.finish()?)
 }
 
-/// Visits the batches, which are parts of the buffer and not copies.
+/// Visits the batches, which refer to the buffer and are not copies.
 fn ipc_each(bytes: &Buffer, mut visit: impl FnMut(&RecordBatch)) -> Result<()> {
     let mut decoder = StreamDecoder::new();
     let mut rest = bytes.clone();

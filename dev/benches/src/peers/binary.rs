@@ -1,4 +1,5 @@
-//! binrw and deku, which derive readers and writers of a given binary layout: a one-byte tag and 8-byte numbers.
+//! binrw and deku, which derive readers and writers of a given binary layout. Here, it consists of a one-byte tag and
+//! 8-byte numbers.
 
 use super::Call;
 use crate::{Counts, Result};

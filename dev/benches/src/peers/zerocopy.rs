@@ -1,4 +1,5 @@
-//! zerocopy: 32-byte structs, read in place. Nothing is encoded, so this is an upper bound rather than a peer.
+//! zerocopy: 32-byte structs, read in place. Nothing is encoded, so the speed is an upper bound rather than a fair
+//! comparison.
 
 use super::Call;
 use crate::{Counts, Result};

@@ -1,5 +1,5 @@
-//! Reading and writing do not allocate per record: twice the records need no more allocations, except for chunks,
-//! groups, and tables that grow.
+//! Reading and writing do not allocate per record. Twice the number of records needs no more allocations, except for
+//! chunks, groups, and growing tables.
 
 use crate::ALLOCATOR;
 use metatf::dynamic::{self, OwnedRecord, Schema, Writer};
@@ -30,7 +30,7 @@ fn some(most: usize) -> Result<Vec<Event>> {
 }
 
 /// Checks that a longer run of `pass` needs fewer than one additional allocation per `records` records. `make` creates
-/// its input.
+/// the input of `pass`.
 fn check<I, T>(
     name: &str,
     records: usize,

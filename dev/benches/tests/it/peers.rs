@@ -1,4 +1,4 @@
-//! Other formats reproduce their input.
+//! Tests that other formats reproduce their input.
 
 use metatf_bench::peers::{Call, binary, bincode, postcard, prost, rkyv, zerocopy};
 use metatf_bench::{Counts, Event, Result, events};

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Duration;
 use tracy_client::Client;
 
-/// Events per measurement. Without a connection, they stay in memory, with some hundred bytes each.
+/// Events per measurement. Without a connection, they stay in memory and occupy some hundred bytes each.
 const EVENTS: u64 = 200_000;
 
 fn main() {
@@ -25,11 +25,12 @@ fn main() {
             named("Tracy, a zone with three values", &zone);
         }
         Some("connected") => {
-            // SAFETY: queries whether a socket is connected.
+            // SAFETY: this only queries whether a socket is connected.
             while unsafe { tracy_client::sys::___tracy_connected() } == 0 {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // The rest is sent at the end of the process; the parent knows the time used up to that point.
+            // The remaining events are sent at the end of the process; the parent knows the CPU time used up to that
+            // point.
             let before = ProcessTime::now().as_duration().as_nanos();
             let thread = thread(zone);
             println!("{thread} {before} {EVENTS}");

@@ -43,7 +43,7 @@ fn the_table_of_steps_is_what_runs() {
     assert_eq!(listed, steps);
 }
 
-/// The recipes name files that exist: each path from the root, unless `NAME` stands for a new one.
+/// The files named in recipes exist. Paths are relative to the root; a path that contains `NAME` stands for a new file.
 #[test]
 fn the_files_of_recipes_exist() {
     let page = read("CONTRIBUTING.md");
@@ -51,7 +51,7 @@ fn the_files_of_recipes_exist() {
     let quoted = page.split('`').skip(1).step_by(2).filter(|quoted| quoted.contains('/'));
     let paths: Vec<&str> = quoted.filter_map(|quoted| quoted.split_whitespace().next()).filter(is_from_root).collect();
     assert!(paths.len() > 80, "{}", paths.len());
-    // What a command writes need not exist.
+    // The output of a command need not exist.
     let is_made = |path: &str| ["target/", "dev/fuzz/artifacts"].iter().any(|made| path.starts_with(made));
     let is_missing = |path: &&str| !path.contains(['*', '<']) && !path.contains("NAME") && !root().join(path).exists();
     let missing: Vec<&str> = paths.into_iter().filter(is_missing).filter(|path| !is_made(path)).collect();
@@ -81,8 +81,8 @@ fn a_crate_has_one_binary_of_tests() {
     assert!(found > 10, "{found}");
 }
 
-/// Targets compiled without a test harness, which would cost an additional compilation: their number in the crate's
-/// manifest, and their files.
+/// Targets compiled without a test harness, which would require an additional compilation. Each entry contains their
+/// number in the crate's manifest, and their files.
 const WITHOUT_HARNESS: [(&str, usize, &[&str]); 7] = [
     ("dev/benches", 6, &["src/main.rs", "src/bin"]),
     ("heap/hatf", 1, &["src/main.rs", "src/stack_limit.rs", "src/command"]),
@@ -113,7 +113,7 @@ fn what_has_no_harness_has_no_tests() {
     }
 }
 
-/// Unit tests of packages run outside of the repository: the step `package` compiles them there, but not for each
+/// Unit tests of packages must run outside of the repository. The step `package` compiles them there, but not for each
 /// change.
 #[test]
 fn unit_tests_of_packages_need_no_more_than_these() {

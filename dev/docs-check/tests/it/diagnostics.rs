@@ -42,7 +42,7 @@ fn each_example_breaks_its_rule() {
     let mut wrong = Vec::new();
     for code in Code::ALL {
         let Some((_, example)) = code.explain().split_once("breaks the rule:\n\n    ") else { continue };
-        // `\xE9` in an example stands for that byte.
+        // In an example, `\xE9` denotes the byte with this value.
         let mut text = example.trim_end().as_bytes().to_vec();
         if let Some(at) = text.windows(4).position(|w| w == br"\xE9") {
             text.splice(at..at + 4, [0xE9]);

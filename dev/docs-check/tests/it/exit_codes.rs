@@ -5,7 +5,7 @@ use metatf_docs_check::{commands, run, sandbox};
 use metatf_test::root;
 use std::collections::BTreeSet;
 
-/// Creates the files used by the commands below: `good.mtf`, `slow.mtf` (one value differs), `torn.mtf`, `heap.mtf`,
+/// Commands that create the files used below: `good.mtf`, `slow.mtf` (one value differs), `torn.mtf`, `heap.mtf`,
 /// `cut.mtf`.
 const FILES: &str = "\
 metatfc encode --dtd samples/requests.dtd --codec stored samples/requests.jsonl good.mtf
@@ -18,7 +18,7 @@ echo 'a: (' > bad.dtd
 printf 'section s 1 {\\nr: (tag) { tag.value = 4; }\\n}\\n' > ugly.dtd
 echo '{' > bad.jsonl";
 
-/// A table row without its backquotes, a command line, and its exit code.
+/// Test cases, each with a table row without its backquotes, a command line, and its exit code.
 const CASES: &[(&str, &str, u8)] = &[
     ("metatfc new", "metatfc new spans", 0),
     ("metatfc new", "metatfc new spans", 1),
@@ -120,8 +120,8 @@ const CASES: &[(&str, &str, u8)] = &[
     ("127", "hatf record --no-trace --report ./nothing", 127),
 ];
 
-/// Rows that cannot be tested here: a machine without any of the tour's programs, or with one of them, which a test of
-/// `hatf` covers.
+/// Table rows that cannot be tested here, because the result depends on whether the machine has one of the tour's
+/// programs. A test of `hatf` covers them.
 const ELSEWHERE: &[(&str, u8)] = &[("hatf tour", 0)];
 
 #[test]
@@ -130,7 +130,7 @@ fn commands_end_as_the_tables_say() {
     assert_eq!(run(FILES, &folder, &commands), [""; 0]);
     let mut wrong = Vec::new();
     for (_, line, code) in CASES {
-        // For a pipe, the code is that of the first command.
+        // For a pipe, the expected exit code is the code of the first command.
         let ended = match line.strip_suffix(" | true") {
             Some(first) => run(&format!("{{ {first}; echo \"code $?\" >&2; }} | true"), &folder, &commands),
             None => run(&format!("({line}); echo \"code $?\""), &folder, &commands),

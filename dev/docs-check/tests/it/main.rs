@@ -1,4 +1,4 @@
-//! The book and the README match the code.
+//! Checks that the book and the README match the code.
 
 mod ci;
 mod console;

@@ -1,5 +1,5 @@
 //! The tree-sitter grammar in `dev/editors/tree-sitter-metatf`, compiled as in editors. The tests compare it with the
-//! parser of `metatf-parser`, and the TextMate grammar of `dev/editors/vscode` with it.
+//! parser of `metatf-parser` and with the TextMate grammar of `dev/editors/vscode`.
 
 use tree_sitter::ffi::TSLanguage;
 use tree_sitter::{Language, Parser, Tree};

@@ -1,4 +1,4 @@
-//! Answers of the module: values are the same as in the vectors, and no input stops the module.
+//! Tests the answers of the module. Values must be the same as in the vectors, and no input may stop the module.
 
 use crate::heaps::heaps;
 use metatf_playground::request::{State, respond};
@@ -54,7 +54,7 @@ fn has(row: &Value, expected: &Value) -> bool {
     }
 }
 
-/// Data records have the same values as `expected.jsonl`, and their bytes are those of the file.
+/// Data records have the same values as `expected.jsonl`, and the same bytes as the file.
 #[test]
 fn values_and_bytes_of_the_vectors() {
     let (mut seen, mut stored) = (0, 0);
@@ -246,7 +246,7 @@ fn a_heap_in_a_damaged_form() {
     assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): unknown tag 99"), "{refused}");
 }
 
-/// The undamaged parts after damage are read, and the place of each loss is reported.
+/// The undamaged parts after damage are read, and the position of each loss is reported.
 #[test]
 fn damage_is_passed() {
     let name = "every.groups-64-little.mtf";
@@ -258,7 +258,8 @@ fn damage_is_passed() {
         rows.iter().filter(|row| row["kind"] != "lost").map(|row| row["json"].to_string()).collect()
     };
     let all = lines(&rows(&whole, ""));
-    // Damage a byte of the magic, of the DTD, and in the middle, and truncate the file; the positions are far apart.
+    // Damage a byte of the magic, a byte of the DTD and a byte in the middle, and truncate the file. The positions are
+    // far apart.
     let middle = place(chunks.len() / 2) + 30;
     let damaged = |at: usize| {
         let mut bytes = whole.clone();
@@ -291,7 +292,7 @@ fn damage_is_passed() {
     }
 }
 
-/// The page of a damaged heap trace covers the part before the damage and says so.
+/// The page of a damaged heap trace covers the part before the damage and reports the damage.
 #[test]
 fn the_page_of_a_damaged_heap() {
     let whole = std::fs::read(root().join("tests/golden/1.0/heap.perl-default.mtf")).unwrap();
@@ -330,7 +331,7 @@ fn golden() -> Vec<Vec<u8>> {
     std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap()).filter(small).collect()
 }
 
-/// Changes some bytes and truncates the bytes at a position.
+/// Changes some bytes, and truncates them at a position if one is given.
 fn damage(bytes: &mut Vec<u8>, changes: Vec<(prop::sample::Index, u8)>, cut: Option<prop::sample::Index>) {
     for (at, byte) in changes {
         let at = at.index(bytes.len());

@@ -10,7 +10,7 @@ pub(crate) struct Arrow {
     pub(crate) from: Names,
     /// The module that contains the item; empty for the crate's root.
     pub(crate) to: Names,
-    /// The path from the root of the repository, and the line.
+    /// The path relative to the repository root, and the line number.
     pub(crate) place: String,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn read(repository: &Path, folder: &str) -> Crate {
     of_files(files)
 }
 
-/// Reads a crate from its files, given by location, module and source text.
+/// Reads a crate from its files. Each file is specified by its location, its module and its source text.
 pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> Crate {
     let mut found: Vec<(String, Names, Found)> = files
         .map(|(place, module, source)| {
@@ -52,7 +52,7 @@ pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> 
     for (_, module, _) in &found {
         modules.extend((1..=module.len()).map(|length| module[..length].to_vec()));
     }
-    // The origin of names that a module re-exports and, for the root, of exported macros.
+    // The origin of each name that a module re-exports. For the root, this includes exported macros.
     let mut taken: BTreeMap<(&[String], &str), Option<Names>> = BTreeMap::new();
     for (_, module, found) in &found {
         for (from, name) in &found.taken {
@@ -62,7 +62,7 @@ pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> 
         }
         taken.extend(found.macros.iter().map(|name| ((&[][..], &**name), Some(module.clone()))));
     }
-    // The module that contains an item, or `None` for an item that the root re-exports from another crate.
+    // Returns the module that contains an item, or `None` for an item that the root re-exports from another crate.
     let resolve = |names: &[String]| -> Option<Names> {
         let mut at = Vec::new();
         for name in names {
@@ -99,10 +99,10 @@ pub(crate) struct Folder {
 }
 
 impl Crate {
-    /// Returns the modules of each directory, by its names from the crate's root, and the places where modules refer to
-    /// items of the root itself.
+    /// Returns the modules of each directory, by the directory's path from the crate root, and the locations at which
+    /// modules refer to items of the root itself.
     ///
-    /// Only modules of the same directory are compared: references between a directory's own file and the modules
+    /// Only modules of the same directory are compared. References between a directory's own file and the modules
     /// inside of it are not arrows.
     pub(crate) fn folders(&self) -> (BTreeMap<Names, Folder>, Vec<String>) {
         let (mut folders, mut of_root) = (BTreeMap::<Names, Folder>::new(), Vec::new());
@@ -131,8 +131,8 @@ impl Folder {
         self.arrows.keys().filter(move |(from, _)| from == module).map(|(_, to)| to.as_str())
     }
 
-    /// Returns the modules so that each follows those it refers to, in alphabetical order if several could be next.
-    /// Modules in cycles come last.
+    /// Returns the modules in an order in which each follows the modules that it refers to. If several modules could be
+    /// next, the order is alphabetical. Modules in cycles come last.
     pub(crate) fn order(&self) -> Vec<&str> {
         let mut left: BTreeSet<&str> = self.modules.iter().map(String::as_str).collect();
         let mut order = Vec::new();
@@ -144,8 +144,8 @@ impl Folder {
         order
     }
 
-    /// Returns the shortest cycle of modules, with one line per arrow and its location, or an empty list if there is
-    /// none.
+    /// Returns the shortest cycle of modules, with one line per arrow and its location, or an empty list if there is no
+    /// cycle.
     pub(crate) fn circle(&self) -> Vec<String> {
         let circles = self.modules.iter().filter_map(|module| self.way_back(module));
         let Some(circle) = circles.min_by_key(Vec::len) else { return Vec::new() };
@@ -158,7 +158,7 @@ impl Folder {
             .collect()
     }
 
-    /// Returns the modules on the shortest path from a module back to itself, or `None` if there is none.
+    /// Returns the modules on the shortest path from a module back to itself, or `None` if there is no such path.
     fn way_back<'f>(&'f self, module: &'f str) -> Option<Vec<&'f str>> {
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         let mut next = vec![module];

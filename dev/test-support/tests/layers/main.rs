@@ -1,5 +1,5 @@
-//! Layers: the modules of a directory refer to each other in one direction only, at every depth of every crate. The
-//! code determines the order.
+//! Checks the layers. At every depth of every crate, the modules of a directory must refer to each other in one
+//! direction only. The code determines the order.
 //!
 //! The order is drawn in DESIGN.md, in the block after `<!-- layers -->`; `METATF_BLESS=1` redraws it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
@@ -12,7 +12,7 @@ mod uses;
 use crates::{of_files, read};
 use metatf_test::{golden, page, root};
 
-/// Returns the directories of the published crates, lowest first: each depends only on those before it.
+/// Returns the directories of the published crates, lowest first. Each crate depends only on crates before it.
 fn folders() -> Vec<String> {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let members = manifest.lines().skip_while(|line| *line != "members = [").skip(1).take_while(|line| *line != "]");
@@ -35,7 +35,7 @@ fn folders() -> Vec<String> {
     folders
 }
 
-/// Returns the name of the crate in a directory, which is the directory's own.
+/// Returns the name of the crate in a directory, which is the directory's own name.
 fn crate_name(folder: &str) -> &str {
     folder.rsplit('/').next().unwrap_or(folder)
 }
@@ -86,11 +86,11 @@ fn circles_are_found_with_their_places() {
         circles(&[root, ("a", "use crate::b::X;"), ("b", "\nuse super::c;"), ("c", "use crate::a::Y;")]);
     assert_eq!(found, [["a.rs:1: a -> b", "b.rs:2: b -> c", "c.rs:1: c -> a"]]);
     assert_eq!(of_root, [""; 0]);
-    // The shorter of two cycles.
+    // The shorter of two cycles is reported.
     let (found, _) =
         circles(&[root, ("a", "use crate::b::X;"), ("b", "use crate::{a, c};"), ("c", "use crate::a::Y;")]);
     assert_eq!(found, [["a.rs:1: a -> b", "b.rs:1: b -> a"]]);
-    // No cycle, and a cycle in tests only.
+    // A cycle in tests only is not reported.
     let (found, _) =
         circles(&[root, ("a", "use crate::b::X;"), ("b", "#[cfg(test)] mod tests { use crate::a; }"), ("c", "")]);
     assert!(found.is_empty());

@@ -1,5 +1,5 @@
-//! Draws the layers as a Mermaid flowchart: crates with their modules, lowest first, and the dependencies between the
-//! modules of the runtime. Arrows implied by others are omitted.
+//! Draws the layers as a Mermaid flowchart. It shows the crates with their modules, lowest first, and the dependencies
+//! between the modules of the runtime. Arrows implied by other arrows are omitted.
 
 use crate::crate_name;
 use crate::crates::Folder;
@@ -41,8 +41,8 @@ pub(crate) fn draw(root: &Path, crates: &[(BTreeMap<Names, Folder>, String)]) ->
     lines
 }
 
-/// Returns the dependencies of a crate, including those for a specific system, but without those of tests and build
-/// scripts.
+/// Returns the dependencies of a crate, including dependencies for a specific system, but not dependencies of tests and
+/// build scripts.
 pub(crate) fn dependencies(manifest: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(manifest).unwrap_or_default();
     let named =
@@ -53,7 +53,7 @@ pub(crate) fn dependencies(manifest: &Path) -> Vec<String> {
     lines.map(name).collect()
 }
 
-/// Returns the modules to which a module refers, without those implied by others, highest first.
+/// Returns the modules to which a module refers, highest first. Omits modules implied by other modules.
 fn direct<'o>(folder: &Folder, order: &[&'o str], at: usize) -> Vec<&'o str> {
     let names = |from: usize| {
         let places = folder.below(order[from]).filter_map(|to| order.iter().position(|module| *module == to));

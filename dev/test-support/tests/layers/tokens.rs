@@ -7,7 +7,7 @@ pub(crate) struct Token {
     pub(crate) line: usize,
 }
 
-/// Returns the tokens of a file. `::` is one token; any other punctuation character is a token of its own.
+/// Returns the tokens of a file. `::` is one token; any other punctuation character is a separate token.
 pub(crate) fn tokens(source: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = source;
@@ -72,7 +72,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Returns the length of a block comment, which may contain others.
+/// Returns the length of a block comment, which may contain other block comments.
 fn comment(rest: &str) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     loop {

@@ -17,7 +17,7 @@ pub(crate) struct Found {
     pub(crate) macros: Vec<String>,
     /// The modules in separate files that are used only by tests.
     pub(crate) tests: Vec<Names>,
-    /// Names that the file re-exports from the modules inside of it (`pub use`): the module's name and the item's.
+    /// Names that the file re-exports from the modules inside of it (`pub use`), as pairs of module name and item name.
     pub(crate) taken: Vec<(String, String)>,
 }
 

@@ -2,17 +2,17 @@
  * The code that hatf cc links into a program: the functions that instrumented code calls for each load and store. It is compiled by the
  * program's own compiler, without instrumentation.
  *
- * Without hatf record, each of these functions is a load and a jump. With it, the recorder gives the program a table of regions. Each region
- * covers 64 MiB of addresses and has, for every 64 bytes, two 32-bit counters for loads and stores, and the time of the last access. A region
- * without blocks has no counters, so accesses to the stack and to variables are not counted. Counters are not atomic: threads that count at the
- * same time lose some accesses.
+ * Without hatf record, each of these functions consists of a load and a jump. With hatf record, the recorder provides the program with a table
+ * of regions. Each region covers 64 MiB of addresses and contains, for every 64 bytes, two 32-bit counters for loads and stores, and the time of
+ * the last access. A region without blocks has no counters, so accesses to the stack and to variables are not counted. The counters are not
+ * atomic, so threads that count at the same time lose some accesses.
  *
  * This is one file, because it is shipped as one string and becomes one object.
  *
  * Functions that the program calls in other modules are not instrumented. Accesses by memory and string functions, and by read, write and
- * similar functions, are counted here. For all other functions, unless they are known to read no block, the recorder is told which blocks the
- * arguments point to, because the counts of those blocks are incomplete. The calls are found in the module's address table, which is changed
- * when the module is loaded.
+ * similar functions, are counted here. For all other functions, unless they are known to read no block, this code reports to the recorder which
+ * blocks the arguments point to, because the counts of those blocks are incomplete. The calls are found in the module's address table, which is
+ * changed when the module is loaded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,8 +37,8 @@
 struct hatf_accesses {
     /* Counters by address / 2^26; null if there are none. */
     uint8_t *const *regions;
-    /* A call passes these arguments to code that is not instrumented, which may follow addresses from there. If not deep, it only follows those in
-     * an object that an argument points to. */
+    /* A call passes these arguments to uninstrumented code, which may follow addresses from there. If deep is 0, it follows only the addresses in
+     * objects that the arguments point to. */
     void (*reach)(const uintptr_t *words, size_t count, int deep);
     /* The code from start to end (exclusive) is instrumented; the variables of that module are from variables to variables_end (exclusive). */
     void (*module)(uintptr_t start, uintptr_t end, uintptr_t variables, uintptr_t variables_end);
@@ -181,7 +181,7 @@ ATOMIC(64, uint64_t)
 EXPORT void __tsan_atomic_thread_fence(int order) { (void)order, __atomic_thread_fence(ORDER); }
 EXPORT void __tsan_atomic_signal_fence(int order) { (void)order, __atomic_signal_fence(ORDER); }
 
-/* Of 16 bytes: all by comparing and exchanging. */
+/* Operations on 16 bytes, all of which use compare-and-exchange. */
 typedef unsigned __int128 wide;
 static wide wide_exchange(volatile wide *place, wide value) {
     wide seen = *place, before;
@@ -495,7 +495,7 @@ static const char *const harmless[] = {
     "isalnum", "isupper", "islower", "ispunct", "isprint", "_ZSt*__throw_*", "hatf_recorder_*", "_ZNSt6thread*", "_ZNSt6chrono*",
 };
 
-/* Functions that change only links of nodes, or single words, where their arguments point to: one load and one store each. */
+/* Functions that change only links of nodes or single words at their arguments' addresses, counted as one load and one store each. */
 static const char *const links[] = {
     "_ZSt*_Rb_tree_*", "_ZNSt8__detail15_List_node_base*", "_ZNKSt8__detail20_Prime_rehash_policy*", "pthread_mutex_*",
     "pthread_cond_*", "pthread_rwlock_*", "pthread_spin_*", "pthread_once", "sem_*",
@@ -537,8 +537,8 @@ static int matches(const char *pattern, const char *name) {
         is_in;                                                                                                         \
     })
 
-/* Functions of other modules whose calls are watched. For each there is a stub that is called in its place, reports the arguments, and jumps to
- * the function with all registers and the stack unchanged. */
+/* Functions of other modules whose calls are watched. For each of them, a stub is called instead, which reports the arguments and jumps
+ * to the function with all registers and the stack unchanged. */
 #define WATCHED_MOST 2048
 EXPORT void *hatf_watched[WATCHED_MOST];
 enum { DEEP, SHALLOW, LINKS };
@@ -620,8 +620,8 @@ __asm__(".text\n"
         "jmp *%r11\n"
         ".cfi_endproc\n");
 
-/* The number of arguments of functions, so that stale values in other registers do not count. For a function with a format string, its argument
- * position, because the format determines how many arguments follow. For all other functions, the six register arguments are used. */
+/* The number of arguments of each function, so that stale values in other registers do not count. For a function with a format string, the
+ * position of that string, because the format determines how many arguments follow. For all other functions, the six register arguments count. */
 static const struct {
     const char *name;
     uint8_t arguments, has_format;

@@ -1,8 +1,8 @@
-//! Builds programs that count their loads and stores: the additions of `hatf cc` to a compiler command.
+//! Builds programs that count their loads and stores, by adding arguments to a compiler command (`hatf cc`).
 //!
 //! As for the thread sanitizer, the compiler inserts a call before each load and store, but the sanitizer's library is
 //! not linked. Instead, `access.c` implements the called functions. It is shipped as source and compiled by the same
-//! compiler, so there is no library to find at run time and none to build for each system.
+//! compiler, so no library has to be found at run time or built for each system.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,8 +20,8 @@ const SOURCE: &str = include_str!("access.c");
 /// loops in it by calls to the functions that it counts.
 const OWN_FLAGS: [&str; 6] = ["-O2", "-fPIC", "-mcx16", "-fno-builtin", "-w", "-std=gnu11"];
 
-/// Specs for GCC: only the compilers proper are told to instrument, and the linker gets the object. An option of the
-/// driver would link the sanitizer.
+/// Specs for GCC. Only the compilers proper receive the instrumentation option, and the linker receives the object. The
+/// driver's option would link the sanitizer.
 const SPECS: &str = "\
 *cc1_options:
 + -fsanitize=thread -U__SANITIZE_THREAD__ --param=tsan-instrument-func-entry-exit=FUNCTIONS NO_BUILTIN
@@ -45,8 +45,8 @@ const CLANG: [&str; 7] = [
     "-tsan-instrument-func-entry-exit=FUNCTIONS",
 ];
 
-/// Functions whose calls are counted. Their calls must remain calls, because compilers would otherwise replace them by
-/// instructions that are not instrumented.
+/// Functions whose calls are counted. Compilers must keep these calls instead of replacing them by instructions, which
+/// are not instrumented.
 const CALLS: [&str; 19] = [
     "memcpy", "memmove", "mempcpy", "memset", "memcmp", "bcmp", "memchr", "strlen", "strnlen", "strcpy", "stpcpy",
     "strncpy", "strcat", "strncat", "strcmp", "strncmp", "strchr", "strrchr", "strstr",
@@ -140,7 +140,7 @@ fn flags(
     Ok(flags)
 }
 
-/// Returns a path for GCC specs. Specs have no quoting, so a path with a space would become two words.
+/// Returns a path for GCC specs. Specs do not support quoting, so a path with a space would become two words.
 fn quoted(path: &Path) -> Result<String> {
     let text =
         path.to_str().filter(|text| !text.contains(|letter: char| letter.is_whitespace() || "%{}\\".contains(letter)));

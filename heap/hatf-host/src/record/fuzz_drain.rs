@@ -1,6 +1,6 @@
-//! Drains a spool with arbitrary content that other threads modify at the same time, for the fuzz target of this name.
-//! This is what `processes::drain` does for a program, but without a program: it merges in rounds or keeps the last
-//! part only, and returns chunks.
+//! Drains a spool with arbitrary content that other threads modify at the same time, for the fuzz target with this
+//! name. This is what `processes::drain` does for a program, but without a program: it merges in rounds or keeps the
+//! last part only, and returns chunks.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) ->
     let mut last_part = keep.map(|keep| LastPart::new(keep, spool));
     let mut moments = VecDeque::new();
     for round in 1..=ROUNDS {
-        // Stamps of all lengths.
+        // The stamps have all possible lengths.
         let now = Moment { stamp: 1 << (16 * round - 1), nanoseconds: round };
         moments.push_back(now);
         encode.timeline.learn(now);

@@ -12,7 +12,7 @@
 //! | `recover` | Recovery after `hatf record` was killed |
 //! | `ongoing` | The view of a recording from another process |
 //!
-//! Each uses only those above it, and [`RecordOptions`].
+//! Each module uses only the modules above it and [`RecordOptions`].
 
 #[cfg(target_arch = "x86_64")]
 mod attach;

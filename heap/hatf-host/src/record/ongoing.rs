@@ -16,16 +16,17 @@ use hatf_trace::event::UserMetadata;
 pub struct Ongoing {
     /// The spool of the process.
     file: SpoolFile,
-    /// The spool of the program, which contains the files that control the recording, if the process is not the first.
+    /// If the process is not the first one: the spool of the program, which contains the files that control the
+    /// recording.
     first: Option<SpoolFile>,
 }
 
-/// The state of a spool, and what its program has reported.
+/// The state of a spool, including the numbers that its program has reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpoolState {
     /// The recorded process, or 0 if it has not loaded the recorder yet.
     pub process: u32,
-    /// Bytes of events that are not safe in the trace yet, in whole chunks.
+    /// The number of bytes of events that are not safe in the trace yet, counted in whole chunks.
     pub backlog: u64,
     /// The capacity in bytes.
     pub room: u64,
@@ -105,7 +106,7 @@ impl Ongoing {
         }
     }
 
-    /// Reports that somebody is watching: for the next three seconds, the trace is flushed twice per second.
+    /// Marks the recording as watched. For the next three seconds, the trace is flushed twice per second.
     ///
     /// # Errors
     /// A system call failed.
@@ -113,7 +114,7 @@ impl Ongoing {
         self.control().write(WATCHED, &[])
     }
 
-    /// Sets a mark in the traces of all processes. `number` must differ from that of the previous mark.
+    /// Sets a mark in the traces of all processes. `number` must differ from the number of the previous mark.
     ///
     /// # Errors
     /// A system call failed.

@@ -15,7 +15,7 @@ use hatf_trace::Result;
 /// Default maximum number of further processes that are recorded at the same time.
 pub const FOLLOW_MOST: u32 = 128;
 
-/// A function that writes a trace of the last part. Its number counts from 1.
+/// A function that writes a trace of the last part. The first argument is the number of the trace, counted from 1.
 pub type TakeDump<'a> = &'a (dyn Fn(u32, DumpInto<'_>) + Sync);
 
 /// Options of a recording.
@@ -26,9 +26,10 @@ pub struct RecordOptions<'a> {
     pub group: u64,
     /// Whether the program's standard output is redirected to standard error.
     pub output_to_error: bool,
-    /// Called once the program runs, before its first event is passed on. An error is handled like one of the sink.
+    /// A function called once the program runs, before its first event is passed on. Its errors are handled like errors
+    /// of the sink.
     pub started: Option<&'a mut dyn FnMut() -> Result<()>>,
-    /// The directory for the spool; by default one in memory, or that of temporary files.
+    /// The directory for the spool. By default, the spool is created in memory or in the directory for temporary files.
     pub spool: Option<PathBuf>,
     /// Maximum size of the spool in bytes. The spool is smaller if there is less room.
     pub spool_bytes: u64,
@@ -36,17 +37,17 @@ pub struct RecordOptions<'a> {
     pub when_full: WhenFull,
     /// The time for which a thread of the program waits for space.
     pub patience: Duration,
-    /// The clock that stamps events; by default the CPU's cycle counter, if the kernel relies on it.
+    /// The clock that stamps events. The default is the CPU's cycle counter, if the kernel relies on it.
     pub stamps: Option<Clock>,
     /// The mean number of bytes between recorded blocks; 0 records every block.
     pub sample: u64,
-    /// The names of the threads whose blocks are recorded. A trailing `*` matches any suffix. If there are no names,
-    /// the blocks of all threads are recorded.
+    /// The names of the threads whose blocks are recorded. A trailing `*` matches any suffix. If the list is empty, the
+    /// blocks of all threads are recorded.
     pub only_threads: Vec<String>,
-    /// The file names of the modules (the program and its libraries) whose blocks are recorded. If there are no names,
+    /// The file names of the modules (the program and its libraries) whose blocks are recorded. If the list is empty,
     /// the blocks of all modules are recorded.
     pub only_modules: Vec<String>,
-    /// Whether only requested sizes are recorded, without addresses and ends of blocks.
+    /// Whether only requested sizes are recorded, without the addresses and the ends of blocks.
     pub sizes_only: bool,
     /// Whether recording is off until it is turned on.
     pub start_off: bool,
@@ -57,10 +58,10 @@ pub struct RecordOptions<'a> {
     pub control: Option<PathBuf>,
     /// The size of the last part, if only the last part is kept and passed on when the program ends.
     pub keep: Option<Keep>,
-    /// Writes a trace of the last part each time one is requested while the program runs.
+    /// The function that writes a trace of the last part each time a trace is requested while the program runs.
     pub dump: Option<TakeDump<'a>>,
-    /// The signal that requests such a trace: of a single process if it is sent to that process, and of all processes
-    /// if it is sent to this one.
+    /// The signal that requests a trace of the last part: of a single process if it is sent to that process, and of all
+    /// processes if it is sent to this one.
     pub dump_signal: Option<i32>,
     /// Whether the trace omits program arguments and the name of the machine.
     pub private: bool,
@@ -70,25 +71,26 @@ pub struct RecordOptions<'a> {
     pub stacks: usize,
     /// Whether the usable sizes of blocks are recorded.
     pub usable: bool,
-    /// Whether calls for pages and frequent samples of the process's memory use are recorded.
+    /// Whether page requests and frequent samples of the process's memory use are recorded.
     pub pages: bool,
-    /// Whether the process's memory use is sampled, rarely enough to cost nothing. For frequent samples, see
+    /// Whether the process's memory use is sampled, so rarely that the cost is negligible. For frequent samples, see
     /// [`Self::pages`].
     pub resident: bool,
     /// Whether the CPU that each thread runs on is recorded.
     pub processors: bool,
     /// Whether stacks contain the frames of Python code. Python then allocates each object by `malloc`, unless the
-    /// environment says otherwise.
+    /// environment specifies otherwise.
     pub python: bool,
     /// The program's statically linked allocator whose calls are recorded, too.
     pub linked_in: Option<&'a LinkedIn>,
-    /// Data kept next to the spool for making a trace later: see [`Spooled::about`](super::Spooled::about).
+    /// Data stored next to the spool, for use when a trace is made later: see
+    /// [`Spooled::about`](super::Spooled::about).
     pub about: serde_json::Value,
     /// The receiver of events from processes that the program creates. Without it, these processes are not recorded.
     pub follower: Option<&'a dyn Follower>,
     /// Maximum number of further processes recorded at the same time.
     pub follow_most: u32,
-    /// The names of programs to follow. If there are none, all programs are followed.
+    /// The names of programs to follow. If the list is empty, all programs are followed.
     pub follow_programs: Vec<String>,
 }
 

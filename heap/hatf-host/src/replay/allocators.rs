@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsString, c_void};
 use std::os::unix::ffi::OsStringExt as _;
 
-/// An allocator under test. A block is represented by its address; 0 means that there is none.
+/// An allocator under test. A block is represented by its address, and 0 means that there is no block.
 pub(super) trait Allocator: Copy + Send + Sync {
     /// Whether blocks are memory that can be touched.
     const REAL: bool;
@@ -17,7 +17,7 @@ pub(super) trait Allocator: Copy + Send + Sync {
     fn usable(self, block: u64) -> usize;
 }
 
-/// The functions of the process: those of the system or of a preloaded library.
+/// The functions of the process, which belong to the system or to a preloaded library.
 #[derive(Clone, Copy)]
 pub(super) struct Process;
 
@@ -63,7 +63,7 @@ impl Allocator for Process {
     }
 }
 
-/// Does nothing. The time of a replay with it is the cost of the replay itself.
+/// An allocator that does nothing. The time of a replay with it is the cost of the replay itself.
 #[derive(Clone, Copy)]
 pub(super) struct Nothing;
 

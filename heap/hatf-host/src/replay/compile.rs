@@ -1,7 +1,7 @@
 //! Compiles a trace into operations in a file, so that a replay does not include the time for reading the trace.
 //!
-//! The compiler tracks live blocks itself instead of using `hatf_lab::Objects`, because each block has a slot and turns
-//! here. Calls that no correct program makes are repaired or rejected, whereas the laboratory counts them.
+//! The compiler tracks live blocks itself instead of using `hatf_lab::Objects`, because here each block has a slot and
+//! turns. Calls that no correct program makes are repaired or rejected, whereas the laboratory counts them.
 //!
 //! The file is long because one pass handles live blocks, threads, turns and repairs, and each event affects most of
 //! them.
@@ -66,11 +66,12 @@ impl Operations {
     }
 }
 
-/// For each thread, its blocks of operations: the number of the first operation, and their count.
+/// The blocks of operations of each thread. Each pair consists of the number of the first operation and the number of
+/// operations.
 pub(super) type Blocks = Vec<Vec<(u64, u64)>>;
 
-/// The content of an operations file. The worker finds it as JSON after the operations, along with the list of blocks
-/// of operations.
+/// A summary of an operations file. It is stored as JSON after the operations, together with the list of blocks of
+/// operations, for the worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// The number of replayed calls.
@@ -79,16 +80,15 @@ pub struct Summary {
     pub set_up: u64,
     /// The maximum number of live blocks.
     pub most_live: u64,
-    /// The maximum of live bytes.
+    /// The maximum number of live bytes.
     pub most_live_bytes: u64,
-    /// The live bytes at the end.
+    /// The number of live bytes at the end.
     pub live_bytes_at_end: u64,
-    /// Calls that failed in the program, which are not replayed.
+    /// The number of calls that failed in the program and are not replayed.
     pub failed: u64,
-    /// Blocks that ended with their heap or because another program replaced theirs (exec); they are freed at that
-    /// point.
+    /// The number of blocks that ended with their heap or because of an `exec`. The replay frees them at that point.
     pub ended_with_heap: u64,
-    /// Events lost during recording.
+    /// The number of events lost during recording.
     pub lost: u64,
     /// Counts of repairs.
     pub repairs: Repairs,
@@ -96,7 +96,7 @@ pub struct Summary {
     pub phases: Vec<String>,
     /// The number of operations per step of `live_bytes`.
     pub step: u64,
-    /// The maximum of live bytes in each step.
+    /// The maximum number of live bytes in each step.
     pub live_bytes: Vec<u64>,
     /// The number of threads.
     pub threads: u64,
@@ -125,12 +125,12 @@ pub struct Compiler {
     out: BufWriter<File>,
     written: u64,
     streams: Vec<Stream>,
-    /// Stream indices by thread number in the trace.
+    /// Stream indices by the trace's thread numbers.
     threads: HashMap<u64, usize>,
     /// The stream of the last event.
     last: usize,
     live: AddressMap<LiveBlock>,
-    /// Blocks in a realloc that has not returned yet, by thread.
+    /// Blocks passed to a realloc that has not returned yet, by thread.
     moving: HashMap<u64, LiveBlock>,
     turns: Vec<u32>,
     spare: Vec<u32>,
@@ -316,7 +316,7 @@ impl Compiler {
         }
     }
 
-    /// Fails because of a call that no correct program makes, unless such calls are repaired.
+    /// Returns an error for a call that no correct program makes, unless such calls are repaired.
     fn odd(&self, what: impl FnOnce() -> String) -> Result<()> {
         if self.cut.repair {
             return Ok(());
@@ -378,7 +378,7 @@ impl Compiler {
         self.allocate(event, call, old)
     }
 
-    /// Frees all blocks of a heap, or of all heaps.
+    /// Frees all blocks of a heap, or of all heaps if `heap` is `None`.
     fn end_heap(&mut self, event: &Event<'_>, heap: Option<u64>) -> Result<()> {
         let of = |block: &LiveBlock| heap.is_none_or(|heap| block.heap == heap);
         let mut blocks: Vec<LiveBlock> = self.live.extract_if(|_, block| of(block)).map(|(_, block)| block).collect();

@@ -1,7 +1,7 @@
 //! Replays the requests in a trace on a real allocator.
 //!
-//! A [`Compiler`] converts the trace into [`Operations`]. A separate process with the allocator preloaded [`replay`]s
-//! them.
+//! A [`Compiler`] converts the trace into [`Operations`]. A separate process, in which the allocator is preloaded,
+//! [`replay`]s them.
 
 mod allocators;
 mod compile;

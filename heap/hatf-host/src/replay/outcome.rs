@@ -22,7 +22,8 @@ pub struct Comparison {
     pub outcomes: Vec<Outcome>,
 }
 
-/// The outcome of a trace on one allocator. Times are nanoseconds per operation, excluding those for the replay itself.
+/// The outcome of a trace on one allocator. Times are nanoseconds per operation, excluding the cost of the replay
+/// itself.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     /// The allocator, as named by the user.
@@ -41,7 +42,7 @@ pub struct Outcome {
     pub peak_resident: u64,
     /// The mean of the sampled increases.
     pub mean_resident: u64,
-    /// The ratio of `peak_resident` to the maximum of live bytes.
+    /// The ratio of `peak_resident` to the maximum number of live bytes.
     pub peak_to_live: Option<f64>,
     /// Resident bytes after the last operation.
     pub resident_at_end: u64,
@@ -49,7 +50,7 @@ pub struct Outcome {
     pub after_all_freed: u64,
     /// The names of ended phases, and the resident bytes at their ends.
     pub phases: Vec<(String, u64)>,
-    /// The maximum of resident bytes in each step of `trace.live_bytes`.
+    /// The maximum number of resident bytes in each step of `trace.live_bytes`.
     pub resident: Vec<u64>,
     /// Latencies of calls by function and size, including the cost of reading the clock.
     pub latencies: Vec<Latency>,
@@ -120,7 +121,7 @@ pub fn compare(
     Ok(Comparison { trace: summary.clone(), own_ns, own_latencies, outcomes })
 }
 
-/// Returns the maximum of resident bytes in each step of the trace's curve.
+/// Returns the maximum number of resident bytes in each step of the trace's curve.
 fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
     let mut most = vec![0; summary.live_bytes.len()];
     for sample in &run.memory {
@@ -129,7 +130,7 @@ fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
             *most = sample.resident.max(*most);
         }
     }
-    // A step without a sample takes the value of the previous step.
+    // A step without a sample uses the value of the previous step.
     let mut last = 0;
     for most in &mut most {
         last = if *most == 0 { last } else { *most };

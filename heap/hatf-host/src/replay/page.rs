@@ -9,7 +9,7 @@ use super::compile::{Repairs, Summary};
 use super::latency::Latency;
 use super::outcome::{Comparison, Outcome};
 
-/// Classes with less than one in this many calls are not printed.
+/// A size class is printed only if it contains at least one in this many calls.
 const SELDOM: u64 = 200;
 
 /// Measurements of real allocators on a trace.

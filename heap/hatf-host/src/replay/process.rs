@@ -21,7 +21,7 @@ const KNOWN: [(&str, &[&str]); 3] = [
 /// The system's library directories.
 const FOLDERS: [&str; 5] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib"];
 
-/// An allocator to test: the system's or a preloaded library, with its settings.
+/// An allocator to test, with its settings: the system's allocator or a preloaded library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     /// The name given by the user.
@@ -78,7 +78,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker from a program that passes its options to [`replay`](super::replay): those of [`Task`],
+    /// Creates a worker from a program that passes its options to [`replay`](super::replay): the options of [`Task`],
     /// followed by the path of the operations.
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {

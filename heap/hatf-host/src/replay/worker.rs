@@ -76,7 +76,7 @@ pub struct Run {
     pub major_faults: u64,
     /// Memory samples over time.
     pub memory: Vec<Sample>,
-    /// Memory at the end of each phase, with the number of the phase's name.
+    /// The number of each phase's name, and the memory at the end of the phase.
     pub phases: Vec<(u32, Sample)>,
     /// Resident bytes after all blocks were freed.
     pub after_all_freed: u64,
@@ -100,7 +100,7 @@ struct Replay<'r, A> {
     words: &'r Words,
     threads: &'r [Vec<(u64, u64)>],
     places: &'r Places,
-    /// Operations between two samples.
+    /// The number of operations between two samples.
     every: u64,
     began: Mutex<Option<Began>>,
     measured: Mutex<Measured>,

@@ -1,4 +1,4 @@
-//! Elementary operations of an allocator, which are counted.
+//! Counts of the elementary operations of an allocator.
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -50,16 +50,16 @@ acts! {
     Sbrk = "sbrk",
     /// Memory was returned to the system.
     Returned = "returned",
-    /// A cache served an allocation. This only counts an outcome, so its weight is 0.
+    /// A cache served an allocation. This is an outcome rather than an operation, so its weight is 0.
     Hit = "hits",
-    /// A cache could not serve an allocation. This only counts an outcome, so its weight is 0.
+    /// A cache could not serve an allocation. This is an outcome rather than an operation, so its weight is 0.
     Missed = "misses",
-    /// A cache evicted an entry. This only counts an outcome, so its weight is 0; the evicted items count as
-    /// [`Flushed`](Self::Flushed).
+    /// A cache evicted an entry. This is an outcome rather than an operation, so its weight is 0. The evicted items
+    /// count as [`Flushed`](Self::Flushed).
     GivenUp = "flushes",
 }
 
-/// Counts of each operation. The same type holds the weights of operations.
+/// A count for each operation. Weights of operations have the same type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acts([u64; Act::ALL.len()]);
 

@@ -7,12 +7,12 @@ use super::tagged::{FreeList, TagSettings, Tagged, tagged};
 use super::{Act, Acts, Allocator, Place};
 
 tagged! {
-    /// Best fit: the smallest block that is large enough, and the lowest of equally small ones.
+    /// Best fit, which uses the smallest block that is large enough. Of equally small blocks, it uses the lowest.
     Best(Index) = "best"
 }
 
-/// Free blocks ordered by size and address. The index replaces a linear list, so each search counts as many steps as
-/// there are free blocks.
+/// Free blocks ordered by size and address. The index replaces a linear list, so each search counts as many steps as a
+/// scan of all free blocks.
 #[derive(Debug, Default)]
 pub(super) struct Index(BTreeSet<(u64, u64, u32)>);
 

@@ -7,7 +7,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) address: u64,
-    /// Size in bytes, tags included.
+    /// The size in bytes, including tags.
     pub(super) size: u64,
     /// The neighbours in memory.
     pub(super) below: u32,
@@ -16,14 +16,14 @@ pub(super) struct Block {
     pub(super) next: u32,
     pub(super) previous: u32,
     pub(super) free: bool,
-    /// The list that contains the block, if the allocator has several lists.
+    /// The number of the list that contains the block, if the allocator has several lists.
     pub(super) list: u16,
 }
 
 const EMPTY: Block =
     Block { address: 0, size: 0, below: NONE, above: NONE, next: NONE, previous: NONE, free: false, list: 0 };
 
-/// All blocks of a heap. Together they cover it without gaps.
+/// All blocks of a heap, which they cover without gaps.
 #[derive(Debug)]
 pub(super) struct Blocks {
     blocks: Vec<Block>,
@@ -42,7 +42,7 @@ impl Blocks {
         self.heap
     }
 
-    /// Returns a block; for [`NONE`], returns an empty block marked as used.
+    /// Returns a block. For [`NONE`], returns an empty block marked as used.
     #[inline]
     pub(super) fn get(&self, id: u32) -> Block {
         self.blocks.get(id as usize).copied().unwrap_or(EMPTY)
@@ -88,7 +88,7 @@ impl Blocks {
         Some(id)
     }
 
-    /// Adds bytes at the end of the heap by growing a free top block or by adding a new free block. Returns the block
+    /// Adds bytes at the end of the heap by growing a free top block or by appending a free block. Returns the block
     /// and whether it is new.
     pub(super) fn grow(&mut self, bytes: u64) -> Option<(u32, bool)> {
         let top = self.top;

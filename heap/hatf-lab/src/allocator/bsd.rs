@@ -1,11 +1,12 @@
 //! BSD: Kingsley's allocator from 4.2BSD, with one bucket per power of two. Blocks are never split or merged.
 //!
-//! (Table 6 of the paper calls it "buddy-based"; its section 4.4 says correctly that it "does not coalesce items".)
+//! (Table 6 of the paper calls the allocator "buddy-based"; section 4.4 correctly states that it "does not coalesce
+//! items".)
 
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
 
 /// Parameters that the paper leaves open. On a VAX, 4.2BSD used a 4-byte header and blocks of 8 bytes or more; 4.3BSD
-/// refilled by pages.
+/// refilled buckets by pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BsdSettings {
     /// Bytes before each block.
@@ -26,7 +27,7 @@ impl Default for BsdSettings {
 #[derive(Debug)]
 pub struct Bsd {
     settings: BsdSettings,
-    /// For each power of two, the free blocks (used from the end) and the number of blocks in use.
+    /// The free blocks (taken from the end) and the number of blocks in use, for each power of two.
     buckets: Vec<(Vec<u64>, u64)>,
     heap: u64,
     touched: usize,

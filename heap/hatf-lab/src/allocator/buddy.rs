@@ -2,8 +2,8 @@
 //!
 //! Source: Knuth, The Art of Computer Programming, volume 1, 2.5, Algorithms R and S. Block sizes are powers of two. A
 //! larger block is halved until it fits, and a freed block is merged with its buddy for as long as the buddy is free.
-//! Of equally large blocks the lowest is used; the book leaves this choice open. There are no headers, because the size
-//! of a block follows from the size of its object.
+//! Of equally large blocks, the lowest is used; the book leaves this choice open. Blocks have no headers, because the
+//! size of the object determines the size of its block.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
 pub struct BuddySettings {
     /// The smallest block size.
     pub least: u64,
-    /// Bytes requested from the system at a time. Larger blocks are mapped.
+    /// Bytes per request to the system. Larger blocks are mapped individually.
     pub region: u64,
 }
 
@@ -47,7 +47,7 @@ impl Buddy {
         Self { settings, free: vec![BTreeSet::new(); 48], used: 0, heap: 0, pages, mapped, touched: (0, 0) }
     }
 
-    /// Returns the power of two for a request's block, or `None` if the block is mapped.
+    /// Returns the binary logarithm of the block size for a request, or `None` if the block is mapped.
     fn order(&self, size: u64) -> Option<usize> {
         let block = size.checked_next_power_of_two()?.max(self.settings.least);
         (block <= self.settings.region).then_some(block.trailing_zeros() as usize)

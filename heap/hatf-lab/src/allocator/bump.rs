@@ -1,13 +1,13 @@
 //! BUMP: arenas that place blocks next to each other and are freed as a whole.
 //!
-//! Programs that work in phases often use such custom allocators (regions, obstacks). A block is placed where the
-//! previous one ended, freeing a block only decrements a counter, and an arena is released when all of its blocks are
-//! dead. A single long-lived block keeps its whole arena alive.
+//! Programs that work in phases often use such custom allocators (regions, obstacks). Each block is placed after the
+//! previous one. Freeing a block only decrements a counter, and an arena is released when all of its blocks have been
+//! freed. A single long-lived block therefore keeps its entire arena alive.
 
 use super::mapped::Mapped;
 use super::{Act, Acts, Allocator, PAGE, Place};
 
-/// The arena size in bytes and the alignment of blocks, a power of two.
+/// Settings of the arenas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BumpSettings {
     /// Bytes per arena. A larger block gets its own arena.
@@ -31,7 +31,7 @@ struct Arena {
     live: u64,
 }
 
-/// Arenas. The current arena serves new blocks.
+/// An allocator with arenas. New blocks are placed in the current arena.
 #[derive(Debug)]
 pub struct Bump {
     settings: BumpSettings,

@@ -1,18 +1,18 @@
-//! CACHE: FIRST with a small cache of free items of the most recently freed sizes in front of it.
+//! CACHE: FIRST behind a small cache, which contains free items of the most recently freed sizes.
 
 use super::rover::Rover;
 use super::tagged::{TagSettings, Tagged};
 use super::{Act, Acts, Allocator, Place};
 
-/// Parameters that the paper states (5 entries, a rounding factor of 32) and those that FIRST leaves open.
+/// Parameters that the paper specifies (5 entries, a rounding factor of 32), and parameters of the underlying FIRST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     /// The number of cached sizes.
     pub entries: usize,
     /// The rounding factor R in bytes. With 1, sizes are not rounded.
     pub round: u64,
-    /// Whether an evicted entry returns its items to FIRST in the order in which they were freed. Otherwise it returns
-    /// the most recently freed item first, starting at the head of the chain.
+    /// Whether an evicted entry returns its items to FIRST in the order in which they were freed. Otherwise, the entry
+    /// returns the most recently freed item (the head of the chain) first.
     pub oldest: bool,
     /// Settings of the underlying FIRST.
     pub first: TagSettings,
@@ -26,9 +26,9 @@ impl Default for CacheSettings {
 
 /// The adaptive cache of Table 6.
 ///
-/// An item has size S' = (B + R - 1) / R, where B is the requested size. A miss requests R S' bytes from FIRST:
-/// otherwise a 33-byte item could not serve a request for 64 bytes, which has the same S'. Only `free` creates entries.
-/// Cached items are not merged.
+/// An item has size S' = (B + R - 1) / R, where B is the requested size. A miss requests R S' bytes from FIRST.
+/// Otherwise, a 33-byte item could not serve a request for 64 bytes, which has the same S'. Only `free` creates
+/// entries. Cached items are not merged.
 #[derive(Debug)]
 pub struct Cache {
     settings: CacheSettings,
@@ -44,7 +44,7 @@ impl Cache {
         Self { settings, entries: Vec::new(), first: Tagged::new(settings.first, Rover::default()) }
     }
 
-    /// Finds the entry of a size and moves it to the front. Returns whether there is one.
+    /// Finds the entry of a size and moves it to the front. Returns whether the cache contains the entry.
     fn access(&mut self, size: u64, acts: &mut Acts) -> bool {
         let found = self.entries.iter().position(|(cached, _)| *cached == size);
         acts.add(Act::Compared, found.map_or(self.entries.len(), |at| at + 1) as u64);
@@ -81,8 +81,8 @@ impl Allocator for Cache {
         if !self.access(units, acts) {
             let mut items = Vec::new();
             if self.entries.len() == self.settings.entries {
-                // The least recently used entry, from the head of its chain: in the paper, its items are "chained to
-                // the free list".
+                // Evict the least recently used entry, starting with the head of its chain. In the paper, its items are
+                // "chained to the free list".
                 items = self.entries.pop().map(|(_, items)| items).unwrap_or_default();
                 acts.note(Act::GivenUp);
                 acts.add(Act::Flushed, items.len() as u64);

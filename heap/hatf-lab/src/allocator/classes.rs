@@ -1,6 +1,6 @@
 //! Size classes.
 
-/// Largest size that is looked up in the table.
+/// The largest size for which the table contains the class.
 const TABLE: usize = 4096;
 
 /// The block sizes of an allocator, in ascending order.
@@ -18,7 +18,7 @@ impl Classes {
         Self { sizes, table }
     }
 
-    /// Returns class sizes with `steps` equal steps per doubling, from `quantum` up to `most` bytes. Below `steps`
+    /// Returns class sizes with `steps` equal steps per doubling, from `quantum` up to `most` bytes. Up to `steps`
     /// quanta, every multiple of the quantum is a class.
     pub(super) fn geometric(quantum: u64, steps: u64, most: u64) -> Vec<u64> {
         let mut sizes: Vec<u64> = (1..=steps).map(|n| n * quantum).collect();
@@ -31,7 +31,7 @@ impl Classes {
         sizes
     }
 
-    /// Returns the class of a size, or `None` if the size exceeds all classes.
+    /// Returns the smallest class for a size, or `None` if the size exceeds all classes.
     #[inline]
     pub(super) fn of(&self, size: u64) -> Option<usize> {
         if size <= TABLE as u64 {

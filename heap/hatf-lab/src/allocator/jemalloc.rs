@@ -1,11 +1,11 @@
 //! JEMALLOC: size classes in slabs, extents, and a per-thread cache, as in jemalloc 5.3.
 //!
 //! Sources: Evans, "A Scalable Concurrent malloc(3) Implementation for FreeBSD" (BSDCan 2006); the jemalloc 5.3 manual
-//! page for options and their defaults, and `arena.c`, `tcache.c`, `eset.c` and `extent.c` for the selection order. A
-//! small class has slabs; an allocation takes the lowest free region in the lowest slab with a free region. Slabs and
-//! large blocks are extents; an allocation takes the lowest extent that is large enough. Freed extents stay held and
-//! are returned later. The file is long because caches, slabs and extents call each other; independent parts are in
-//! `runs.rs` and `classes.rs`.
+//! page for options and their defaults, and `arena.c`, `tcache.c`, `eset.c` and `extent.c` for the selection order.
+//! Small classes allocate from slabs: an allocation uses the lowest free region in the lowest slab that has one. Slabs
+//! and large blocks are extents, for which an allocation uses the lowest extent that is large enough. Freed extents
+//! stay held and are returned to the system later. The file is long because caches, slabs and extents call each other;
+//! independent parts are in `runs.rs` and `classes.rs`.
 //!
 //! Not modelled: alignment, the decay curve (here, an extent is returned in one step after `decay` calls), jemalloc's
 //! own metadata, and thread exit.
@@ -17,20 +17,20 @@ use super::mapped::Mapped;
 use super::runs::{Fit, RunSettings, Runs};
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// Settings of `MALLOC_CONF` and two constants, in bytes except for counts.
+/// Settings of `MALLOC_CONF`, and two constants of jemalloc. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JemallocSettings {
     /// The number of arenas (`narenas`). jemalloc's default is 4 per core; the default here is 8. Threads are assigned
     /// to arenas in turn.
     pub arenas: u64,
-    /// Whether threads have caches; 0 means no (`tcache:false`).
+    /// Whether threads have caches; 0 means that they do not (`tcache:false`).
     pub tcache: u64,
     /// The largest cached block (`lg_tcache_max` is its logarithm).
     pub tcache_max: u64,
-    /// Calls after which a freed extent is returned; 0 means immediately. This is `dirty_decay_ms`, 10 seconds by
-    /// default, converted to calls of 25 ns each.
+    /// The number of calls after which a freed extent is returned to the system; 0 means immediately. This is
+    /// `dirty_decay_ms`, 10 seconds by default, converted to calls of 25 ns each.
     pub decay: u64,
-    /// Classes per size doubling. In jemalloc this is the constant 4.
+    /// Size classes per doubling. In jemalloc this is the constant 4.
     pub steps: u64,
     /// The smallest slab. In jemalloc this is one page.
     pub slab: u64,
@@ -49,11 +49,11 @@ impl Default for JemallocSettings {
 const ARENA: u64 = 1 << 39;
 /// The maximum number of regions in a slab.
 const REGIONS: u64 = 512;
-/// The smallest class that is not small.
+/// The smallest large size class.
 const LARGE: u64 = 16 << 10;
 /// Bytes allocated or freed between two collection steps of a cache.
 const COLLECT: u64 = 64 << 10;
-/// Flag of a block that is an extent and not part of a slab.
+/// Flag of a block that occupies an entire extent instead of a region of a slab.
 const EXTENT: u32 = 1 << 31;
 
 /// Regions of one class.
@@ -99,7 +99,7 @@ struct Cached {
     blocks: Vec<Place>,
     /// The minimum number of cached blocks since the last collection.
     low: usize,
-    /// Shift that divides the refill: an empty cache is refilled to 1/2, 1/4, ... of its capacity.
+    /// The binary logarithm of the divisor of a refill: an empty cache is refilled to 1/2, 1/4, ... of its capacity.
     divide: u32,
     refilled: bool,
 }
@@ -144,7 +144,7 @@ impl Jemalloc {
         let slabs_of: Vec<(u64, u64)> = small.map(|size| slab(*size, settings.slab)).collect();
         let cached =
             classes.sizes().iter().take_while(|size| **size <= settings.tcache_max.min(settings.oversize - 1)).count();
-        // Twice the regions of a slab, within bounds, or 20 for a large class.
+        // Cache twice as many blocks as a slab has regions, within bounds, or 20 blocks of a large class.
         let most = |class: usize| slabs_of.get(class).map_or(20, |(_, regions)| (2 * regions).clamp(20, 200));
         let cached = if settings.tcache == 0 { 0 } else { cached };
         let most = (0..cached).map(|class| usize::try_from(most(class)).unwrap_or(20)).collect();
@@ -170,7 +170,7 @@ impl Jemalloc {
         self.thread % usize::try_from(self.settings.arenas).unwrap_or(1).max(1)
     }
 
-    /// Changes the runs of an arena and updates the totals of held memory.
+    /// Runs `work` on the runs of an arena and updates the totals of held memory.
     fn recount<T>(&mut self, arena: usize, work: impl FnOnce(&mut Runs) -> Option<T>) -> Option<T> {
         let of = &mut self.arenas.get_mut(arena)?.runs;
         let (heap, held) = (of.heap(), of.pages.bytes());
@@ -266,7 +266,7 @@ impl Jemalloc {
             self.spare.push(id);
             self.recount(arena, |runs| Some(runs.put(run, clock, acts)));
         } else if used + 1 == regions && bin.current != Some(id) {
-            // The slab was full. The lowest slab is used first.
+            // The slab was full and is now usable. The slab with the lowest address is used first.
             let current = bin.current.and_then(|current| Some((self.slabs.get(current as usize)?.address, current)));
             match current {
                 Some((above, current)) if above > address => {
@@ -280,7 +280,7 @@ impl Jemalloc {
         }
     }
 
-    /// Returns the blocks that were cached longest, until `left` blocks remain.
+    /// Returns the longest-cached blocks to their arenas until `left` blocks remain.
     fn flush(&mut self, class: usize, left: usize, acts: &mut Acts) {
         let Some(cached) = self.caches.get_mut(self.thread).and_then(|cache| cache.bins.get_mut(class)) else { return };
         let count = cached.blocks.len().saturating_sub(left);
@@ -290,7 +290,7 @@ impl Jemalloc {
         old.into_iter().for_each(|place| self.give_block(place, acts));
     }
 
-    /// Performs a collection step: returns three quarters of the blocks of one class that were not used.
+    /// Performs a collection step, which returns three quarters of the unused blocks of one class to their arenas.
     #[cold]
     fn collect(&mut self, acts: &mut Acts) {
         let Some(cache) = self.caches.get_mut(self.thread) else { return };
@@ -397,7 +397,7 @@ impl Jemalloc {
     }
 }
 
-/// Returns the pages and regions of the smallest slab without a remainder.
+/// Returns the numbers of pages and regions of the smallest slab that has no remainder.
 fn slab(size: u64, least: u64) -> (u64, u64) {
     let mut bytes = least.next_multiple_of(PAGE);
     while !bytes.is_multiple_of(size) && bytes / size < REGIONS {
@@ -443,8 +443,8 @@ impl Allocator for Jemalloc {
         Some(place)
     }
 
-    /// Resizes in place if the class is unchanged or a large block has room above. Otherwise frees the old block after
-    /// the copy.
+    /// Resizes in place if the class is unchanged or if a large block has room above. Otherwise, moves the object and
+    /// frees the old block after the copy.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         if let (Some(from), Some(to)) = (self.classes.of(old), self.classes.of(size))
             && self.stays(place, from, to, size, acts)

@@ -1,8 +1,8 @@
-//! Doubly linked lists of free blocks, and a bitmap of the non-empty lists.
+//! Doubly linked lists of free blocks, with a bitmap of the non-empty lists.
 
 use super::blocks::{Block, Blocks, NONE};
 
-/// Numbered lists.
+/// A set of numbered lists.
 #[derive(Debug)]
 pub(super) struct Lists {
     ends: Vec<(u32, u32)>,

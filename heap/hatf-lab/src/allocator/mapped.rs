@@ -1,13 +1,13 @@
-//! Blocks mapped individually and unmapped when they are freed.
+//! Blocks that are mapped individually and unmapped when they are freed.
 
 use super::best::Index;
 use super::tagged::{TagSettings, Tagged};
 use super::{ADDRESS_SPACE, Acts, PAGE, Place};
 
-/// Start of the upper half of the address space, which contains the mapped blocks.
+/// The start of the upper half of the address space, which contains the mapped blocks.
 pub(super) const MAPPED: u64 = ADDRESS_SPACE / 2;
 
-/// Mapped blocks. The simulated system places them by best fit, with a page between neighbours.
+/// Mapped blocks. The simulated system places blocks by best fit, with a page between neighbours.
 #[derive(Debug)]
 pub(super) struct Mapped {
     space: Tagged<Index>,
@@ -73,7 +73,7 @@ impl Mapped {
         bytes
     }
 
-    /// Resizes a block as `mremap` does: it keeps its pages, but its address may change.
+    /// Resizes a block like `mremap`. The block keeps its pages, but its address may change.
     pub(super) fn remap(&mut self, place: Place, bytes: u64) -> Option<Place> {
         if bytes.max(1).checked_next_multiple_of(PAGE)? == self.size(place) {
             return Some(place);

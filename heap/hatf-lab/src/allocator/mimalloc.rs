@@ -16,17 +16,17 @@ use super::mapped::Mapped;
 use super::runs::{Fit, RunSettings, Runs};
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// Settings of the environment, and constants, in bytes except for counts.
+/// Settings from environment variables, and constants of mimalloc. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MimallocSettings {
-    /// Calls of a thread after which free slices are returned; 0 means immediately. This is `MIMALLOC_DECOMMIT_DELAY`
-    /// (2.1: `MIMALLOC_PURGE_DELAY`), 25 ms by default, converted to calls of 25 ns each.
+    /// The number of calls of a thread after which free slices are returned to the system; 0 means immediately. This is
+    /// `MIMALLOC_DECOMMIT_DELAY` (2.1: `MIMALLOC_PURGE_DELAY`), 25 ms by default, converted to calls of 25 ns each.
     pub purge: u64,
     /// Bytes per slice, which is also the page size of small blocks. In mimalloc this is the constant 64 KiB.
     pub page: u64,
-    /// Classes per size doubling. In mimalloc this is the constant 4.
+    /// Size classes per doubling. In mimalloc this is the constant 4.
     pub steps: u64,
-    /// Bytes of blocks that a page links in one batch. In mimalloc this is the constant 4096.
+    /// The number of bytes in the blocks that a page links in one batch. In mimalloc this is the constant 4096.
     pub extend: u64,
 }
 
@@ -40,12 +40,12 @@ impl Default for MimallocSettings {
 const SEGMENT: u64 = 512;
 /// Slices per page of medium blocks.
 const MEDIUM: u64 = 8;
-/// Divisor of the page size that gives the largest block stored in the page.
+/// The page size divided by the size of the largest block that the page can hold.
 const BLOCKS: u64 = 4;
 /// The minimum number of blocks that a page links in one batch.
 const EXTEND: u64 = 4;
-/// The number of searches for which an empty page survives if it is the only page of its size. Pages of large blocks
-/// survive for a quarter of them.
+/// The number of searches for which an empty page is retained if it is the only page of its size. Pages of large blocks
+/// are retained for a quarter as many searches.
 const RETIRE: u32 = 8;
 /// Bytes of address space per thread.
 const THREAD: u64 = 1 << 38;
@@ -60,9 +60,9 @@ struct Page {
     block: u64,
     /// Numbers of the free blocks.
     free: Vec<u32>,
-    /// Numbers of the blocks freed since by the owner.
+    /// Numbers of the blocks that the owner has freed but that are not in `free` yet.
     local: Vec<u32>,
-    /// Numbers of the blocks freed since by other threads.
+    /// Numbers of the blocks that other threads have freed and that have not been collected yet.
     remote: Vec<u32>,
     used: u64,
     capacity: u64,
@@ -76,7 +76,7 @@ struct Heap {
     runs: Runs,
     /// Pages of each class that are not full, in search order.
     queues: Vec<VecDeque<u32>>,
-    /// Classes with an empty page due to be freed.
+    /// Classes with an empty page that is to be freed unless it is reused.
     retired: Vec<usize>,
     clock: u64,
 }
@@ -100,8 +100,8 @@ impl Mimalloc {
     /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: MimallocSettings) -> Self {
-        // The first 8 word sizes are used one by one, except that blocks of 16 bytes or more are multiples of 16 for
-        // alignment.
+        // The smallest classes are all multiples of a word, except that blocks of 16 bytes or more are multiples of 16
+        // for alignment.
         let mut sizes = Classes::geometric(8, 2 * settings.steps, 16 * settings.steps);
         sizes.retain(|size| *size == 8 || size.is_multiple_of(16));
         let mut base = 16 * settings.steps;
@@ -123,7 +123,7 @@ impl Mimalloc {
         }
     }
 
-    /// Changes a thread's heap and updates the totals of held memory.
+    /// Runs `work` on a thread's heap and updates the totals of held memory.
     fn recount<T>(&mut self, owner: usize, work: impl FnOnce(&mut Heap) -> Option<T>) -> Option<T> {
         let of = self.heaps.get_mut(owner)?;
         let (heap, held) = (of.runs.heap(), of.runs.pages.bytes());
@@ -209,7 +209,7 @@ impl Mimalloc {
         });
     }
 
-    /// Makes freed blocks available. Returns whether the page has a free block.
+    /// Makes the freed blocks of a page available. Returns whether the page has a free block.
     fn collect(page: &mut Page) -> bool {
         if !page.remote.is_empty() {
             page.used -= page.remote.len() as u64;
@@ -277,7 +277,7 @@ impl Mimalloc {
         self.held = self.held + heap.runs.pages.bytes() - held;
     }
 
-    /// Updates the page of a freed block: a full page becomes usable again, and an empty page is freed or retained.
+    /// Updates the page of a freed block. A full page becomes usable again; an empty page is freed or retained.
     fn after_free(&mut self, id: u32, acts: &mut Acts) {
         let large = self.settings.page / BLOCKS;
         let Some(page) = self.pages.get_mut(id as usize) else { return };
@@ -358,8 +358,8 @@ impl Allocator for Mimalloc {
         Some(place)
     }
 
-    /// Resizes in place if the size fits and is at least half of the block. Otherwise frees the old block after the
-    /// copy.
+    /// Resizes in place if the new size fits and is at least half of the block. Otherwise, moves the object and frees
+    /// the old block after the copy.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         let block = match Mapped::has(place) {
             true => self.mapped.size(place),
@@ -396,8 +396,8 @@ impl Allocator for Mimalloc {
                 self.after_free(place.block, acts);
             }
         } else {
-            // The owner finds the block at its next search. A full page or the page of a single block becomes usable
-            // immediately.
+            // The owner finds the block at its next search. If the page is full or reserved for a single block, it is
+            // collected immediately instead.
             page.remote.push(number);
             if page.full || page.class >= self.classes.len() {
                 Self::collect(page);

@@ -2,7 +2,7 @@
 //!
 //! BSD, FIRST, BEST and CACHE are the allocators of Zorn and Grunwald, "Evaluating Models of Memory Allocation"
 //! (CU-CS-603-92), Table 6. GLIBC, JEMALLOC, MIMALLOC and TCMALLOC follow the published policies of the allocators of
-//! the same name, as far as these determine block addresses and held pages. TLSF, BUDDY and BUMP are from the
+//! the same name, as far as these policies determine block addresses and held pages. TLSF, BUDDY and BUMP are from the
 //! literature. Parameters that a source leaves open are settings with defaults. A new allocator implements
 //! [`Allocator`]; `bump.rs` and `examples/two_stacks.rs` are small examples.
 
@@ -71,8 +71,8 @@ pub trait Allocator: Send {
     /// Frees an object of `size` bytes that `allocate` placed.
     fn free(&mut self, place: Place, size: u64, acts: &mut Acts);
 
-    /// Resizes an object from `old` to `size` bytes, in place if possible. If the address space is full, frees the
-    /// object and returns `None`. By default, frees the object and then allocates another one.
+    /// Resizes an object from `old` to `size` bytes, in place if possible. Frees the object and returns `None` if the
+    /// address space is full. The default frees the object and then allocates another one.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         self.free(place, old, acts);
         self.allocate(size, acts)
@@ -82,7 +82,7 @@ pub trait Allocator: Send {
     fn heap(&self) -> u64;
 
     /// Returns the bytes of all pages that were touched and not returned to the system. A program is assumed to touch
-    /// all of its blocks. By default, this is the entire heap.
+    /// all of its blocks. The default is the entire heap.
     fn held(&self) -> u64 {
         self.heap().next_multiple_of(PAGE)
     }
@@ -98,8 +98,8 @@ pub trait Allocator: Send {
         self.heap()
     }
 
-    /// Switches to the thread that makes the following calls. Threads are numbered from 0 in order of appearance. This
-    /// method is also called before the first allocation. By default, threads share the heap.
+    /// Switches to the thread that makes the following calls. Threads are numbered from 0 in order of appearance.
+    /// Callers must also call this method before the first allocation. By default, threads share the heap.
     fn switch_to(&mut self, _thread: usize) {}
 
     /// Checks the data touched by the last call.

@@ -1,7 +1,7 @@
-//! A list that finds the first large enough member, and its position, without walking over the members before it.
+//! A list that finds the first sufficiently large member, and the member's position, without walking the list.
 //!
-//! The list is a treap in list order: each node stores the size of both of its subtrees and the maximum bytes of any
-//! member in them. Priorities are hashes of member numbers, so the same list has the same tree in every run.
+//! The list is a treap in list order. Each node stores the number of members in both subtrees, and the size of the
+//! largest of these members. Priorities are hashes of member numbers, so the same list has the same tree in every run.
 
 use super::blocks::NONE;
 
@@ -20,12 +20,12 @@ struct Node {
     size: u64,
 }
 
-/// A summary of a subtree, which avoids visiting the subtree.
+/// A summary of a subtree, so that searches can skip the subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Subtree {
     root: u32,
     count: u32,
-    /// The maximum bytes of a member.
+    /// The size of the largest member in bytes.
     most: u64,
 }
 
@@ -40,7 +40,7 @@ impl Node {
         Subtree { root: id, count: 1 + self.left.count + self.right.count, most }
     }
 
-    /// Returns the side of a child.
+    /// Returns the subtree of which `child` is the root.
     #[inline]
     fn side(&mut self, child: u32) -> &mut Subtree {
         if self.left.root == child { &mut self.left } else { &mut self.right }
@@ -97,8 +97,8 @@ impl Order {
         self.tell_above(id);
     }
 
-    /// Finds the first member of at least `need` bytes, starting at `from` and wrapping around. Counts the members
-    /// examined, which is all of them if there is no match.
+    /// Finds the first member of at least `need` bytes, starting at `from` and wrapping around. Counts the members that
+    /// a linear search would examine, which are all members if there is no match.
     pub(super) fn find(&self, from: u32, need: u64) -> (Option<u32>, u64) {
         let (all, need) = (self.get(self.root).subtree(self.root), need.max(1));
         if self.root == NONE {
@@ -113,7 +113,7 @@ impl Order {
         (Some(found), count)
     }
 
-    /// Finds the first member of at least `need` bytes at or after `from`. Counts the members up to it.
+    /// Finds the first member of at least `need` bytes at or after `from`. Counts the members up to the match.
     fn find_behind(&self, from: u32, need: u64, count: &mut u64) -> Option<u32> {
         let mut at = from;
         let mut is_behind = true;
@@ -135,7 +135,8 @@ impl Order {
         None
     }
 
-    /// Finds the first member of at least `need` bytes in a subtree that contains one. Counts the members up to it.
+    /// Finds the first member of at least `need` bytes in a subtree that contains such a member. Counts the members up
+    /// to the match.
     fn find_below(&self, root: u32, need: u64, count: &mut u64) -> u32 {
         let mut at = root;
         loop {
@@ -160,7 +161,7 @@ impl Order {
         at
     }
 
-    /// Rotates a node with its parent. The order and the counts of the nodes above are preserved.
+    /// Rotates a node with its parent. This preserves the list order and the counts of the nodes above.
     fn lift(&mut self, id: u32) {
         let (node, parent) = (self.get(id), self.get(id).parent);
         let Node { parent: above, left: parents_left, .. } = self.get(parent);
@@ -188,7 +189,7 @@ impl Order {
         }
     }
 
-    /// Updates the ancestors of a changed node that the change affects.
+    /// Updates the affected ancestors of a changed node.
     fn tell_above(&mut self, id: u32) {
         let mut at = id;
         while at != NONE {
@@ -218,7 +219,7 @@ impl Order {
     }
 }
 
-/// The MurmurHash3 finalizer, which is a bijection: distinct numbers have distinct results.
+/// The MurmurHash3 finalizer. It is a bijection, so distinct numbers have distinct results.
 fn priority(id: u32) -> u32 {
     let mut hash = id.wrapping_add(1);
     hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);

@@ -1,21 +1,20 @@
-//! The pages held by a simulated heap: those touched and not returned.
+//! The pages held by a simulated heap, which are the pages that were touched and not returned.
 
 use std::collections::BTreeMap;
 
 use super::PAGE;
 
-/// Words per leaf. A leaf has one bit per page, so it covers 128 MiB.
+/// Words per leaf. A leaf contains one bit per page and therefore covers 128 MiB.
 const WORDS: usize = 512;
 /// Pages per leaf.
 const LEAF: u64 = 64 * WORDS as u64;
 
-/// A set of pages. Its size is bounded by the number of calls, whatever their arguments: a range larger than a leaf is
-/// a single map entry.
+/// A set of pages. Its memory is bounded by the number of calls, regardless of their arguments, because a range larger
+/// than a leaf is a single map entry.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     leaves: Vec<Option<Box<[u64; WORDS]>>>,
-    /// Ranges of pages held entirely, from the first page to the page after the last one. None of these pages has its
-    /// bit set.
+    /// Ranges of held pages, from the first page to the page after the last one. The bits of these pages are clear.
     ranges: BTreeMap<u64, u64>,
     count: u64,
 }
@@ -27,7 +26,7 @@ impl Pages {
         self.count * PAGE
     }
 
-    /// Adds the pages of `size` bytes at `address`; at least one page.
+    /// Adds the pages of `size` bytes at `address`, which are at least one page.
     #[inline]
     pub(super) fn touch(&mut self, address: u64, size: u64) {
         let (first, last) = (address / PAGE, (address + size.max(1) - 1) / PAGE);
@@ -76,7 +75,7 @@ impl Pages {
         }
     }
 
-    /// Removes the pages that lie completely in a range. Returns how many of them were in the set.
+    /// Removes the pages that a range covers completely. Returns the number of removed pages.
     pub(super) fn release(&mut self, address: u64, size: u64) -> u64 {
         let (first, end) = (address.div_ceil(PAGE), (address + size) / PAGE);
         let before = self.count;

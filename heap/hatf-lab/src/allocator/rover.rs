@@ -1,6 +1,7 @@
 //! FIRST: Knuth's first fit with a roving pointer, as written by Moraes.
 //!
-//! (Table 6 says "Algorithm C", which frees blocks. Allocation is Knuth's Algorithm A; with the rover, it is next fit.)
+//! (Table 6 of the paper names "Algorithm C", which frees blocks. Allocation is Knuth's Algorithm A, which becomes next
+//! fit with the rover.)
 
 use super::blocks::{Block, Blocks, NONE};
 use super::order::Order;
@@ -8,24 +9,25 @@ use super::tagged::{FreeList, TagSettings, Tagged, tagged};
 use super::{Act, Acts, Allocator, Place};
 
 tagged! {
-    /// First fit, starting where the last search ended.
+    /// First fit, where each search starts at the end of the previous search.
     First(Rover) = "first"
 }
 
-/// Blocks that a search visits before it consults the order.
+/// The number of blocks that a search visits before it consults the order.
 const NEAR: u64 = 12;
-/// Blocks visited past these in all searches before an order is maintained. Most heaps never reach this number.
+/// The number of blocks visited beyond [`NEAR`], in all searches together, after which an order is built. Most heaps
+/// never reach this number.
 const FAR: u64 = 1 << 16;
 
 /// A circular, doubly linked list. A search begins at the rover and goes around once.
 ///
-/// The count is that of a linear walk. If walks are long, the order finds the same block and the same count without
-/// walking.
+/// Searches count the blocks of a linear walk. If walks are long, the order finds the same block and the same count
+/// without walking.
 #[derive(Debug)]
 pub(super) struct Rover {
     rover: u32,
     length: usize,
-    /// Remaining blocks that may be visited without an order.
+    /// The number of further blocks that may be visited before an order is built.
     left: u64,
     order: Option<Order>,
 }
@@ -68,7 +70,7 @@ impl FreeList for Rover {
             }
             if let Some(order) = &self.order {
                 let (found, count) = order.find(at, need);
-                // Without a match, the walk ends where it began.
+                // Without a match, the walk would end where it began.
                 examined = if found.is_some() { examined + count } else { count };
                 break found;
             }
@@ -96,7 +98,7 @@ impl FreeList for Rover {
         self.length += 1;
     }
 
-    /// Removes a block; the rover advances to the next one.
+    /// Removes a block and moves the rover to the block that follows it.
     fn remove(&mut self, blocks: &mut Blocks, id: u32) {
         let Block { next, previous, .. } = blocks.get(id);
         blocks.edit(previous, |block| block.next = next);
@@ -108,7 +110,7 @@ impl FreeList for Rover {
         self.length -= 1;
     }
 
-    /// Moves the rover to a block that was cut or grew.
+    /// Moves the rover to a block whose bounds have changed.
     fn changed(&mut self, blocks: &Blocks, id: u32, _: &Block) {
         if let Some(order) = &mut self.order {
             order.resize(id, blocks.get(id).size);
@@ -141,7 +143,7 @@ impl FreeList for Rover {
 mod tests {
     use super::*;
 
-    /// Compares the results with and without an order on long walks: blocks and counts must be equal.
+    /// On long walks, the blocks and counts with an order equal those without an order.
     #[test]
     fn an_order_changes_nothing() {
         let heap = |left| Tagged::new(TagSettings::default(), Rover { left, ..Rover::default() });

@@ -1,4 +1,4 @@
-//! Runs of pages, from which size-class allocators obtain memory and to which they return it.
+//! A manager for runs of pages, which size-class allocators take and return.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,8 +11,8 @@ use super::{Act, Acts, PAGE};
 pub(super) enum Fit {
     /// The smallest run that is large enough. Among equally small runs, a dirty run is preferred, then the lowest.
     Best,
-    /// The lowest dirty run that is large enough and at most 64 times as large as needed; otherwise the lowest suitable
-    /// clean run.
+    /// The lowest dirty run that is large enough but at most 64 times as large as needed. If there is none, the lowest
+    /// suitable clean run.
     First,
 }
 
@@ -24,11 +24,13 @@ pub(super) struct RunSettings {
     pub(super) unit: u64,
     /// Pages at the start of each unit reserved for the allocator itself.
     pub(super) header: u64,
-    /// Whether units grow with each request (four steps per doubling) and are never merged with each other.
+    /// Whether each request to the system is larger than the previous one (four steps per doubling), and units are
+    /// never merged.
     pub(super) regions: bool,
-    /// Dirty runs of fewer pages are not merged until they are returned.
+    /// The minimum number of pages of a dirty run that is merged immediately. Smaller runs are merged when they are
+    /// returned to the system.
     pub(super) merged: u64,
-    /// Calls after which a dirty run is returned to the system.
+    /// The number of calls after which a dirty run is returned to the system.
     pub(super) delay: u64,
 }
 
@@ -50,7 +52,7 @@ struct Run {
     state: State,
     /// Whether the run begins a region.
     head: bool,
-    /// A stamp that changes with the run, which invalidates old queue entries.
+    /// A stamp that changes whenever the run changes, so that old queue entries become invalid.
     stamp: u64,
 }
 
@@ -72,7 +74,7 @@ pub(super) struct Runs {
     pub(super) pages: Pages,
 }
 
-/// Returns the number of the size class, with four classes per doubling, rounding down.
+/// Returns the number of the size class, rounding down. There are four classes per doubling.
 fn class(pages: u64) -> u64 {
     if pages < 4 {
         return pages;
@@ -136,7 +138,7 @@ impl Runs {
             acts.note(Act::Examined);
             return self.free.range((need, 0, 0, 0)..).next().map(|(.., id)| *id);
         }
-        // Rounded up, so every run in that class is large enough.
+        // Round up, so that every run in the class is large enough.
         let least = class(need) + u64::from(class(need.saturating_sub(1)) == class(need) && need > 1);
         let mut found = None;
         for clean in 0..2 {
@@ -206,7 +208,7 @@ impl Runs {
     fn settle(&mut self, id: u32) -> u32 {
         let Run { state, pages, .. } = self.get(id);
         let (mut id, merges) = (id, state == State::Clean || pages >= self.settings.merged);
-        // Runs whose merge was deferred can have several such neighbours.
+        // A run whose merge was deferred can have several neighbours in the same state.
         loop {
             let Run { above, below, head, .. } = self.get(id);
             let next = self.get(above);
@@ -322,7 +324,7 @@ impl Runs {
         Some(())
     }
 
-    /// Returns dirty runs to the system after they have been unused for the delay.
+    /// Returns dirty runs to the system that have been unused for the delay.
     #[inline]
     pub(super) fn expire(&mut self, clock: u64, acts: &mut Acts) {
         while self.queue.front().is_some_and(|(since, ..)| since.saturating_add(self.settings.delay) <= clock) {
@@ -358,7 +360,7 @@ impl Runs {
         None
     }
 
-    /// Checks that the runs cover the space, that free runs are listed, and that no two runs should have been merged.
+    /// Checks that the runs cover the address space, that free runs are listed, and that all mergeable runs are merged.
     pub(super) fn check(&self) -> Result<(), String> {
         let (mut at, mut end, mut free, mut count) = (self.top, self.end, 0, 0);
         while at != NONE {

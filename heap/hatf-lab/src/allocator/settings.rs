@@ -1,4 +1,4 @@
-//! Allocators specified by name and settings: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
+//! Allocators specified by name and settings, such as `bsd`, `first:grow=4096` or `cache:entries=8:round=16`.
 
 use super::{
     Allocator, Best, Bsd, BsdSettings, Buddy, BuddySettings, Bump, BumpSettings, Cache, CacheSettings, First, Glibc,
@@ -125,7 +125,7 @@ fn power(value: u64) -> bool {
     value.is_power_of_two() && (8..=1 << 30).contains(&value)
 }
 
-/// The given settings that have not been consumed yet.
+/// The specified settings that have not been consumed yet.
 struct Settings<'t> {
     text: &'t str,
     given: Vec<(&'t str, u64)>,
@@ -145,7 +145,7 @@ impl Settings<'_> {
     fn tags(&mut self) -> Result<TagSettings> {
         let default = TagSettings::default();
         let word = self.take("word", default.word, |word| word.is_power_of_two() && (1..=64).contains(&word))?;
-        // A block must hold two tags and two links.
+        // A block must have room for two tags and two links.
         let room = |least: u64| least >= 4 * word && least.is_multiple_of(word) && least <= 1 << 20;
         let least = self.take("least", 4 * word, room)?;
         let grow = self.take("grow", default.grow, power)?;

@@ -1,8 +1,8 @@
 //! The allocators with boundary tags, FIRST and BEST, which differ only in the free list.
 //!
-//! Details that the paper leaves open follow Moraes' published malloc (in the CSRI library): tag sizes, the smallest
-//! block, the sbrk unit, which of two merged neighbours keeps its position in the list, and the position of the rover
-//! after a free.
+//! Details that the paper leaves open follow Moraes' published malloc (in the CSRI library). These are tag sizes, the
+//! smallest block, the sbrk unit, which of two merged neighbours keeps its position in the list, and the position of
+//! the rover after a free.
 
 use super::blocks::{Block, Blocks};
 use super::{ADDRESS_SPACE, Act, Acts, Place};
@@ -10,7 +10,7 @@ use super::{ADDRESS_SPACE, Act, Acts, Place};
 /// Parameters that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TagSettings {
-    /// Bytes per word, which is the size of each of the two tags and the size granularity. A power of two.
+    /// Bytes per word, a power of two. Each of the two tags occupies a word, and block sizes are multiples of a word.
     pub word: u64,
     /// Bytes of the smallest block, a multiple of the word size.
     pub least: u64,
@@ -39,10 +39,10 @@ pub(super) trait FreeList: Send {
     /// Inserts a block.
     fn insert(&mut self, blocks: &mut Blocks, id: u32);
 
-    /// Removes a block, whose bounds are still those it had in the list.
+    /// Removes a block. The block must still have the bounds that it had when it was inserted or last changed.
     fn remove(&mut self, blocks: &mut Blocks, id: u32);
 
-    /// Updates a listed block that had the bounds `before` and now has others. It keeps its position.
+    /// Updates a listed block whose bounds have changed from those of `before`. The block keeps its position.
     fn changed(&mut self, blocks: &Blocks, id: u32, before: &Block);
 
     /// Checks that the list contains exactly these blocks.
@@ -113,8 +113,8 @@ impl<L: FreeList> Tagged<L> {
         Some(Place { address: block.address + word, block: used })
     }
 
-    /// Requests memory from the system. The new memory is inserted before the rover as a freed block, unless it extends
-    /// a free top block.
+    /// Requests memory from the system. The new memory extends a free top block if there is one; otherwise, it is
+    /// inserted before the rover as a freed block.
     #[cold]
     fn grow(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
         let bytes = need.checked_next_multiple_of(self.settings.grow)?;

@@ -6,25 +6,25 @@
 //! pages. The file is long because caches, central lists and spans call each other; independent parts are in `runs.rs`
 //! and `classes.rs`.
 //!
-//! Not modelled: alignment, stealing between caches, thread exit, and the allocator's own metadata. Among runs of equal
-//! length, the lowest is used instead of the most recently freed one.
+//! Not modelled: alignment, stealing between caches, thread exit, and the allocator's own metadata. Of several runs of
+//! equal length, the lowest is used instead of the most recently freed.
 
 use super::classes::Classes;
 use super::runs::{Fit, RunSettings, Runs};
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// Settings of the environment and two constants, in bytes except for counts.
+/// Settings from environment variables, and two constants of gperftools. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcmallocSettings {
     /// Total bytes of all caches (`TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES`).
     pub caches: u64,
-    /// The maximum number of blocks moved between a cache and a central list in one batch
+    /// The maximum number of blocks that move between a cache and a central list in one batch
     /// (`TCMALLOC_TRANSFER_NUM_OBJ`).
     pub batch: u64,
-    /// The rate at which pages are returned (`TCMALLOC_RELEASE_RATE`): one run per 1000 / `release` pages freed, or
-    /// never if 0.
+    /// The rate at which pages are returned to the system (`TCMALLOC_RELEASE_RATE`). One run is returned per 1000 /
+    /// `release` pages freed, and none if the rate is 0.
     pub release: u64,
-    /// Whether a free run is returned immediately (`TCMALLOC_AGGRESSIVE_DECOMMIT`); 1 means yes.
+    /// Whether a free run is returned to the system immediately (`TCMALLOC_AGGRESSIVE_DECOMMIT`); 1 means yes.
     pub aggressive: u64,
     /// Bytes per allocator page, which is the constant 8 KiB in gperftools.
     pub page: u64,
@@ -44,18 +44,18 @@ const STEP: u64 = 64 << 10;
 const LEAST_CACHE: u64 = 512 << 10;
 /// The maximum length of a cache's list.
 const LONGEST: usize = 8192;
-/// The number of times that a list may exceed its current maximum length.
+/// The number of times that a list may exceed its current maximum length before the maximum is reduced.
 const OVERAGES: u32 = 3;
 /// The initial number of complete batches that a central list can hold.
 const SLOTS: usize = 16;
-/// The maximum number of these batches.
+/// The maximum number of complete batches in a central list.
 const MOST_SLOTS: u64 = 64;
 /// The maximum number of bytes in these batches.
 const SLOT_BYTES: u64 = 1 << 20;
-/// Flag of a block that is a run of its own and not part of a span.
+/// Flag of a block that occupies an entire run instead of a slot in a span.
 const RUN: u32 = 1 << 31;
 
-/// A size class: the pages per span, the blocks per batch, and the maximum number of batches in the central list.
+/// A size class, with the pages per span, the blocks per batch, and the maximum number of batches in the central list.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     pages: u64,
@@ -75,7 +75,8 @@ struct Span {
     at: usize,
 }
 
-/// The central list of a class: complete batches, and spans with free blocks, of which the last is used first.
+/// The central list of a class, which contains complete batches and spans with free blocks. The last span is used
+/// first.
 #[derive(Debug, Default)]
 struct Central {
     slots: Vec<Vec<Place>>,
@@ -88,7 +89,7 @@ struct Central {
 #[derive(Debug)]
 struct List {
     blocks: Vec<Place>,
-    /// The minimum length since the last scavenge.
+    /// The minimum length of the list since the last scavenge.
     low: usize,
     longest: usize,
     overages: u32,
@@ -108,7 +109,7 @@ pub struct Tcmalloc {
     classes: Classes,
     of: Vec<Class>,
     central: Vec<Central>,
-    /// The class from which the next slot is taken.
+    /// The class from which the next batch slot is taken.
     next: usize,
     spans: Vec<Span>,
     spare: Vec<u32>,
@@ -118,7 +119,7 @@ pub struct Tcmalloc {
     runs: Runs,
     thread: usize,
     clock: u64,
-    /// Pages to be freed before the next run is returned.
+    /// The number of pages that must be freed before the next run is returned to the system.
     wait: i64,
 }
 
@@ -141,7 +142,7 @@ fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
         let batch = usize::try_from(batch).unwrap_or(2);
         let class = Class { pages: bytes / PAGE, batch, slots: usize::try_from(slots).unwrap_or(1) };
         match (sizes.last_mut(), of.last_mut()) {
-            // A span holds just as many blocks of the larger class.
+            // A span holds equally many blocks of the larger class, so replace the smaller class.
             (Some(last), Some(before)) if before.pages == class.pages && bytes / *last == bytes / size => {
                 (*last, *before) = (size, class);
             }
@@ -207,7 +208,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Returns the class of a block, or `None` if the block is a run of its own.
+    /// Returns the class of a block, or `None` if the block occupies an entire run.
     #[inline]
     fn class(&self, place: Place) -> Option<usize> {
         if place.block & RUN != 0 { None } else { self.spans.get(place.block as usize).map(|span| span.class) }
@@ -229,7 +230,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Creates a span for a class. All of its blocks are linked, which touches them.
+    /// Creates a span for a class and links all of its blocks, which touches them.
     #[cold]
     fn populate(&mut self, class: usize, acts: &mut Acts) -> Option<u32> {
         let size = self.classes.size(class);
@@ -302,7 +303,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Returns blocks to their central list. A complete batch is stored unchanged if there is a slot for it.
+    /// Returns blocks to their central list. A complete batch is kept together if there is a slot for it.
     fn release(&mut self, class: usize, blocks: Vec<Place>, acts: &mut Acts) {
         let Some(of) = self.of.get(class).copied() else { return };
         acts.add(Act::Flushed, blocks.len() as u64);
@@ -316,8 +317,7 @@ impl Tcmalloc {
         self.give_spans(blocks, acts);
     }
 
-    /// Makes room for a batch, if necessary by taking a slot from another class: an empty slot if possible, otherwise
-    /// any.
+    /// Makes room for a batch, if necessary by taking a slot from another class. Prefers an empty slot to a full one.
     fn make_room(&mut self, class: usize, most: usize, acts: &mut Acts) -> bool {
         let Some(central) = self.central.get(class) else { return false };
         if central.slots.len() < central.size {
@@ -476,8 +476,8 @@ impl Allocator for Tcmalloc {
         Some(place)
     }
 
-    /// Resizes in place if the size fits and is at least half of the block. Otherwise grows by at least a quarter and
-    /// frees the old block after the copy.
+    /// Resizes in place if the new size fits and is at least half of the block. Otherwise, allocates another block, at
+    /// least a quarter larger if the object grows, and frees the old one after the copy.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         let block = match self.class(place) {
             Some(class) => self.classes.size(class),

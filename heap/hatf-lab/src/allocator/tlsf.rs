@@ -1,9 +1,9 @@
-//! TLSF: two-level segregated fit. Every call takes constant time.
+//! TLSF: two-level segregated fit, in which every call takes constant time.
 //!
 //! Source: Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems" (ECRTS 2004).
-//! Each power of two is divided evenly into lists. A request is rounded up, so the first block of any list from there
-//! on is large enough. Blocks are merged with free neighbours immediately. The pool has a fixed size in the paper; here
-//! it grows.
+//! Each power of two is divided evenly into lists. A request is rounded up to a list boundary, so the first block of
+//! that list or of any later list is large enough. Blocks are merged with free neighbours immediately. The pool has a
+//! fixed size in the paper, but grows here.
 
 use super::blocks::{Block, Blocks, NONE};
 use super::lists::Lists;

@@ -13,7 +13,7 @@ use crate::observer::Observer;
 
 /// An observer that counts the held pages after every event, for each page size.
 ///
-/// Memory is bounded by the live blocks: pages covered completely by a block are counted, not listed.
+/// Memory is bounded by the number of live blocks, because pages strictly inside a block are counted but not listed.
 #[derive(Debug)]
 pub struct Held {
     sizes: [Counts; PAGES.len()],
@@ -32,13 +32,13 @@ struct Moments {
     time: u64,
 }
 
-/// The first event at which a measure reached its maximum: the held pages, their wasted bytes, or the held pages per
-/// live byte.
+/// The first event at which a measure reached its maximum. The measure is the number of held pages, their wasted bytes,
+/// or the number of held pages per live byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Peak {
     /// Bytes per page.
     pub page: u64,
-    /// The number of the event, or 0 if there was none.
+    /// The number of the event, or 0 if there was no such event.
     pub tick: u64,
     /// The time in nanoseconds since the start.
     pub time: u64,
@@ -57,8 +57,8 @@ impl Peak {
 }
 
 impl Peak {
-    /// Returns whether more pages were held per live byte than at `than`. Only points with many held pages count; the
-    /// threshold grows with the maximum.
+    /// Returns whether more pages were held per live byte than at `than`. Only points with many held pages count; their
+    /// minimum number of pages grows with the maximum.
     #[inline]
     fn is_sparser(&self, than: &Self) -> bool {
         let many = |pages: u64| pages.checked_ilog2();
@@ -80,12 +80,12 @@ pub struct HeldReport {
     pub time: u64,
     /// The peak for each page size.
     pub peaks: Vec<Peak>,
-    /// The point of most wasted bytes for each page size.
+    /// The point with the most wasted bytes for each page size.
     pub worst: Vec<Peak>,
-    /// The point of most held pages per live byte for each page size, among points with many held pages: at least the
-    /// largest power of two that does not exceed the maximum number of held pages.
+    /// The point with the most held pages per live byte for each page size. Only points count whose number of held
+    /// pages is at least the largest power of two up to the maximum number of held pages.
     pub sparsest: Vec<Peak>,
-    /// Live bytes and bytes in held pages over events.
+    /// Curves of live bytes and bytes in held pages over events.
     pub curves: Curves,
 }
 

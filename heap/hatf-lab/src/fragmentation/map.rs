@@ -1,5 +1,5 @@
-//! A picture of the address space at one point in time. Each cell covers a few pages and is the darker the more of it
-//! is live.
+//! A picture of the address space at one point in time. Each cell covers a few pages; cells with more live bytes are
+//! darker.
 
 use metatf_page::{AddressMap, Region as Drawn};
 
@@ -7,7 +7,7 @@ use super::moment::{Moment, Run};
 
 /// The number of cells in the picture.
 const CELLS: u64 = 8192;
-/// The maximum number of regions drawn, which are those with the most held pages.
+/// The maximum number of regions to draw. The regions with the most held pages are drawn.
 const REGIONS: usize = 24;
 /// A gap of this many pages or more ends a region.
 const GAP: u64 = 256;
@@ -20,7 +20,7 @@ struct Region<'r> {
     runs: &'r [Run],
 }
 
-/// Draws a map of the pages whose waste a snapshot attributes.
+/// Draws a map of the pages of a snapshot, using the page size for which waste is attributed.
 #[must_use]
 pub fn map(title: String, moment: &Moment) -> AddressMap {
     let page = moment.pages.first().map_or(1, |pages| pages.page);

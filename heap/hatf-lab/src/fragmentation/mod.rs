@@ -1,11 +1,11 @@
-//! Blocks that pin memory. From the addresses in a trace, this module determines which pages contain a live block and
+//! Analysis of blocks that pin memory. From the addresses in a trace, this module determines which pages are held and
 //! which blocks keep them from being free.
 //!
 //! A page is *held* while a live block has a byte on it (an empty block holds the page at its address). The bytes of a
-//! held page that no live block requested are *wasted*: free space, headers and padding. The wasted bytes of a page are
-//! divided equally among the blocks that hold it: each block gets `wasted / blocks`, rounded down, and the remaining
-//! `wasted % blocks` bytes go one each to the blocks with the lowest addresses. The shares are integers and add up to
-//! the total exactly.
+//! held page that no live block requested (free space, headers and padding) are *wasted*. The wasted bytes of a page
+//! are divided equally among the blocks that hold it. Each block gets `wasted / blocks`, rounded down. The remaining
+//! `wasted % blocks` bytes go to the blocks with the lowest addresses, one byte each. The shares are thus integers that
+//! add up to the total exactly.
 
 mod held;
 mod map;

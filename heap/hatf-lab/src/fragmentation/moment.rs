@@ -1,4 +1,4 @@
-//! A snapshot of the heap: pages, and the blocks that keep them from being free.
+//! Snapshots of the heap, which consist of pages and the blocks that keep those pages from being free.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use metatf_page::units::count;
 /// Settings of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes per page, a power of two. Waste is attributed for pages of this size.
+    /// Bytes per page, a power of two. Waste is attributed to the blocks on pages of this size.
     pub page: u64,
     /// The maximum number of live bytes on a *pinned* page. `None` means a sixteenth of the page size.
     pub pin: Option<u64>,
@@ -26,7 +26,7 @@ impl Default for Settings {
     }
 }
 
-/// Functions that return the names of sites, given by number.
+/// Functions that return names for site numbers.
 #[derive(Clone, Copy)]
 pub struct Names<'n> {
     /// Returns the name of a stack.
@@ -52,7 +52,7 @@ pub struct Moment {
     pub blocks: u64,
     /// The bytes requested by the live blocks.
     pub live: u64,
-    /// The pages of each size. The size whose waste is attributed comes first.
+    /// The pages of each size. The page size for which waste is attributed comes first.
     pub pages: Vec<Pages>,
     /// Waste by allocating stack; empty if the trace has no stacks.
     pub sites: Vec<Share>,
@@ -79,8 +79,8 @@ pub struct OnPage {
     pub site: u64,
     /// The fill level of the page: 0 for a pinned page, otherwise the tenth from 1 to 10.
     pub full: u8,
-    /// The age class of the page's oldest block: younger than `10^age` nanoseconds (events if the trace has no
-    /// timestamps), but not younger than a tenth of that.
+    /// The age class of the page's oldest block, whose age is below `10^age` nanoseconds and at least a tenth of that.
+    /// Ages are in events if the trace has no timestamps.
     pub age: u8,
     /// The block's share of the page's waste in bytes.
     pub wasted: u64,
@@ -103,11 +103,12 @@ pub struct Pages {
     pub page: u64,
     /// The number of held pages.
     pub held: u64,
-    /// The bytes of held pages that no live block requested.
+    /// The bytes of held pages that do not belong to the requested size of any live block.
     pub wasted: u64,
-    /// Held pages by live bytes: up to a tenth of the page, up to two tenths, and so on.
+    /// Held pages by live bytes. The first entry counts pages of which up to a tenth is live, the second up to two
+    /// tenths, and so on.
     pub by_live_bytes: [u64; 10],
-    /// The pinned pages among them.
+    /// Pinned pages by live bytes, in the same classes.
     pub pinned_by_live_bytes: [u64; 10],
     /// The maximum number of live bytes on a pinned page.
     pub pin: u64,
@@ -117,12 +118,12 @@ pub struct Pages {
     pub live_on_pinned: u64,
     /// The wasted bytes on pinned pages.
     pub wasted_on_pinned: u64,
-    /// Pages on which a block begins inside another block. The trace is invalid or lacks frees.
+    /// The number of pages on which a block begins inside another block, because the trace is invalid or lacks frees.
     pub overlapping: u64,
 }
 
 impl Moment {
-    /// Analyses the blocks live after an event, which is given by its number and time.
+    /// Analyses the blocks live after the event with this number and time.
     #[must_use]
     pub fn new(live: Vec<Object>, (tick, time): (u64, u64), settings: Settings, names: Names<'_>) -> Self {
         let Names { site, function } = names;
@@ -196,7 +197,7 @@ fn of_functions(live: &[Object], parts: &[Part], function: &dyn Fn(u64) -> Strin
     })
 }
 
-/// A block on a page on which it begins or ends. The pages in between belong to the block alone.
+/// A block on a page on which it begins or ends. No other block is on the pages in between.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Touch {
     page: u64,
@@ -205,8 +206,8 @@ struct Touch {
     bytes: u64,
 }
 
-/// A callback for each page. It receives the block numbers with their shares of the waste, the fill level, and the data
-/// of all blocks.
+/// A callback for each page. The arguments are the block numbers with their shares of the waste, the fill level, and
+/// the data of all blocks.
 type PageNote<'n> = dyn FnMut(&[(usize, u64)], u8, &[Part]) + 'n;
 
 /// Visits the pages in order and attributes their waste to the blocks.
@@ -230,7 +231,7 @@ fn sweep(
             pages.overlapping += 1;
         }
         end = end.max(Some(last));
-        // For an empty block, `last` is its address; it holds the page without occupying any byte.
+        // For an empty block, `last` is its address. The block holds the page without occupying a byte.
         let size = if object.size == 0 { 0 } else { last - start + 1 };
         let on_first = size.min(page - (start & (page - 1)));
         touches.push(Touch { page: first_page, block, bytes: on_first });

@@ -10,7 +10,7 @@ use super::{Moment, Pages, Share};
 const ROWS: usize = 10;
 
 impl Moment {
-    /// Adds the pages of each size, followed by the sources of waste.
+    /// Adds the pages of each size, followed by the sources of the waste.
     pub fn describe(&self, title: &str, page: &mut Page) {
         let (blocks, live) = (Value::Count(self.blocks), Value::Bytes(self.live));
         let place = [Value::text(title.to_owned()), Value::Count(self.tick)];
@@ -93,7 +93,7 @@ fn pinning(functions: &[Share], total: u64, has_times: bool, page: &mut Page) {
     page.push(table);
 }
 
-/// Adds the largest shares and combines the rest in one row, so the rows add up to the total exactly.
+/// Adds the largest shares and combines all others in one row, so the rows add up to the total exactly.
 fn table_of(by: &'static str, shares: &[Share], total: u64, has_times: bool, page: &mut Page) {
     if shares.is_empty() {
         return;
@@ -124,7 +124,7 @@ fn table_of(by: &'static str, shares: &[Share], total: u64, has_times: bool, pag
     page.push(table);
 }
 
-/// Returns the column title for ages, which are times or else counted in events.
+/// Returns the column title for ages, which are in nanoseconds or in events.
 fn mean_title(has_times: bool) -> &'static str {
     if has_times { "mean age" } else { "mean (ev.)" }
 }
@@ -154,7 +154,7 @@ impl Share {
             oldest: self.oldest.max(other.oldest),
             ages: self.ages.saturating_add(other.ages),
             oldest_nanoseconds: self.oldest_nanoseconds.max(other.oldest_nanoseconds),
-            // For a combined row, the sum is sufficient.
+            // A combined row uses only the sum.
             mean_nanoseconds: 0,
             nanoseconds: self.nanoseconds + other.nanoseconds,
         }

@@ -1,4 +1,4 @@
-//! Wasted bytes by a common property of blocks: site, thread or size.
+//! Wasted bytes by a common property of blocks, such as site, thread or size.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Share {
     pub name: String,
     /// The wasted bytes attributed to the blocks. All shares add up to the total exactly.
     pub wasted: u64,
-    /// The part of them on pinned pages.
+    /// The part of the wasted bytes that is on pinned pages.
     pub wasted_on_pinned: u64,
     /// The number of blocks.
     pub blocks: u64,
@@ -19,13 +19,13 @@ pub struct Share {
     pub bytes: u64,
     /// Events since the oldest allocation.
     pub oldest: u64,
-    /// Events since each allocation, summed.
+    /// The sum of the numbers of events since each allocation.
     pub ages: u64,
     /// Nanoseconds since the oldest allocation; 0 if the trace has no timestamps.
     pub oldest_nanoseconds: u64,
-    /// Mean number of nanoseconds since the allocations.
+    /// The mean number of nanoseconds since the allocations.
     pub mean_nanoseconds: u64,
-    /// Nanoseconds since each allocation, summed.
+    /// The sum of the nanoseconds since each allocation.
     #[serde(skip)]
     pub(super) nanoseconds: u128,
 }

@@ -75,7 +75,7 @@ fn groups_are_told_apart() {
         Ages { youngest: (events - 10) * 1000, median: (events - 6) * 1000, oldest: (events - 1) * 1000 }
     );
     assert_eq!(of(3).ages, Ages { youngest: 0, median: 9000, oldest: 19_000 });
-    // All sites in one group, and no groups.
+    // All sites form one group, or no site belongs to a group.
     let all = leaked.groups(10, |_| Some(0));
     assert_eq!((all[&0].live, all[&0].growth.unwrap().direction), (amount(230, 4340), Direction::Growing));
     assert!(leaked.groups(10, |_| None).is_empty());
@@ -95,7 +95,7 @@ fn without_times() {
     assert_eq!(groups[&1].ages.youngest, run.heap.totals().bytes - 500);
 }
 
-/// Too few snapshots yield no growth, and no blocks yield no group.
+/// With too few snapshots, growth is `None`. Without live blocks, there is no group.
 #[test]
 fn few_events() {
     let mut run = Run::new(1000);

@@ -5,7 +5,7 @@ use hatf_trace::Event;
 /// Live bytes by site after the event with this number.
 type Note = (u64, HashMap<u64, u64>);
 
-/// Allocates and frees by a fixed rule, and records the live memory by counting.
+/// Allocates and frees blocks by a fixed rule, and counts the live memory independently.
 fn run(events: u64, step: u64) -> (Timeline, Vec<Note>, u64) {
     let (mut objects, mut moments) = (Objects::new(), Moments::new());
     let (mut live, mut notes, mut peak) = (HashMap::<u64, (u64, u64)>::new(), Vec::new(), 0);
@@ -98,7 +98,7 @@ fn cuts_are_bounded() {
     assert!(moments.timeline(&objects).moments.len() <= 2 * MOMENTS);
 }
 
-/// A sampled block counts by its weight, as it does by site.
+/// A sampled block counts with its weight, as in the counts by site.
 #[test]
 fn samples_are_weighed() {
     let (mut objects, mut moments, mut sites) = (Objects::new(), Moments::new(), Sites::new());

@@ -11,7 +11,7 @@ pub struct Thresholds {
     pub cold_density: f64,
     /// The minimum average lifetime of blocks in a cold context, in seconds.
     pub cold_lifetime: f64,
-    /// A hot context has more than this number of accesses per byte per second of lifetime.
+    /// The number of accesses per byte per second of lifetime that a hot context exceeds.
     pub hot_density: f64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Thresholds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
-    /// Frequently accessed for its size and lifetime.
+    /// Accessed frequently, considering its size and lifetime.
     Hot,
     /// Long-lived and rarely accessed.
     Cold,
@@ -33,7 +33,7 @@ pub enum Advice {
     NotCold,
     /// Accesses or lifetimes are unknown.
     Unknown,
-    /// Accesses are unknown, but blocks live as long as those of cold contexts.
+    /// Accesses are unknown, but the blocks live as long as those of cold contexts.
     LongLived,
 }
 

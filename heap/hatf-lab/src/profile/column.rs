@@ -1,4 +1,4 @@
-//! Named numbers of a heap info block, which form the columns of a table.
+//! Named numbers of a heap info block, which serve as columns of a table.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use super::info::{Cpus, HeapInfo, Lifetimes, Spread};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column(&'static (&'static str, Get));
 
-/// The total size of all blocks.
+/// The default column, which is the total size of all blocks.
 impl Default for Column {
     fn default() -> Self {
         Self(&SPREADS[0][0])
@@ -17,7 +17,7 @@ impl Default for Column {
 
 type Get = fn(&HeapInfo) -> Option<u64>;
 
-/// The three values of a spread, and the average, which profiles do not store.
+/// Defines the columns for the three values of a spread, and for the average, which profiles do not store.
 macro_rules! spread {
     ($get:expr, $total:literal, $min:literal, $max:literal, $average:literal) => {
         [

@@ -1,11 +1,12 @@
-//! Heap info blocks: statistics of the blocks of one context, merged in the order in which the blocks ended.
+//! Heap info blocks, which contain statistics of the blocks of one context. Blocks are merged in the order in which
+//! they ended.
 
 use super::table::Entry;
 use hatf_trace::event::Accesses;
 
 use crate::sites::Amount;
 
-/// Statistics of a value over all blocks: sum, minimum and maximum.
+/// The sum, minimum and maximum of a value over all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// The sum.
@@ -72,7 +73,7 @@ pub struct Cpus {
     pub alloc_cpu_id: u64,
     /// The CPU on which the last merged block ended.
     pub dealloc_cpu_id: u64,
-    /// The number of blocks that ended on a different CPU from the one that allocated them.
+    /// The number of blocks that were allocated and ended on different CPUs.
     pub num_migrated_cpu: u64,
     /// The number of blocks allocated on the same CPU as the previously merged block.
     pub num_same_alloc_cpu: u64,
@@ -110,7 +111,7 @@ pub struct Loads {
     pub unread_count: u64,
     /// The number of blocks without a counted load that uninstrumented code may have read.
     pub unknown_count: u64,
-    /// The number of blocks reached by such code. Their counts are lower bounds.
+    /// The number of blocks that uninstrumented code may have accessed. The counts of these blocks are lower bounds.
     pub reached_count: u64,
 }
 
@@ -139,7 +140,7 @@ impl Loads {
 /// The live amounts of a context at two points of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// The amount at the first point at which the number of live bytes of all contexts was at its maximum.
+    /// The amount when the number of live bytes of all contexts first reached its maximum.
     pub peak: Amount,
     /// The amount at the end.
     pub end: Amount,
@@ -148,7 +149,7 @@ pub struct Live {
 /// A block that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The number of its context.
+    /// The number of the block's context.
     pub context: u64,
     /// The requested size in bytes.
     pub size: u64,
@@ -189,7 +190,8 @@ pub struct HeapInfo {
     pub access_histogram: Option<Vec<u64>>,
     /// Read accesses to the blocks.
     pub loads: Option<Loads>,
-    /// The live amounts. Among several heap info blocks of one run, only the last contains them.
+    /// The live amounts. If one run has several heap info blocks for a context, only the last of them contains the
+    /// amounts.
     pub live: Option<Live>,
 }
 
@@ -220,8 +222,8 @@ impl HeapInfo {
 
     /// Creates the heap info block of a single block. `tick` is the length of a tick in nanoseconds.
     ///
-    /// Densities are computed as in LLVM: a block of 0 bytes counts as 1 byte, and a lifetime below a millisecond
-    /// counts as one millisecond.
+    /// Densities are computed as in LLVM, where a block of 0 bytes counts as 1 byte and a lifetime below one
+    /// millisecond counts as one millisecond.
     #[must_use]
     pub fn new(ended: &Ended, tick: u64) -> Self {
         let Ended { context, size, timestamps, cpus, accesses, data_type_id } = *ended;
@@ -261,10 +263,11 @@ impl HeapInfo {
         }
     }
 
-    /// Merges a later heap info block of the same context. A value unknown in either of them is unknown in the result.
+    /// Merges a later heap info block of the same context. A value that is unknown in either block is unknown in the
+    /// result.
     ///
-    /// If the two come from different runs, their blocks are not `neighbours`, and the last block of one is not
-    /// compared with the first block of the other.
+    /// `neighbours` must be false if the two come from different runs; the last block of one is then not compared with
+    /// the first block of the other.
     pub fn merge_with(&mut self, later: Self, neighbours: bool) {
         fn both<T>(earlier: &mut Option<T>, later: Option<T>, merge: impl FnOnce(&mut T, T)) {
             match (earlier.as_mut(), later) {
@@ -282,7 +285,7 @@ impl HeapInfo {
             }
             _ => None,
         };
-        // Without blocks, there are no values to merge.
+        // If one of them counts no blocks, there are no values to merge.
         if later.alloc_count == 0 || self.alloc_count == 0 {
             if self.alloc_count == 0 {
                 *self = later;
@@ -307,7 +310,7 @@ impl HeapInfo {
         });
     }
 
-    /// Removes the times after the source has turned out to have no timestamps.
+    /// Removes the lifetimes, for a source that turns out to have no timestamps.
     pub fn without_times(self) -> Self {
         Self { lifetimes: None, lifetime_access_density: None, ..self }
     }

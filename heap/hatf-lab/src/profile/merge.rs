@@ -1,10 +1,10 @@
-//! The final pass, which merges heap info blocks of the same context in the order in which they were written.
+//! The final pass, which merges the heap info blocks of each context in the order in which they were written.
 
 use std::collections::HashMap;
 
 use super::info::HeapInfo;
 
-/// Heap info blocks, one per context, in order of first appearance.
+/// Merged heap info blocks, one per context, in order of first occurrence.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     places: HashMap<u64, usize>,

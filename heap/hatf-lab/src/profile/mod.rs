@@ -1,8 +1,8 @@
 //! Heap profiles: statistics about the blocks of each allocation context.
 //!
 //! Heap info blocks and their table follow T. Johnson's "RFC: Sanitizer-based Heap Profiler" (2020). A freed block is
-//! merged into its context's entry in a set-associative table. An evicted entry is written immediately and merged
-//! later.
+//! merged into its context's entry in a set-associative table. An evicted entry is written immediately and merged in a
+//! final pass.
 
 mod advice;
 mod column;

@@ -76,7 +76,7 @@ impl InfoSink for Vec<HeapInfo> {
 pub struct ProfilerSettings {
     /// The settings of the table.
     pub table: TableSettings,
-    /// Nanoseconds per tick, at least 1.
+    /// Nanoseconds per tick, which must be at least 1.
     pub tick: u64,
 }
 
@@ -86,11 +86,11 @@ impl Default for ProfilerSettings {
     }
 }
 
-/// The number of heap info blocks without a timestamp after which a trace is considered to have none.
+/// The number of heap info blocks without timestamps after which a trace is considered to have no timestamps.
 const UNTIMED: usize = 1 << 16;
 
-/// Whether the trace has timestamps, which is known after the first nonzero one. Until then, heap info blocks are held
-/// back.
+/// Whether the trace has timestamps. This is unknown until the first nonzero timestamp, so heap info blocks are held
+/// back until then.
 #[derive(Debug)]
 enum Times {
     Unknown(Vec<HeapInfo>),
@@ -98,8 +98,8 @@ enum Times {
     None,
 }
 
-/// An [`Observer`] that passes heap info blocks to a sink: those evicted from the table and, at the end, the remaining
-/// ones.
+/// An [`Observer`] that passes heap info blocks to a sink when the table evicts them, and passes the remaining ones at
+/// the end.
 ///
 /// Contexts are numbered from 1 in the order of their first allocation. Memory is bounded by the live objects, the
 /// contexts and the table.
@@ -118,11 +118,11 @@ pub struct Profiler<S> {
     allocated_on: Vec<Option<u64>>,
     /// The counted accesses to live objects, by slot.
     accesses: Vec<Option<Accesses>>,
-    /// The time of the first event.
+    /// The live amounts by context.
     live: Sites,
-    /// The time of the last event.
+    /// The time of the first event.
     base: Option<u64>,
-    /// The time of the last.
+    /// The time of the last event.
     last: u64,
     times: Times,
     sink: S,

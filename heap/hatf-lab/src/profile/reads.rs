@@ -12,11 +12,12 @@ pub enum Reads {
     NeverAccessed,
     /// Blocks are written but never read.
     OnlyWritten,
-    /// Some blocks are read, and others never are.
+    /// Some blocks are read, but others are never read.
     SomeUnread,
     /// All blocks are read.
     Read,
-    /// Uninstrumented code may have read the blocks without a counted load, or nothing was counted.
+    /// Unknown, because uninstrumented code may have read the blocks without a counted load, or because nothing was
+    /// counted.
     Unknown,
 }
 
@@ -26,7 +27,7 @@ impl Reads {
     pub fn of(info: &HeapInfo) -> Self {
         let Some(loads) = info.loads else { return Self::Unknown };
         match (loads.total_load_count, loads.total_store_count) {
-            // Loads of one block say nothing about another.
+            // The loads of one block do not indicate that another block was read.
             (_, _) if loads.unread_count == 0 && loads.unknown_count == 0 => Self::Read,
             (0, _) if loads.unknown_count > 0 => Self::Unknown,
             (0, 0) => Self::NeverAccessed,

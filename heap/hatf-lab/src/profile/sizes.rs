@@ -1,4 +1,4 @@
-//! Hit rates of tables of other sizes.
+//! Hit rates of tables with other sizes.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::table::{Entry, InfoTable, Lookups, TableSettings};
 use crate::Result;
 use metatf_page::{Column, Page, Table, Value};
 
-/// A context and its number of blocks, which is all that a table needs to choose an entry to evict.
+/// A context and its number of blocks, which suffice for choosing an entry to evict.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
     context: u64,

@@ -1,4 +1,4 @@
-//! The table of heap info blocks: a set-associative cache of contexts.
+//! The table of heap info blocks, which is a set-associative cache of contexts.
 
 use std::str::FromStr;
 
@@ -22,8 +22,8 @@ pub trait Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replacement {
-    /// Evicts the entry with the fewest blocks, or the lowest way among several. A hit or new entry swaps places with
-    /// way 0.
+    /// Evicts the entry with the fewest blocks; if there are several, the one in the lowest way. An entry that is hit
+    /// or inserted swaps places with way 0.
     #[default]
     Min,
     /// Evicts the least recently hit entry.
@@ -35,7 +35,8 @@ pub enum Replacement {
 /// The size and replacement policy of a table, written as `16381x4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TableSettings {
-    /// The number of sets. The set of a context is its number modulo this value; a prime distributes contexts well.
+    /// The number of sets. A context belongs to the set of its number modulo this value. A prime distributes contexts
+    /// well.
     pub sets: usize,
     /// The number of entries per set.
     pub ways: usize,
@@ -44,7 +45,7 @@ pub struct TableSettings {
 }
 
 impl Default for TableSettings {
-    /// Returns the settings of the RFC: 65,524 entries.
+    /// Returns the settings of the RFC, with 65,524 entries.
     fn default() -> Self {
         Self { sets: 16_381, ways: 4, replacement: Replacement::Min }
     }
@@ -83,8 +84,7 @@ pub struct Lookups {
     pub lookups: u64,
     /// The number of lookups that filled an empty entry.
     pub first_fills: u64,
-    /// The number of lookups that evicted an entry. Lookups that neither filled nor evicted an entry found their
-    /// context.
+    /// The number of lookups that evicted an entry. All lookups that neither filled nor evicted an entry were hits.
     pub evictions: u64,
 }
 
@@ -119,7 +119,8 @@ impl<E: Entry> InfoTable<E> {
         self.lookups
     }
 
-    /// Merges an entry with that of the same context, or inserts it into the table. Returns the evicted entry, if any.
+    /// Merges an entry with the existing entry of its context, or inserts it into the table. Returns the evicted entry,
+    /// if any.
     #[inline]
     pub fn insert(&mut self, entry: E) -> Option<E> {
         let TableSettings { sets, ways, replacement } = self.settings;

@@ -1,4 +1,4 @@
-//! Tables of any size yield the same merged result as a list of all blocks.
+//! Tests that tables of any size yield the same merged result as a list of all blocks.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -153,8 +153,8 @@ proptest! {
         for (info, lossy) in merged.iter().zip(&lossy) {
             let exact = naive(&blocks, info.context);
             prop_assert_eq!(info, &exact);
-            // Without the first timestamps, all other values are exact, and each eviction loses at most one pair of
-            // neighbours.
+            // Without the `first_*` fields, each eviction loses at most one pair of neighbours; all other values are
+            // exact.
             prop_assert_eq!(without_compared(lossy), without_compared(&exact));
             let evictions = evicted.iter().filter(|context| **context == info.context).count() as u64;
             for (lossy, exact) in compared(lossy).into_iter().zip(compared(&exact)) {
@@ -197,16 +197,16 @@ fn replacement_by_hand() {
         let left: Vec<u64> = infos[evicted.len()..].iter().map(|info| info.context).collect();
         (evicted, left)
     };
-    // 3 1 2, then a hit of 1 gives 1 3 2. Of 3 and 2, with one block each, the lower way is evicted, and 1 moves there:
-    // 4 1 2.
+    // 3 1 2, then a hit of 1 gives 1 3 2. 3 and 2 have one block each, so the one in the lower way is evicted, and 1
+    // moves there: 4 1 2.
     assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 1, 4]), (vec![3], vec![4, 1, 2]));
-    // All entries have one block: way 0, the newest, is evicted.
+    // All entries have one block, so way 0 (the newest) is evicted.
     assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 4, 5]), (vec![3, 4], vec![5, 1, 2]));
     assert_eq!(evicted(Replacement::Lru, &[1, 2, 3, 1, 4]), (vec![2], vec![4, 1, 3]));
     assert_eq!(evicted(Replacement::Fifo, &[1, 2, 3, 1, 4]), (vec![1], vec![4, 3, 2]));
 }
 
-/// Contexts, rounded times, and objects live at the end.
+/// Covers contexts, rounded times, and objects live at the end.
 #[test]
 fn a_profile_of_events() {
     let mut objects = Objects::new();
@@ -233,10 +233,10 @@ fn a_profile_of_events() {
         let times = info.lifetimes.unwrap();
         (info.context, info.alloc_count, times.alloc_timestamp, times.dealloc_timestamp, times.lifetime.total)
     };
-    // 3 and 4 in the order of their frees, then 1 and 2 in allocation order.
+    // 3 and 4 come in the order of their frees, followed by 1 and 2 in allocation order.
     let (infos, empty): (Vec<HeapInfo>, Vec<HeapInfo>) =
         profiled.sink.into_iter().partition(|info| info.alloc_count > 0);
-    // The live amounts of each context occur once: in the remaining entry, or in one without blocks.
+    // The live amounts of each context occur once, in the remaining entry or in an entry without blocks.
     let amount = |blocks, bytes| Amount { blocks, bytes };
     let live: Vec<_> = infos.iter().chain(&empty).filter_map(|info| Some((info.context, info.live?))).collect();
     let of = |context, peak, end| (context, Live { peak, end });
@@ -348,7 +348,8 @@ fn blocks_that_are_never_read() {
     assert_eq!(Reads::of(&unknown), Reads::Unknown);
 }
 
-/// The blocks of a run are live once, regardless of evictions. Those of two runs are summed if both are known.
+/// The live blocks of a run are counted once, regardless of evictions. The live blocks of two runs are added if both
+/// are known.
 #[test]
 fn live_blocks_are_merged() {
     let amount = |blocks| Amount { blocks, bytes: 10 * blocks };

@@ -1,4 +1,4 @@
-//! Runs several simulations in one pass over a trace, distributed over several threads.
+//! Runs several simulations in one pass over a trace, in several threads.
 
 use std::mem;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Grid {
     /// The simulations run by this thread.
     own: Vec<Simulation>,
     workers: Vec<Worker>,
-    /// The position of each outcome's simulation in the list of workers, starting with this thread's own.
+    /// The order of the outcomes. This thread's own simulations come first, followed by those of the workers.
     order: Vec<usize>,
 }
 
@@ -32,7 +32,8 @@ struct Worker {
 }
 
 impl Grid {
-    /// Distributes simulations over up to `threads` threads. If there is only one, the calling thread runs all of them.
+    /// Distributes simulations over up to `threads` threads. If there is only one thread, the calling thread runs all
+    /// simulations.
     ///
     /// # Errors
     /// Fails if the system cannot create a thread.
@@ -74,7 +75,8 @@ impl Grid {
     /// Returns the outcomes in the order of the simulations.
     ///
     /// # Errors
-    /// Fails if an invariant is violated. If an event returned [`Error::Stopped`], this is the error to report.
+    /// Fails if an invariant is violated. If an event returned [`Error::Stopped`], report the error of this function
+    /// instead.
     pub fn finish(mut self) -> Result<Vec<Outcome>> {
         let sent = self.send();
         let mut outcomes = self.own.into_iter().map(Simulation::finish).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Measurements after every event of a simulation.
+//! Measures a simulation after every event.
 
 use super::outcome::{Fragmentation, Outcome};
 use super::ratio::ratio;
@@ -6,8 +6,8 @@ use crate::allocator::{Act, Acts};
 use crate::curve::Curve;
 use crate::objects::Change;
 
-/// Live bytes and memory at one point. Memory is the heap or, for an allocator that reserves address space, the held
-/// pages.
+/// Live bytes and memory at one point in time. Memory is the heap or, for an allocator that reserves address space, the
+/// held pages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     live: u64,
@@ -33,10 +33,10 @@ pub(super) struct Measure {
     heap: u128,
     held: u128,
     most_held: u64,
-    /// The sum of memory / live over the events after which there were live bytes.
+    /// The sum of memory / live over the events after which some bytes were live.
     ratios: f64,
     with_live: u64,
-    /// The first points of maximum live bytes and of maximum memory.
+    /// The first point at which live bytes were at their maximum. `most_memory` is the same for memory.
     most_live: Moment,
     most_memory: Moment,
     curve: Curve<3>,

@@ -30,12 +30,12 @@ pub struct Simulation {
     name: String,
     allocator: Box<dyn Allocator>,
     acts: Acts,
-    /// Places of objects by slot, or [`REFUSED`]. For millions of objects, `Option` would need 50% more memory.
+    /// Places of objects by slot, or [`REFUSED`]. For millions of objects, `Option` would occupy 50% more memory.
     places: Vec<Place>,
     refused: u64,
-    /// The old object of a realloc and its size, between the end of the old and the start of the new object.
+    /// The place and size of the old object of a realloc, until the new object begins.
     moving: Option<(Place, u64)>,
-    /// The thread of the last event, and the allocator's numbers of threads.
+    /// The thread of the last event. `threads` contains the allocator's numbers of threads.
     thread: u64,
     threads: AddressMap<usize>,
     measure: Measure,
@@ -43,7 +43,7 @@ pub struct Simulation {
     invariants: Option<Invariants>,
 }
 
-/// Invariants checked in addition to the allocator's own: live objects do not overlap and are inside the heap.
+/// Invariants in addition to the allocator's own. Live objects must not overlap and must be inside the heap.
 struct Invariants {
     /// The number of events between checks of the entire heap.
     every: u64,
@@ -51,7 +51,7 @@ struct Invariants {
 }
 
 impl Simulation {
-    /// Creates a simulation with an empty heap. The name is for display.
+    /// Creates a simulation with an empty heap. The name is only for display.
     #[must_use]
     pub fn new(name: impl Into<String>, allocator: Box<dyn Allocator>) -> Self {
         let measure = Measure::new(allocator.reserves());
@@ -104,7 +104,7 @@ impl Simulation {
         if thread != self.thread || self.threads.is_empty() {
             self.switch_to(thread);
         }
-        // The bytes copied by a realloc, or touched by a free whose realloc is still outstanding.
+        // The bytes that a realloc copied, or that the free of a deferred realloc touched.
         let mut copied = None;
         let place = match change {
             Change::Allocated => {

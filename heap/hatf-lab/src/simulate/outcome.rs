@@ -18,13 +18,13 @@ pub struct Outcome {
     pub events: u64,
     /// The number of objects allocated.
     pub objects: u64,
-    /// Bytes obtained from the system and not returned, at the end.
+    /// Bytes obtained from the system and not returned by the end.
     pub heap: u64,
     /// The maximum heap size in bytes.
     pub most_heap: u64,
     /// The maximum number of bytes in held pages, which are pages that were touched and not returned.
     pub most_held: u64,
-    /// The mean number of bytes in held pages over events.
+    /// The number of bytes in held pages, averaged over events.
     pub mean_held: u64,
     /// The maximum number of simultaneously live requested bytes.
     pub most_live: u64,
@@ -32,9 +32,10 @@ pub struct Outcome {
     pub live_sum: u128,
     /// The sum of the heap size after each event.
     pub heap_sum: u128,
-    /// Whether the heap is address space reserved far ahead, in which case ratios refer to held pages instead.
+    /// Whether ratios refer to held pages instead of the heap, because the heap is address space reserved far ahead.
     pub ratios_of_pages_held: bool,
-    /// Mean live bytes divided by the mean heap size, both over events (Zorn and Grunwald, Table 7).
+    /// The mean number of live bytes divided by the mean heap size, both averaged over events (Zorn and Grunwald, Table
+    /// 7).
     pub memory_efficiency: Option<f64>,
     /// Johnstone's four measures.
     pub fragmentation: Fragmentation,
@@ -46,7 +47,8 @@ pub struct Outcome {
     pub weights: Acts,
     /// The count of each elementary operation.
     pub acts: Acts,
-    /// The number of objects that did not fit into the simulated address space (2^47 bytes). They count as 0 bytes.
+    /// The number of objects that did not fit into the simulated address space (2^47 bytes). These objects count as 0
+    /// bytes.
     pub refused: u64,
     /// The cache lines and pages touched, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +60,7 @@ pub struct Outcome {
 /// Johnstone's four measures of fragmentation (Johnstone and Wilson, "The Memory Fragmentation Problem: Solved?", ISMM 1998).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fragmentation {
-    /// Heap / live, averaged over the events after which there are live bytes.
+    /// Heap / live, averaged over the events after which some bytes are live.
     pub mean: Option<f64>,
     /// Heap / live at the first maximum of live bytes.
     pub at_most_live: Option<f64>,

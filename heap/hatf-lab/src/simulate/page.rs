@@ -5,7 +5,7 @@ use metatf_page::{Column, Note, Page, Table, Value};
 use super::Outcome;
 use crate::allocator::{Act, Acts};
 
-/// Adds the outcomes for one trace: memory, followed by cost.
+/// Adds the memory usage and then the cost of each outcome.
 pub fn describe(outcomes: &[Outcome], page: &mut Page) {
     page.heading("MEMORY (fragmentation: heap / live; mean, at most live, at most heap, most / most)");
     let mut table = table(["heap", "most live", "efficiency", "(1)", "(2)", "(3)", "(4)"]);

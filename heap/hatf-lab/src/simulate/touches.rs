@@ -1,6 +1,6 @@
 //! Cache lines and pages that a program touches, given the addresses chosen by an allocator.
 //!
-//! A program is assumed to fill each object once: an allocation touches all of its bytes. A free touches the first
+//! A program is assumed to fill each object once, so an allocation touches all of its bytes. A free touches the first
 //! byte, where allocators keep their free lists. A realloc that moves an object copies it first. Traces do not contain
 //! other accesses.
 
@@ -41,7 +41,7 @@ pub struct Tlb {
     pub misses_of_1000: Option<f64>,
 }
 
-/// A counter of cache lines and pages touched by events.
+/// A counter of the cache lines and pages that events touch.
 #[derive(Debug)]
 pub(super) struct Touches {
     events: u64,
@@ -59,7 +59,7 @@ impl Touches {
         Self { events: 0, window: Vec::with_capacity(WINDOW), in_window: 0, lines: 0, pages: 0, tlbs }
     }
 
-    /// Records an event that touches the given ranges, of at least one byte each, or none.
+    /// Records an event that touches the given ranges, if any. Each range contains at least one byte.
     pub(super) fn note(&mut self, ranges: impl IntoIterator<Item = (u64, u64)>) {
         self.events += 1;
         self.in_window += 1;
@@ -112,8 +112,8 @@ struct Recent {
     entries: usize,
     misses: u64,
     places: HashMap<u64, usize>,
-    /// Pages with their neighbours that were touched after and before them. The first entry is a sentinel that closes
-    /// the circular list.
+    /// Pages, each with the indices of the pages touched next after it and last before it. The first entry is a
+    /// sentinel that closes the circular list.
     list: Vec<(u64, usize, usize)>,
 }
 
@@ -125,7 +125,7 @@ impl Recent {
     /// Touches the pages from `first` to `last`.
     fn touch(&mut self, first: u64, last: u64) {
         let entries = self.entries as u64;
-        // After this many pages, no further page can still be present.
+        // After this many pages, all pages from before this call have been evicted.
         let exact = last.min(first.saturating_add(entries - 1));
         for page in first..=exact {
             self.one(page);
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// The same using sets and a queue.
+    /// Computes the same counts with sets and a queue.
     fn naive(events: &[Option<(u64, u64)>], entries: usize) -> (u64, u64, u64) {
         let (mut lines, mut pages, mut misses) = (0, 0, 0);
         for window in events.chunks(WINDOW) {

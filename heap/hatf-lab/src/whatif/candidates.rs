@@ -1,4 +1,4 @@
-//! The allocators and settings to try.
+//! The allocators and settings to simulate.
 
 /// An allocator with settings.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,8 @@ pub struct Candidate {
 /// The allocators that a program may be using.
 pub const NOW: &[&str] = &["glibc", "jemalloc", "mimalloc", "tcmalloc"];
 
-/// Returns which of [`NOW`] a shared object is, given its file name. Returns `None` if it is not an allocator, or if it
-/// is the C library.
+/// Returns the allocator in [`NOW`] to which a shared object with this file name belongs. Returns `None` for the C
+/// library and for files that are not allocators.
 #[must_use]
 pub fn of_module(file: &str) -> Option<&'static str> {
     let named = |family: &&&str| file.strip_prefix("lib").is_some_and(|name| name.starts_with(**family));
@@ -34,7 +34,7 @@ const OTHERS: [(&str, &str); 8] = [
     ("libhardened_malloc", "hardened_malloc"),
 ];
 
-/// Returns the name of the allocator without a model that a shared object contains, given its file name.
+/// Returns the name of the allocator in a shared object with this file name, if there is no model of the allocator.
 #[must_use]
 pub fn without_model(file: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(start, _)| file.starts_with(start)).map(|(_, name)| *name)
@@ -62,7 +62,7 @@ pub(super) fn family(allocator: &'static str) -> &'static str {
     allocator.split(':').next().unwrap_or_default()
 }
 
-/// Returns a candidate with a library.
+/// Defines a candidate with a library.
 macro_rules! library {
     ($allocator:literal, $variables:literal, $preload:literal, $name:literal) => {
         Candidate {
@@ -73,7 +73,7 @@ macro_rules! library {
     };
 }
 
-/// Returns a candidate for the C library's allocator, which needs no preloading.
+/// Defines a candidate for the C library's allocator, which is used without preloading.
 macro_rules! glibc {
     ($allocator:literal, $variable:literal) => {
         library!($allocator, $variable, "", " system")
@@ -98,12 +98,12 @@ macro_rules! tcmalloc {
     };
 }
 
-/// Returns a candidate without a library.
+/// Returns a candidate that is only a model without a library.
 const fn model(allocator: &'static str) -> Candidate {
     Candidate { allocator, environment: None, replay: None }
 }
 
-/// All candidates. Each allocator without settings precedes those with settings.
+/// All candidates. For each allocator, the candidate without settings comes first.
 pub const CANDIDATES: &[Candidate] = &[
     Candidate { allocator: "glibc", environment: Some("(none: the C library's)"), replay: Some("system") },
     glibc!("glibc:tcache=0", "GLIBC_TUNABLES=glibc.malloc.tcache_count=0"),

@@ -28,11 +28,11 @@ enum Against {
     Replay,
 }
 
-/// The error of a simulator, as fractions of the measured peak. It is based on real programs, or on replays if no
-/// program was measured.
+/// The error of a simulator, as fractions of the measured peak. The error is that for real programs, or for replays if
+/// no program was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KnownError {
-    /// The mean absolute error: 0.05 means 5%.
+    /// The mean absolute error, where 0.05 means 5%.
     pub mean: f64,
     /// The maximum error.
     pub worst: f64,
@@ -42,7 +42,7 @@ pub struct KnownError {
     pub comparisons: usize,
 }
 
-/// Returns the error of the simulator of an allocator, or `None` if it was never compared.
+/// Returns the error of an allocator's simulator, or `None` if the simulator was never compared.
 #[must_use]
 pub fn known_error(family: &str) -> Option<KnownError> {
     let compared: Vec<Compared> = serde_json::from_str(VALIDATION).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Finds the allocator and settings that suit a trace: runs a small grid of simulations and ranks them by predicted
+//! Finds the allocator and settings that suit a trace. Runs a small grid of simulations and ranks them by predicted
 //! memory, along with the known error of each simulator.
 
 mod candidates;
@@ -15,7 +15,7 @@ use crate::allocator::by_name;
 use crate::simulate::{Outcome, Simulation};
 use crate::{Result, Totals};
 
-/// The predicted memory of a candidate. Bytes are those of held pages.
+/// The predicted memory of a candidate, in bytes of held pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// The allocator in the syntax of `hatf simulate --allocator`.
@@ -26,7 +26,7 @@ pub struct Prediction {
     pub replay: Option<&'static str>,
     /// The maximum number of bytes.
     pub peak: u64,
-    /// The mean number of bytes over events.
+    /// The number of bytes averaged over events.
     pub mean: u64,
     /// Operations per allocated object.
     pub ops: Option<f64>,
@@ -47,8 +47,8 @@ pub struct WhatIf {
     /// to malloc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private: Option<u64>,
-    /// The maximum number of bytes held by the program's own calls to `mmap` and of the program break, if the trace
-    /// contains page requests.
+    /// The maximum number of bytes that the program obtained with its own calls to `mmap` and by moving the program
+    /// break, if the trace contains page requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<u64>,
     /// The predictions.
@@ -96,7 +96,8 @@ pub struct Advice {
     pub allocator: &'static str,
     /// The environment settings; empty if none are needed.
     pub set: &'static str,
-    /// The shared object that the program must be run or linked without for the environment settings to take effect.
+    /// The shared object of another allocator, without which the program must run for the environment settings to take
+    /// effect.
     pub without: Option<String>,
     /// The number of bytes saved at the peak.
     pub bytes: u64,
@@ -120,8 +121,8 @@ pub fn simulations() -> Result<Vec<Simulation>> {
 }
 
 impl WhatIf {
-    /// Ranks the outcomes of [`simulations`]. `memory` is the total memory of the program: see
-    /// [`private`](Self::private) and [`mapped`](Self::mapped).
+    /// Ranks the outcomes of [`simulations`]. `memory` consists of [`private`](Self::private) and
+    /// [`mapped`](Self::mapped).
     #[must_use]
     pub fn new(trace: Totals, now: Now, memory: [Option<u64>; 2], outcomes: &[Outcome]) -> Self {
         let [private, mapped] = memory;
@@ -152,8 +153,8 @@ impl WhatIf {
     }
 }
 
-/// Returns, for each library, the prediction with the lowest peak if its saving exceeds the errors of both simulators,
-/// in ascending order of the peak. `predictions` must be in the order of [`CANDIDATES`].
+/// Returns the best prediction for each library, in ascending order of the peak. Omits libraries whose saving does not
+/// exceed the errors of both simulators. `predictions` must be in the order of [`CANDIDATES`].
 fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
     let error = |prediction: &Prediction| prediction.error.as_ref().map_or(0.0, |error| error.mean);
     let saves = |prediction: &Prediction| prediction.saves.unwrap_or(0.0);
@@ -237,7 +238,7 @@ mod tests {
         assert!(printed(&whatif).contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
     }
 
-    /// Returns outcomes with these peaks in the order of the candidates. All further candidates get the last peak.
+    /// Returns outcomes with these peaks in the order of the candidates. Candidates without a peak get the last one.
     fn outcomes(peaks: &[(&str, u64)]) -> Vec<Outcome> {
         let mut outcomes = Grid::new(simulations().unwrap(), 1).unwrap().finish().unwrap();
         for (candidate, outcome) in CANDIDATES.iter().zip(&mut outcomes) {
@@ -251,8 +252,8 @@ mod tests {
         Now { allocator: allocator.to_owned(), known_by: KnownBy::Given, ..Now::default() }
     }
 
-    /// With equal results, fewer settings are better. Settings of the C library's allocator have no effect with another
-    /// allocator.
+    /// If results are equal, fewer settings are better. Settings of the C library's allocator have no effect with
+    /// another allocator.
     #[test]
     fn advice_that_can_be_applied() {
         let outcomes = outcomes(&[
@@ -284,14 +285,14 @@ mod tests {
         ] {
             assert!(out.contains(line), "{line}: {out}");
         }
-        // The prediction can exceed what the kernel has reported.
+        // The prediction can exceed the memory that the kernel reported.
         let private = [Some(900), None];
         let out = printed(&WhatIf::new(Totals::default(), now("jemalloc"), private, &outcomes));
         let line = "at most 900 B private when the kernel was queried; the 1000 B predicted for malloc include memory";
         assert!(out.contains(line), "{out}");
     }
 
-    /// The page names the allocator in use and its evidence, and an allocator without a model.
+    /// The page names the allocator in use and the evidence for it, even if there is no model of the allocator.
     #[test]
     fn the_allocator_in_use() {
         let outcomes = outcomes(&[("all", 500)]);

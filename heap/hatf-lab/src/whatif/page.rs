@@ -4,7 +4,7 @@ use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::{Advice, BOUND, KnownBy, Now, WhatIf, known_error};
 
-/// Adds the ranking, the suggestions, and the simulators with large errors.
+/// Adds the ranking, the suggestions, and warnings about simulators with large errors.
 pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let now = whatif.now.allocator.as_str();
     page.note(in_use(&whatif.now));
@@ -32,7 +32,7 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     page.note(format!("to measure: hatf replay TRACE --with {now}{}", with.concat()));
 }
 
-/// Adds the predicted peak of each candidate as a bar, for a sufficiently wide page.
+/// Adds a bar chart of the predicted peak of each candidate, for a sufficiently wide page.
 pub fn bars(whatif: &WhatIf, page: &mut Page) {
     let most = whatif.predictions.iter().map(|of| of.peak).max().unwrap_or(0);
     let mut table = Table::new([Column::key("allocator"), Column::new("peak"), Column::new("")]);
@@ -87,11 +87,11 @@ fn predictions(whatif: &WhatIf) -> Table {
     table
 }
 
-/// Adds the program's memory that does not belong to malloc.
+/// Adds a note on the program's memory that does not belong to malloc.
 fn private(whatif: &WhatIf, page: &mut Page) {
     let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return };
     page.heading("THE PROGRAM, as reported by the kernel");
-    // The kernel is queried at intervals, and counts only pages that have been touched.
+    // The kernel is queried only at intervals, and counts only pages that have been touched.
     let (note, rest) = match private.checked_sub(now.peak) {
         Some(rest) => (
             "at most {} private, of which {} belong to malloc by the prediction; no allocator can save the other {}",

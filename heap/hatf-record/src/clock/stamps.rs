@@ -1,7 +1,8 @@
 //! Two clocks that are consistent across all threads of a machine.
 //!
-//! `telemetry/metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder has no standard library, and a
-//! program that emits events depends on libc alone, so neither crate can depend on the other.
+//! `telemetry/metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder does not use the
+//! standard library, and a program that emits telemetry events depends on libc alone, so neither crate can depend on
+//! the other.
 
 /// A clock that is consistent across all threads of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! allocator for Rust programs (feature `allocator`), and the code shared by both.
 //!
 //! Each directory has one purpose, stated in its `mod.rs`. They form layers, listed here from the lowest to the
-//! highest, and each one uses only those before it: `platform`, `elf`, `spool`, `stacks`, `accesses`, `choose`,
+//! highest, and each layer uses only the layers before it: `platform`, `elf`, `spool`, `stacks`, `accesses`, `choose`,
 //! `session`, `events`, `hooks`, `attach`, `allocator`.
 //!
 //! A call to `malloc` arrives in `hooks/alloc.rs`. From there, `events/record.rs` processes it in three steps: it is

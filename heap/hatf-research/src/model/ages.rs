@@ -1,4 +1,4 @@
-//! The live objects of one size ordered by age, with the number of younger and older ones for each of them.
+//! The live objects of one size, ordered by age so that an object's rank can be computed.
 
 use super::outline::{ENDS, Rank};
 
@@ -6,17 +6,16 @@ use super::outline::{ENDS, Rank};
 const FURTHEST: u32 = (1 << ENDS) - 1;
 /// The slot of an object that has ended.
 const ENDED: u32 = u32::MAX;
-/// The number of positions kept in addition to those of live objects before all are renumbered.
+/// The number of positions in excess of twice the number of live objects at which all positions are renumbered.
 const SPARE: usize = 64;
 
-/// Positions in order of age, oldest first, some of which are free. Each operation takes time logarithmic in their
-/// number.
+/// Positions in order of age, oldest first. Some positions are free. Each operation takes logarithmic time.
 #[derive(Debug, Default)]
 pub(super) struct Ages {
     /// The slot of the object at each position.
     slots: Vec<u32>,
-    /// A Fenwick tree of live counts: node `n`, numbered from 1, counts the live objects in the `n & -n` positions up
-    /// to it.
+    /// A Fenwick tree of live counts. Node `n`, numbered from 1, counts the live objects in the last `n & -n` of the
+    /// first `n` positions.
     counts: Vec<u32>,
     live: u32,
 }
@@ -93,7 +92,7 @@ impl Ages {
 mod tests {
     use super::*;
 
-    /// Compares the ranks of objects that begin and end at random with those in a list.
+    /// Compares the ranks of objects that begin and end at random with their ranks in a list.
     #[test]
     fn ranks_are_those_of_a_list() {
         let (mut ages, mut places, mut list) = (Ages::default(), Vec::new(), Vec::<u32>::new());

@@ -13,7 +13,8 @@ pub enum Clock {
     /// Each allocation and each free is one tick, starting at 1 (section 5.4.3 of the paper).
     #[default]
     Events,
-    /// Nanoseconds since the start of the recording. If the timestamps of threads overlap, the clock stands still.
+    /// Nanoseconds since the start of the recording. If a timestamp is earlier than that of another thread, the clock
+    /// stands still.
     Time,
     /// Bytes requested so far, including those of the event.
     Bytes,
@@ -26,7 +27,7 @@ pub enum Unfreed {
     /// The time up to the last event.
     #[default]
     End,
-    /// No holding time: the object is excluded from the holding times.
+    /// No holding time. The object does not count in the distribution of holding times.
     Drop,
 }
 
@@ -59,7 +60,8 @@ impl Running {
     /// Returns the time of the last event, which is the paper's T.
     ///
     /// # Errors
-    /// Fails if the trace has no timestamps or allocates no bytes, as needed by the clock.
+    /// Fails if the clock requires timestamps and the trace has none, or if the clock counts bytes and no bytes were
+    /// allocated.
     pub fn end(&self) -> Result<u64> {
         match (self.now, self.clock) {
             (0, Clock::Events) => Err(Error::Trace("the trace has no events".to_owned())),

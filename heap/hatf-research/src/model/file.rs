@@ -1,4 +1,4 @@
-//! The stored form of a model: versioned JSON that is validated when it is read.
+//! The stored form of a model, which is versioned JSON and is validated when it is read.
 
 use std::io::{Read, Write};
 
@@ -16,9 +16,9 @@ use hatf_lab::{Error, Result};
 pub const MOST_BUCKETS: u64 = 1 << 20;
 
 const FORMAT: &str = "hatf model";
-/// The format version, raised whenever an older reader would misread a newer model.
+/// The format version, which changes whenever an older reader would misread a newer model.
 const VERSION: u32 = 1;
-/// The maximum file size in bytes. Larger files are rejected because their numbers would need several times as much
+/// The maximum file size in bytes. Larger files are rejected, because the decoded numbers occupy several times as much
 /// memory.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -37,7 +37,7 @@ pub struct Model {
     parts: Parts,
 }
 
-/// The data of a model. The moments are a fallback if another part has no data to draw from.
+/// The data of a model. The moments are the fallback for parts without data to draw from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parts {
@@ -56,7 +56,7 @@ pub(super) struct Parts {
     pub(super) outline: Option<Outline>,
 }
 
-/// Three values of a kind: for sizes, for interarrival times and for holding times.
+/// One value each for sizes, interarrival times and holding times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Three<T> {
@@ -78,7 +78,7 @@ pub(super) struct Class {
     pub(super) ht: Moments,
 }
 
-/// A time bucket: the number of objects and their statistics.
+/// A time bucket, with the number of objects and their statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(u64, Moments, Moments, Moments)", into = "(u64, Moments, Moments, Moments)")]
 pub(super) struct Bucket {
@@ -99,7 +99,7 @@ pub(super) struct Cell {
     pub(super) ht: Moments,
 }
 
-/// The transition matrix, stored as its non-empty cells by rows.
+/// The transition matrix, stored as a list of its non-empty cells by row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Transitions {
@@ -123,7 +123,7 @@ impl<T: Clone> Three<Option<T>> {
         self.each().iter().all(|(_, value)| value.is_none())
     }
 
-    /// Keeps only the quantities whose choice needs the part.
+    /// Copies only the quantities whose choice depends on the part.
     fn needed(&self, kind: Kind, part: Part) -> Self {
         let keep = |needed: bool, value: &Option<T>| value.clone().filter(|_| needed);
         let [size, iat, ht] = kind.choices().map(|choice| choice.part() == part);
@@ -165,7 +165,7 @@ array!(Bucket { count: u64, size: Moments, iat: Moments, ht: Moments });
 array!(Cell { before: u64, size: u64, count: u64, iat: Moments, ht: Moments });
 
 impl Parts {
-    /// Copies the parts that a model needs.
+    /// Copies the parts on which a model depends.
     pub(super) fn of(&self, kind: Kind) -> Self {
         Self {
             moments: self.moments,
@@ -178,7 +178,7 @@ impl Parts {
         }
     }
 
-    /// Checks that all parts required by a model exist and can be drawn from.
+    /// Checks that all parts required by a model exist and can be sampled.
     fn check(&self, kind: Kind) -> Result<()> {
         for (name, moments) in self.moments.each() {
             ensure(moments.is_sound(), || format!("the moments of {name} have a sum but no count"))?;
@@ -295,13 +295,13 @@ impl Model {
         Ok(text.len() as u64)
     }
 
-    /// Reads a model from an untrusted source. For any accepted model, generation terminates or can be bounded, and
-    /// never panics.
+    /// Reads a model from an untrusted source. For any accepted model, generation never panics, and it terminates or
+    /// can be limited.
     ///
     /// # Errors
     /// Fails if the input cannot be read, is not a model, has a different version, or is inconsistent.
     pub fn read(input: impl Read) -> Result<Self> {
-        /// The fields read first, so that a model of a different version is reported as such.
+        /// The fields to read first, so that the error for a model of a different version names the version.
         #[derive(Deserialize)]
         struct Head {
             format: String,

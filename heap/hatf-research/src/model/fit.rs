@@ -15,10 +15,10 @@ use hatf_lab::objects::{Change, ObjectEvent};
 use hatf_lab::observer::Observer;
 use hatf_lab::{Error, Result, Totals};
 
-/// The models to fit, and the measurement of times.
+/// The models to fit, and the settings for measuring times.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The models to fit. Data shared by several models is collected once.
+    /// The models to fit. Data that several models share is collected once.
     pub kinds: Vec<Kind>,
     /// The clock.
     pub clock: Clock,
@@ -38,7 +38,8 @@ impl Settings {
         Self { kinds, clock: Clock::default(), unfreed: Unfreed::default(), buckets: BUCKETS }
     }
 
-    /// Returns whether the end of the trace must be known before fitting begins. A pass with [`Running`] determines it.
+    /// Returns whether the end of the trace must be known before fitting begins. An earlier pass with [`Running`]
+    /// determines the end.
     #[must_use]
     pub fn needs_end(&self) -> bool {
         self.needs(Part::Buckets) || self.needs(Part::Outline)
@@ -89,7 +90,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    /// Returns the bucket that contains a time: `b T/M < time <= (b + 1) T/M`.
+    /// Returns the bucket of a time, `b T/M < time <= (b + 1) T/M`.
     fn of(&mut self, time: u64) -> Option<&mut Bucket> {
         let scaled = u128::from(time) * self.buckets.len() as u128;
         let bucket = scaled.div_ceil(u128::from(self.end.max(1))).saturating_sub(1);
@@ -130,7 +131,8 @@ pub struct Fitted {
 }
 
 impl Fitter {
-    /// Creates a collector. `end` is the last time in the trace, required if [`Settings::needs_end`] returns `true`.
+    /// Creates a collector. `end` is the last time in the trace. It is required if [`Settings::needs_end`] returns
+    /// `true`.
     ///
     /// # Errors
     /// Fails if `end` is missing or the number of buckets is out of range.
@@ -203,7 +205,7 @@ impl Fitter {
         let birth = Some(Birth { number: event.object.number, time, size, cell });
         match self.births.get_mut(event.object.slot as usize) {
             Some(place) => *place = birth,
-            // New slots are consecutive.
+            // New slots have consecutive numbers.
             None => self.births.push(birth),
         }
         Ok(())
@@ -227,7 +229,7 @@ impl Fitter {
     /// known.
     ///
     /// # Errors
-    /// Fails if the trace has no objects, or nothing that the clock counts.
+    /// Fails if the trace has no objects or if the clock did not advance.
     pub fn finish(mut self, totals: &Totals, trace_bytes: Option<u64>) -> Result<Fitted> {
         let end = self.clock.end()?;
         if totals.objects == 0 {

@@ -11,21 +11,21 @@ use hatf_lab::objects::{Cause, Change, Object, ObjectEvent};
 use hatf_lab::observer::Observer;
 use hatf_lab::{Error, Result, Totals};
 
-/// The number of allocations without progress after which the clock is considered stuck.
+/// The number of allocations without progress of the clock after which the clock is considered stuck.
 const STANDING: u64 = 1 << 20;
 
-/// The maximum number of events in a trace whose length is set by its model. Without this limit, a model could fill any
-/// disk.
+/// The maximum number of events in a trace if the model determines its length. Without this limit, a model could fill
+/// any disk.
 const MOST: u64 = 1_000_000_000;
 
-/// The number of allocations after which the trace length is estimated, so that a model without an end is rejected
-/// within a second.
+/// The number of allocations after which the trace length is estimated. A model without an end is thus rejected within
+/// a second.
 const ENOUGH: u64 = 1 << 20;
 
 /// The limits of a synthetic trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// The number of events, or `None` to stop when the clock passes T. Frees that would occur later are omitted.
+    /// The number of events, or `None` to stop when the clock passes T and omit later frees.
     pub events: Option<u64>,
     /// The number of live objects at which generation fails.
     pub live: Option<u64>,
@@ -33,8 +33,7 @@ pub struct Limits {
 
 /// A synthetic trace. Memory is bounded by the live objects and the size of the model.
 ///
-/// Objects have no addresses: all addresses are 0. Times are those of the clock if it is [`Clock::Time`], and 0
-/// otherwise.
+/// All addresses are 0. Times are 0 unless the clock is [`Clock::Time`].
 #[derive(Debug)]
 pub struct Generator {
     source: Source,
@@ -43,13 +42,13 @@ pub struct Generator {
     random: Random,
     end: f64,
     limits: Limits,
-    /// The maximum number of events if no number is requested.
+    /// The maximum number of events if no number of events is requested.
     pub(super) most: u64,
     timed: bool,
     queue: Queue,
     /// The number of slots ever used.
     slots: u32,
-    /// The free slots among them.
+    /// The free slots among the used ones.
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,
@@ -93,7 +92,7 @@ impl Generator {
             if standing >= STANDING {
                 return Err(Error::Model(format!("its clock does not advance: {STANDING} allocations at {now}")));
             }
-            // Frees precede an allocation at the same time.
+            // At the same time, frees precede an allocation.
             while self.totals.events < events
                 && let Some(free) = self.queue.until(now)
             {
@@ -143,7 +142,7 @@ impl Generator {
         Ok(self.totals)
     }
 
-    /// Rejects a model whose trace, at the current rate, would have more than ten times the maximum number of events.
+    /// Rejects a model whose trace would exceed the maximum number of events by a factor of ten at the current rate.
     fn check_length(&self, now: f64) -> Result<()> {
         if self.limits.events.is_some() || self.totals.objects != ENOUGH {
             return Ok(());
@@ -210,7 +209,7 @@ impl Generator {
     }
 }
 
-/// Creates an event for an object without an address, on the only thread.
+/// Creates an event of the only thread, for an object without an address.
 fn event(change: Change, tick: u64, time: u64, object: &Live) -> ObjectEvent {
     let Live { number, size, tick: born, time: born_at, slot } = *object;
     let object =

@@ -23,7 +23,7 @@ impl Histogram {
         &self.0
     }
 
-    /// Returns whether the histogram can be sampled: values ascend, all counts are positive, and their sum is below
+    /// Returns whether the histogram can be sampled. Values must ascend, and counts must be positive with a sum below
     /// 2^64.
     pub(super) fn is_sound(&self) -> bool {
         let sum = self.0.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
@@ -53,15 +53,15 @@ impl Table {
 /// A sampler that draws an index in proportion to its count, in about two steps regardless of the number of counts.
 #[derive(Debug)]
 pub(super) struct Ends {
-    /// The cumulative counts, each including its own index.
+    /// The cumulative counts. Each includes the count of its own index.
     ends: Vec<u64>,
-    /// For each prefix of a random number, an index that does not exceed the drawn one.
+    /// For each prefix of a random number, an index that does not exceed the index to draw.
     guide: Vec<u32>,
     total: u64,
 }
 
 impl Ends {
-    /// Builds a sampler for up to 2^32 counts. A model has fewer.
+    /// Builds a sampler for up to 2^32 counts. A model contains fewer counts.
     pub(super) fn new(counts: impl Iterator<Item = u64>) -> Self {
         let mut total = 0_u64;
         let ends: Vec<u64> = counts.map(|count| (total = total.saturating_add(count), total).1).collect();

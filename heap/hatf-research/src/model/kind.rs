@@ -1,4 +1,5 @@
-//! Kinds of models: a choice each for sizes, interarrival times and holding times (section 3.6 of the paper).
+//! Kinds of models. A kind consists of one choice each for sizes, interarrival times and holding times (section 3.6 of
+//! the paper).
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +18,7 @@ macro_rules! choices {
         }
 
         impl Choice {
-            /// All choices: the five of the paper, followed by its variants.
+            /// All choices, starting with the five of the paper. Its variants follow.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// Returns the name of the choice.
@@ -44,7 +45,7 @@ choices! {
     MeanNormal = "mean-normal",
     /// Pareto, fitted by the method of moments (5.4.1).
     MeanPareto = "mean-pareto",
-    /// Markers of the histogram from the P² algorithm (5.4.2).
+    /// The histogram, approximated by the markers of the P² algorithm (5.4.2).
     CdfP2 = "cdf-p2",
     /// Uniform from 0 to twice the mean for each size class (a literal reading of 3.3).
     SizeUniform = "size-uniform",
@@ -54,11 +55,12 @@ choices! {
     TimeNormal = "time-normal",
     /// The mean for each pair of previous and current size.
     TransMean = "trans-mean",
-    /// The live heap over time in 64 KiB. This choice is specific to this project and cannot be part of a mixture.
+    /// An outline of the live heap over time, in at most 64 KiB. This choice is specific to this project and cannot be
+    /// part of a mixture.
     Outline = "outline",
 }
 
-/// The trace data that a choice needs.
+/// A part of the trace data on which a choice depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Count, sum and sum of squares.
@@ -97,7 +99,8 @@ impl Choice {
     }
 }
 
-/// A model, with one choice per quantity. In the paper's models and their variants, all three choices are equal.
+/// A kind of model, with one choice per quantity. In the paper's models and their variants, all three choices are
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kind {
@@ -129,12 +132,12 @@ impl Kind {
         [self.size, self.iat, self.ht]
     }
 
-    /// Returns whether any of the choices needs this part.
+    /// Returns whether one of the choices depends on this part.
     pub(super) fn needs(self, part: Part) -> bool {
         self.choices().iter().any(|choice| choice.part() == part)
     }
 
-    /// Returns whether trials use no random numbers, so that all of them are equal.
+    /// Returns whether all trials are equal, because the model uses no random numbers.
     #[must_use]
     pub fn is_certain(self) -> bool {
         self == Self::same(Choice::Time)

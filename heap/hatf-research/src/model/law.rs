@@ -30,7 +30,7 @@ pub(super) enum Law {
         /// The inverse of the shape parameter.
         exponent: f64,
     },
-    /// A table, boxed because models contain many small laws.
+    /// A table, which is boxed because models contain many small laws.
     Table(Box<Table>),
     /// Equidistant quantiles with linear interpolation.
     Markers(Vec<f64>),
@@ -46,7 +46,7 @@ impl Law {
             Shape::Uniform => Self::Uniform(2.0 * mean),
             Shape::Exponential => Self::Exponential(mean),
             Shape::Normal if deviation > 0.0 => Self::Normal { mean, deviation },
-            // By the method of moments: a = 1 + sqrt(1 + m²/v), least = m (a - 1) / a.
+            // The method of moments yields a = 1 + sqrt(1 + m²/v) and least = m (a - 1) / a.
             Shape::Pareto if deviation > 0.0 => {
                 let ratio = mean / deviation;
                 let a = 1.0 + (1.0 + ratio * ratio).sqrt();
@@ -78,14 +78,14 @@ impl Law {
                 let cell = usize::try_from(scaled(bits, cells)).unwrap_or(0);
                 let low = markers.get(cell).copied().unwrap_or(0.0);
                 let high = markers.get(cell + 1).copied().unwrap_or(low);
-                // The bits not consumed by `scaled`.
+                // Use the bits that `scaled` has not consumed.
                 let rest = bits.wrapping_mul(cells);
                 low + (high - low) * (wide(rest >> 11) / wide(1 << 53))
             }
         }
     }
 
-    /// Draws a size. Observed sizes are returned unchanged; all others are rounded half up to at least 1.
+    /// Draws a size. Returns observed sizes unchanged, and rounds other sizes half up to at least 1.
     #[inline]
     pub(super) fn draw_size(&self, random: &mut Random) -> u64 {
         match self {
@@ -110,7 +110,7 @@ pub(super) fn wide(value: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Each distribution has the mean and, if applicable, the variance it was created from.
+    /// Each distribution has the mean and, if applicable, the variance from which it was created.
     #[test]
     fn moments_are_kept() {
         let mut moments = Moments::default();

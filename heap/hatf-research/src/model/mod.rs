@@ -1,6 +1,6 @@
 //! Models of allocation that summarize a trace, and synthetic traces generated from them.
 //!
-//! The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), with the
+//! The models are from Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), including the
 //! variants and mixtures mentioned in the paper. [`Fitter`] builds a [`Model`] from the events of a trace, and
 //! [`Generator`] produces events from a model. The book's page about models describes what the paper leaves open and
 //! where it contradicts itself.

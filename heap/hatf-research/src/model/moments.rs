@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The count, sum and sum of squares of a quantity. They are integers, so the order of observations does not matter and
-/// the mean is an exact fraction. The three are stored as an array.
+/// The count, sum and sum of squares of a quantity. These are integers, so the order of observations does not matter
+/// and the mean is an exact fraction. The stored form is an array of the three numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u128, u128)", into = "(u64, u128, u128)")]
 pub struct Moments {
@@ -18,7 +18,7 @@ impl Moments {
         let value = u128::from(value);
         self.count += 1;
         self.sum += value;
-        // Saturation requires observations near 2^64.
+        // Only observations near 2^64 lead to saturation.
         self.squares = self.squares.saturating_add(value * value);
     }
 
@@ -28,20 +28,19 @@ impl Moments {
         self.count
     }
 
-    /// Returns the mean as a reduced fraction, or `None` without observations.
+    /// Returns the mean as a reduced fraction, or `None` if there are no observations.
     #[must_use]
     pub fn fraction(&self) -> Option<(u128, u128)> {
         reduced(self.sum, self.count.into())
     }
 
-    /// Returns the mean, or `None` without observations.
+    /// Returns the mean, or `None` if there are no observations.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| float(self.sum) / float(self.count.into()))
     }
 
-    /// Returns the standard deviation, which is the square root of the variance with divisor n, or 0 without
-    /// observations.
+    /// Returns the standard deviation with divisor n, or 0 if there are no observations.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         let count = u128::from(self.count);

@@ -1,10 +1,9 @@
-//! The outline: a model that is small enough to share and follows the live heap over time. It is specific to this
-//! project.
+//! The outline, a model specific to this project. It is small enough to share and follows the live heap over time.
 //!
 //! A trace is divided into a hundred windows with equal numbers of events. Each window is cut into three frames at the
 //! maxima of its live bytes and its live objects, and sizes are divided into groups. For each frame and group, the
-//! model stores the numbers of allocated and freed objects, so live objects and bytes are correct at the end of each
-//! frame and thus at the peaks of every window. The object to free within a group is chosen by rank, which is the
+//! model stores the numbers of allocated and freed objects. Live objects and bytes are therefore correct at the end of
+//! each frame and thus at the peaks of every window. The object to free within a group is chosen by rank, which is the
 //! number of younger or older live objects. The largest objects are stored individually. The model preserves neither
 //! the order of events within a frame nor the sequence of sizes.
 
@@ -14,7 +13,7 @@ use super::packed::Packed;
 
 /// The maximum size of an outline file in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
-/// Bytes reserved for the rest of the file: the row of Table 4, and the moments.
+/// Bytes reserved for the rest of the file, which consists of the row of Table 4 and the moments.
 pub(super) const HEAD_BYTES: usize = 2 << 10;
 /// The number of windows, which have equal numbers of events.
 pub(super) const WINDOWS: usize = 100;
@@ -22,17 +21,17 @@ pub(super) const WINDOWS: usize = 100;
 pub(super) const CUTS: usize = 3;
 /// The maximum number of objects stored individually.
 pub(super) const LARGE: usize = 2000;
-/// An object is large if it has at least this fraction (one divided by this number) of the maximum of live bytes.
+/// An object is large if its size is at least the maximum number of live bytes divided by this number.
 pub(super) const LARGE_PART: u64 = 400;
-/// The maximum numbers of groups, of frames, and of sizes in a group that a model may have.
+/// The maximum number of groups in a model.
 const MOST_GROUPS: usize = 1 << 10;
 const MOST_FRAMES: usize = 1 << 9;
 const MOST_SIZES: usize = 1 << 10;
 
-/// The number of rank classes. Ranks are counted by the next power of two, from the young end, from the old end, or in
-/// between.
+/// The number of rank classes. Ranks are counted by power of two from the young end and from the old end, and in a
+/// single class in between.
 pub(super) const RANKS: usize = 2 * ENDS + 1;
-/// Powers of two counted at each end: ranks up to 511.
+/// The number of powers of two counted at each end.
 pub(super) const ENDS: usize = 10;
 
 /// The rank of a freed object among the live objects of its size.
@@ -66,12 +65,12 @@ pub(super) struct Outline {
     pub(super) events: u64,
     /// The number of events in each frame.
     frames: Packed,
-    /// For each group, its sizes, which are equally frequent, and the number of frees of each rank.
+    /// For each group, its sizes (which are equally frequent) and the number of frees of each rank.
     groups: Vec<(Packed, Packed)>,
     /// For each group and frame, the number of objects allocated and the number freed.
     counts: Packed,
-    /// Large objects in order of their ticks: ticks since the previous object, ticks of its life (0 if it lives to the
-    /// end), and size.
+    /// Large objects in order of allocation. Each consists of the ticks since the previous object, the lifetime in
+    /// ticks (0 if the object is live at the end), and the size.
     large: Packed,
 }
 
@@ -115,7 +114,7 @@ impl Outline {
             let since = object.tick - std::mem::replace(&mut before, object.tick);
             [since, object.freed.saturating_sub(object.tick), object.size]
         });
-        // Store frees as differences from allocations, which are zero while the heap neither grows nor shrinks.
+        // Store frees as differences from allocations. The differences are 0 while the heap neither grows nor shrinks.
         let counts = groups.iter().flat_map(|group| &group.counts);
         let counts = counts.flat_map(|[allocated, freed]| [*allocated, zigzag(*freed, *allocated)]);
         Self {

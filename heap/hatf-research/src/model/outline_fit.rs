@@ -1,4 +1,4 @@
-//! Collects the outline of a trace and fits it into its size limit.
+//! Collects the outline of a trace and fits it into the size limit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,8 +10,8 @@ use hatf_lab::objects::{Change, ObjectEvent};
 
 /// The maximum number of sizes that represent a group of several sizes.
 const SIZES: usize = 16;
-/// Groupings to try, best first: the number of sizes with their own group, and the maximum distance between other sizes
-/// that share a group. The last one has a single group, which fits for any sizes.
+/// Groupings to try, best first. Each consists of the number of sizes with their own group, and the criterion by which
+/// other sizes share a group. The last grouping has a single group, which always fits.
 const GROUPINGS: [(usize, Near); 17] = [
     (400, Near::Bits(2)),
     (200, Near::Bits(2)),
@@ -35,7 +35,7 @@ const GROUPINGS: [(usize, Near); 17] = [
 /// A criterion for sizes that share a group.
 #[derive(Clone, Copy, Debug)]
 enum Near {
-    /// Sizes that agree in their power of two and in this many bits after the leading one.
+    /// Sizes that agree in their power of two and in this many bits after the leading bit.
     Bits(u32),
     /// Sizes within this many powers of two.
     Powers(u32),
@@ -57,7 +57,7 @@ impl Near {
 struct OfSize {
     objects: u64,
     ranks: [u64; RANKS],
-    /// Frames with activity: the frame number, and the objects allocated and freed.
+    /// Frames with events of the size, as frame numbers with the objects allocated and freed.
     frames: Vec<(usize, [u64; 2])>,
     /// The live objects of the size, by age.
     ages: Ages,
@@ -71,9 +71,9 @@ type Counts = AddressMap<[u64; 2]>;
 struct Window {
     /// Counts up to the first cut, between the cuts, and after the second cut.
     counts: [Counts; CUTS],
-    /// The last ticks before the cuts for bytes and for objects.
+    /// The last ticks before the cut for bytes and the cut for objects.
     cuts: [u64; 2],
-    /// The maximum of live bytes and of live objects.
+    /// The maxima of live bytes and of live objects.
     most: [u64; 2],
 }
 
@@ -119,9 +119,9 @@ pub(super) struct Collector {
     windows: u64,
     /// The last tick of each frame.
     ends: Vec<u64>,
-    /// The positions of live objects among those of their size, by slot.
+    /// The positions of live objects among the objects of their size, by slot.
     places: Vec<u32>,
-    /// The largest ended objects, with the smallest of them on top.
+    /// The largest objects that have ended. The smallest of them is on top.
     large: BinaryHeap<Reverse<(u64, u64, u64)>>,
 }
 
@@ -187,7 +187,7 @@ impl Collector {
         }
     }
 
-    /// Records the end of an object if it is one of the largest.
+    /// Records an ended object if it is one of the largest.
     fn keep_large(&mut self, size: u64, tick: u64, freed: u64) {
         if self.large.len() < LARGE {
             self.large.push(Reverse((size, tick, freed)));
@@ -227,7 +227,8 @@ impl Collector {
     }
 }
 
-/// Builds groups: one for each of the most frequent sizes, and shared ones for sizes that are close to each other.
+/// Builds one group for each of the most frequent sizes, and shared groups for other sizes that are close to each
+/// other.
 fn groups(sizes: &[(u64, OfSize)], frames: usize, own: usize, near: Near) -> Vec<Group> {
     let mut shared: std::collections::BTreeMap<u64, Vec<&(u64, OfSize)>> = std::collections::BTreeMap::new();
     let (own, others) = sizes.split_at(own.min(sizes.len()));
@@ -250,7 +251,7 @@ fn group(members: &[&(u64, OfSize)], frames: usize) -> Group {
             }
         }
     }
-    // Choose equidistant sizes among the objects, each representing equally many.
+    // Choose the sizes of equidistant objects, so that each represents equally many objects.
     let objects: u64 = members.iter().map(|(_, of_size)| of_size.objects).sum();
     let wanted = if members.len() == 1 { 1 } else { SIZES as u64 };
     for n in 0..wanted {
@@ -262,7 +263,7 @@ fn group(members: &[&(u64, OfSize)], frames: usize) -> Group {
         });
         group.sizes.extend(found.map(|(size, _)| *size));
     }
-    // Keep all sizes if there are only a few.
+    // Duplicates are kept unless there is a single size, because each entry represents equally many objects.
     group.sizes.dedup_by(|a, b| a == b && wanted == 1);
     group
 }

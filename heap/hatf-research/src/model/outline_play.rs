@@ -1,4 +1,4 @@
-//! Generates events from an outline.
+//! Generates the events of an outline.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,11 +20,11 @@ pub(super) enum Act {
 
 const DEAD: u32 = u32::MAX;
 
-/// The live objects of a group, oldest first, with gaps.
+/// The live objects of a group, oldest first, with gaps for freed objects.
 #[derive(Debug, Default)]
 struct Members {
     slots: Vec<u32>,
-    /// The index before which there are only gaps.
+    /// The index of the first entry that may not be a gap.
     begin: usize,
     live: usize,
 }
@@ -34,7 +34,8 @@ struct Members {
 enum Kind {
     Frees,
     Allocates,
-    /// Allocates an object and frees it immediately. This represents objects freed while they were the youngest.
+    /// Allocations of an object that is freed immediately. They represent objects that were freed while they were the
+    /// youngest.
     Pulses,
 }
 
@@ -60,16 +61,17 @@ pub(super) struct Player {
     /// Samplers of ranks, by group.
     ranks: Vec<Ends>,
     members: Vec<Members>,
-    /// Frees that found no live object. The group's next allocation is freed immediately.
+    /// For each group, the number of frees that found no live object. The group's next allocations are freed
+    /// immediately.
     owed: Vec<u64>,
     large: Vec<Large>,
-    /// Events of large objects: the tick, whether it is a free, and the index of the object.
+    /// Events of large objects, as (tick, whether the event is a free, index of the object).
     large_events: Vec<(u64, bool, usize)>,
     large_slots: Vec<u32>,
     next_large: usize,
     frame: usize,
     planned: BinaryHeap<Reverse<Planned>>,
-    /// The target of the last allocation: a group, or a large object.
+    /// The target of the last allocation, which is a group (`Ok`) or a large object (`Err`).
     placing: std::result::Result<usize, usize>,
     /// A group whose youngest object must be freed next.
     urgent: Option<usize>,
@@ -78,7 +80,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    /// Prepares an outline for playing. An inconsistent outline yields no events.
+    /// Prepares an outline for playing. An inconsistent outline produces no events.
     pub(super) fn new(outline: &Outline, random: &mut Random) -> Self {
         let Unpacked { ends, groups, large } = outline.unpack().unwrap_or_default();
         let count = groups.len();
@@ -113,8 +115,8 @@ impl Player {
     }
 
     /// Plans a frame. The events of each group are spread over equal intervals, with a random position in each. Frees
-    /// occur in the first half of an interval and allocations in the second, so no group has more live objects than at
-    /// either end of the frame.
+    /// occur in the first half of an interval and allocations in the second, so a group never has more live objects
+    /// than at one of the ends of the frame.
     fn plan(&mut self, random: &mut Random) {
         for (group, of) in self.groups.iter().enumerate() {
             let [allocated, freed] = of.counts.get(self.frame).copied().unwrap_or_default();
@@ -157,7 +159,7 @@ impl Player {
             let Some(planned) = planned else {
                 self.frame += 1;
                 if self.frame >= self.ends.len() {
-                    // Restart with the first frame, unless no frame contains any events.
+                    // Restart with the first frame, unless all frames are empty.
                     if std::mem::take(&mut self.played) == 0 {
                         return None;
                     }
@@ -199,7 +201,7 @@ impl Player {
         (before && tick <= end).then_some((is_free, object))
     }
 
-    /// Replaces the next planned event by the one that follows it in the same series.
+    /// Replaces a planned event by the next one of the same series.
     fn advance(&mut self, planned: Planned, random: &mut Random) {
         let Planned { kind, done, count, .. } = planned;
         if let Some(mut top) = self.planned.peek_mut() {
@@ -232,7 +234,7 @@ impl Player {
         }
     }
 
-    /// Draws the number of members of a group that are younger than the one to free.
+    /// Draws the number of members of a group that are younger than the member to free.
     fn younger(&self, group: usize, random: &mut Random) -> usize {
         let live = self.members.get(group).map_or(0, |members| members.live);
         let bin = self.ranks.get(group).map_or(0, |ranks| ranks.draw(random));
@@ -242,7 +244,7 @@ impl Player {
         let last = live.saturating_sub(1);
         match bin {
             0..ENDS => rank(bin, random).min(last),
-            // Only youngest objects were freed.
+            // In the trace, only the youngest objects were freed.
             RANKS => 0,
             _ if bin < 2 * ENDS => last.saturating_sub(rank(bin - ENDS, random)),
             _ => below(live, random),
@@ -261,7 +263,7 @@ impl Player {
         } else if older <= 1 << ENDS {
             nth(members.slots.iter().enumerate().skip(members.begin), older)
         } else {
-            // The rank is in the middle: at most half of the entries are gaps.
+            // The rank is in the middle. At most half of the entries are gaps.
             let at = members.slots.len() * older / members.live;
             let at = at.min(members.slots.len() - 1);
             nth(members.slots.iter().enumerate().take(at + 1).rev(), 0)
@@ -284,7 +286,7 @@ impl Player {
     }
 }
 
-/// Draws the position of an event in its frame, as the bits of the number.
+/// Draws the position of an event in its frame, as the bit pattern of a number from 0 to 1.
 fn place(kind: Kind, done: u64, count: u64, random: &mut Random) -> u64 {
     let within = match kind {
         Kind::Frees => random.unit() / 2.0,

@@ -1,16 +1,16 @@
-//! The P² algorithm: quantiles of a stream in constant memory.
+//! The P² algorithm, which estimates quantiles of a stream in constant memory.
 //!
 //! Jain and Chlamtac, "The P² Algorithm for Dynamic Calculation of Quantiles and Histograms Without Storing Observations",
 //! CACM 28(10), 1985: the histogram of equiprobable cells.
 
-/// The number of cells in the histogram, which has one marker more.
+/// The number of cells in the histogram. There is one marker more.
 pub(super) const CELLS: usize = 100;
 
 /// Markers that adapt to the observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct P2 {
     heights: Vec<f64>,
-    /// For each marker, the number of observations that do not exceed it.
+    /// The number of observations that do not exceed each marker.
     positions: Vec<f64>,
     count: f64,
 }
@@ -36,7 +36,7 @@ impl P2 {
         (1..CELLS).for_each(|at| self.adjust(at));
     }
 
-    /// Moves a marker by one if it deviates from its desired position by one or more and has room to move.
+    /// Moves a marker by one position if it deviates from its desired position by one or more and has room to move.
     fn adjust(&mut self, at: usize) {
         let cells = super::law::wide(CELLS as u64);
         let desired = 1.0 + super::law::wide(at as u64) * (self.count - 1.0) / cells;
@@ -62,8 +62,8 @@ impl P2 {
         }
     }
 
-    /// Returns the markers: the minimum, equidistant quantiles and the maximum. If there are few observations, returns
-    /// all of them.
+    /// Returns the markers, which are the minimum, equidistant quantiles and the maximum. If there are few
+    /// observations, returns all observations.
     pub(super) fn markers(&self) -> &[f64] {
         &self.heights
     }
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// For any ties and jumps, markers ascend and stay within the range of observations.
+    /// Regardless of ties and jumps, markers ascend and stay within the range of observations.
     #[test]
     fn markers_ascend() {
         let (mut p2, mut random) = (P2::default(), Random::new(2, 1));

@@ -1,8 +1,8 @@
-//! Numbers as compact strings: LEB128 with run lengths for zeros, in base 64.
+//! Compact strings of numbers, which are encoded as base 64 of LEB128 with run lengths for zeros.
 
 use serde::{Deserialize, Serialize};
 
-/// Mostly small numbers, encoded as a string that needs no escaping in JSON.
+/// A list of mostly small numbers, encoded as a string that needs no escaping in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Packed(String);

@@ -1,10 +1,10 @@
 //! A queue of future frees, ordered by time and object.
 //!
-//! The earliest entries are in a small heap. All others are stored unordered in buckets, by the first six-bit digit in
-//! which their time differs from a base time that never exceeds a future time (a radix heap: Ahuja, Mehlhorn, Orlin and
-//! Tarjan 1990). When the heap becomes empty, the first bucket moves into it or, if the bucket is large, into the
-//! buckets for its next digit. Each entry is therefore moved only a few times, from one sequence to the end of another,
-//! while a heap of all entries would cost a cache miss per level.
+//! The earliest entries are in a small binary heap. All other entries are in unordered buckets, as in a radix heap
+//! (Ahuja, Mehlhorn, Orlin and Tarjan 1990). The bucket depends on the first six-bit digit in which the time differs
+//! from a base time, which never exceeds a future time. When the heap becomes empty, the first bucket moves into it or,
+//! if the bucket is large, into the buckets for its next digit. Each entry is therefore appended to a sequence only a
+//! few times, whereas a heap of all entries would cost a cache miss per level.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,16 +15,16 @@ const DIGIT: usize = 6;
 const DIGITS: usize = 64_usize.div_ceil(DIGIT);
 /// The number of values of a digit.
 const VALUES: usize = 1 << DIGIT;
-/// The number of entries in a block. A bucket with no more entries moves directly into the heap.
+/// The number of entries in a block. A bucket with at most this many entries moves directly into the heap.
 const FEW: usize = 64;
-/// The heap size above which all but the first entries are moved out of the heap.
+/// The heap size above which only the earliest entries stay in the heap.
 const MANY: usize = 4 * FEW;
 
 /// A future free with the object that it ends. Storing the object here avoids a cache miss per free in a separate
-/// table. Entries are ordered by their fields; the first two are decisive.
+/// table. Entries are ordered by their fields, of which the time and the object number are decisive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Free {
-    /// The bit pattern of the time. Non-negative floats have the same order as their bit patterns.
+    /// The bit pattern of the time. Non-negative floats are ordered like their bit patterns.
     time: u64,
     pub(super) object: Live,
 }
@@ -51,18 +51,18 @@ type Bucket = Vec<Vec<Free>>;
 /// A queue of future frees.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The frees up to a certain time, and that time.
+    /// The frees up to time `up_to`.
     heap: BinaryHeap<Reverse<Free>>,
     up_to: u64,
     /// The heap size above which the heap is reduced.
     many: usize,
     /// A lower bound of all times in the buckets.
     base: u64,
-    /// Buckets by digit and its value.
+    /// Buckets, indexed by digit and by the value of the digit.
     buckets: Vec<[Bucket; VALUES]>,
-    /// For each digit, a bit set of the values with non-empty buckets.
+    /// A bit set per digit of the values with non-empty buckets.
     filled: [u64; DIGITS],
-    /// Empty blocks for reuse. Buckets are filled in turn, so memory depends only on the total number of entries.
+    /// Empty blocks for reuse. All buckets share them, so memory depends only on the total number of entries.
     spare: Vec<Vec<Free>>,
 }
 
@@ -125,13 +125,13 @@ impl Queue {
         }
     }
 
-    /// Moves the first frees into the empty heap, if any are due at `time`.
+    /// Moves the earliest frees into the empty heap if they are due at `time`.
     #[inline(never)]
     fn fill(&mut self, time: u64) {
         while let Some(digit) = self.filled.iter().position(|filled| *filled != 0) {
             let Some(filled) = self.filled.get_mut(digit) else { return };
             let value = filled.trailing_zeros() as usize;
-            // The preceding digits are those of the base.
+            // All entries in the bucket have the higher digits of the base.
             let before = if digit + 1 < DIGITS { u64::MAX << (DIGIT * (digit + 1)) } else { 0 };
             let first = self.base & before | (value as u64) << (DIGIT * digit);
             if first > time {
@@ -165,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Keeps the first frees in the heap and moves all others to buckets.
+    /// Keeps the earliest frees in the heap and moves all others to buckets.
     #[cold]
     fn shrink(&mut self) {
         let mut frees = std::mem::take(&mut self.heap).into_vec();
@@ -175,7 +175,7 @@ impl Queue {
             self.put(free);
         }
         self.heap = frees.into();
-        // Many frees may have the same time.
+        // The heap cannot shrink below the number of frees with the same time.
         self.many = MANY.max(2 * self.heap.len());
     }
 }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_order_of_a_heap() {
-        // Short and long lifetimes, increasing ones, those of all magnitudes, and infinite ones.
+        // Lifetimes are short, long, increasing, of all magnitudes, or infinite.
         compare(20_000, |_, random| (random % 100_000) as f64 / 3.0);
         compare(20_000, |_, random| if random % 8 == 0 { 1e6 } else { (random % 16) as f64 });
         compare(20_000, |number, random| (number * (random % 3)) as f64);

@@ -1,7 +1,7 @@
 //! Random numbers that are equal on every machine.
 
 /// The names of the generator and of the version of the sampling algorithms below. Synthetic traces contain this
-/// string, so any change requires a new name.
+/// string, so any change of the algorithms requires a new name.
 pub const GENERATOR: &str = "PCG XSL RR 128/64, sampling 1";
 
 const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
@@ -12,7 +12,7 @@ const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 pub struct Random {
     state: u128,
     increment: u128,
-    /// The second of two normal numbers generated together.
+    /// The second of two normally distributed numbers that are generated together.
     spare: Option<f64>,
 }
 
@@ -70,8 +70,8 @@ impl Random {
     }
 }
 
-/// Scales `bits` to a number below `total`. The 2^64 inputs are distributed over the `total` results evenly, within
-/// one.
+/// Scales `bits` to a number below `total`. The 2^64 inputs are distributed evenly: the frequencies of the results
+/// differ by at most one.
 #[inline]
 pub(super) fn scaled(bits: u64, total: u64) -> u64 {
     ((u128::from(bits) * u128::from(total)) >> 64) as u64
@@ -81,7 +81,7 @@ pub(super) fn scaled(bits: u64, total: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The output of the reference implementation's demonstration program.
+    /// Compares the output with that of the reference implementation's demonstration program.
     #[test]
     fn as_the_reference() {
         let mut random = Random::new(42, 54);

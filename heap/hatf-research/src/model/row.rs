@@ -1,4 +1,4 @@
-//! The summary of a trace in its model: a row of the paper's Table 4.
+//! The summary of a trace in its model, which is a row of the paper's Table 4.
 
 use serde::{Deserialize, Serialize};
 

@@ -11,14 +11,14 @@ use super::kind::Part;
 pub struct Words {
     /// The number of words in this model.
     pub words: u128,
-    /// The maximum for any trace with the same number of size classes, if it differs.
+    /// The maximum number of words for any trace with the same number of size classes, if this differs.
     pub at_worst: Option<u128>,
 }
 
 impl Words {
-    /// Counts the words of a model: for each quantity those of its choice, with shared parts counted once.
+    /// Counts the words of a model, which are those of the choice for each quantity. Shared parts are counted once.
     ///
-    /// As in the paper, neither T nor the counts of a histogram, variances, or the indices of sparse cells are counted.
+    /// As in the paper, T, the counts of a histogram, variances, and the indices of sparse cells are not counted.
     #[must_use]
     pub fn of(model: &Model) -> Self {
         let row = model.row();
@@ -50,7 +50,7 @@ impl Words {
     }
 }
 
-/// Adds a row of Table 4, and the model size as in Table 8 along with the file size.
+/// Adds a row of Table 4, the model size as in Table 8, and the file size.
 pub fn describe(model: &Model, file_bytes: u64, page: &mut Page) {
     let row = model.row();
     page.heading("TRACE (Table 4)");

@@ -37,9 +37,10 @@ enum Sizes {
 enum Arrivals {
     /// Interarrival times.
     Law(Law),
-    /// One process per class: the next time of each process with its class, and the interarrival times.
+    /// One process per class, with the next time of each process and the interarrival times of each class.
     Processes(BinaryHeap<Reverse<(u64, usize)>>, Vec<Law>),
-    /// Equal steps through each bucket: the cycle, the bucket, and the number of its objects allocated so far.
+    /// Equal steps through each bucket. The fields are the cycle, the bucket, and the number of objects allocated so
+    /// far in the bucket.
     Steps(u64, usize, u64),
     /// Interarrival times of the current bucket.
     Buckets,
@@ -74,7 +75,7 @@ pub(super) struct Source {
     classes: Vec<(u64, Option<Law>)>,
     buckets: Vec<Bucket>,
     chain: Option<Chain>,
-    /// The means over all objects, used if a part has nothing to draw from.
+    /// The means over all objects, which replace parts without data.
     fallback: [Option<Law>; 3],
     end: f64,
     exact_end: u64,
@@ -89,7 +90,7 @@ impl Source {
         let (kind, parts) = (model.kind(), model.parts());
         let end = wide(model.end());
         let moments = &parts.moments;
-        // A trace with a single object has no interval.
+        // A trace with a single object has no interarrival time.
         let mean_iat = moments.iat.mean().unwrap_or(end / wide(moments.size.count()));
         let fallback = [
             Law::new(Shape::Constant, &moments.size),
@@ -149,7 +150,8 @@ impl Source {
         let stored = parts.buckets.as_deref().unwrap_or_default();
         let width = end / wide(stored.len().max(1) as u64);
         let bucket = |bucket: &super::file::Bucket| {
-            // The mean is length / count, regardless of the mean of the intervals; the deviation is relative to it.
+            // The mean is length / count instead of the mean of the intervals. The deviation remains that of the
+            // intervals.
             let mean = width / wide(bucket.count);
             let deviation = bucket.iat.deviation();
             let iat = if deviation > 0.0 { Law::Normal { mean, deviation } } else { Law::Constant(mean) };
@@ -174,7 +176,8 @@ impl Source {
     pub(super) fn next(&mut self, random: &mut Random) -> Birth {
         let Self { sizes, arrivals, holding, classes, buckets, chain, fallback, end, exact_end, now, before } = self;
         let [mean_size, mean_iat, mean_ht] = fallback;
-        // Draw the time first, unless it depends on the size; the class is fixed if both come from the same process.
+        // Draw the time first, unless it depends on the size. If size and time come from the same process, the process
+        // determines the class.
         let (mut class, mut place) = (None, None);
         match arrivals {
             Arrivals::Law(law) => *now += law.draw(random),
@@ -262,7 +265,7 @@ impl Source {
     }
 }
 
-/// Returns the distribution shapes of a class's interarrival and holding times.
+/// Returns the shapes of a class's distributions of interarrival times and holding times.
 fn class_shapes(choice: Choice) -> (Shape, Shape) {
     match choice {
         Choice::SizeUniform => (Shape::Uniform, Shape::Uniform),
@@ -271,7 +274,7 @@ fn class_shapes(choice: Choice) -> (Shape, Shape) {
     }
 }
 
-/// Returns the class with the nearest size, or the smaller one of two equally near classes.
+/// Returns the class with the nearest size. Of two equally near classes, returns the smaller.
 fn nearest(classes: &[(u64, Option<Law>)], size: u64) -> usize {
     let above = classes.partition_point(|(class, _)| *class < size);
     let distance = |at: usize| classes.get(at).map(|(class, _)| class.abs_diff(size));
@@ -293,7 +296,7 @@ fn stepped(end: u64, buckets: u64, bucket: u64, done: u64, count: u64) -> f64 {
     }
 }
 
-/// Returns the bucket that contains a time in any cycle: `b T/M < time <= (b + 1) T/M`.
+/// Returns the bucket of a time, after reducing the time to the first cycle (0 to T): `b T/M < time <= (b + 1) T/M`.
 fn bucket_of(time: f64, end: f64, buckets: usize) -> usize {
     let within = time / end;
     let place = (within - (within.ceil() - 1.0).max(0.0)) * wide(buckets as u64);

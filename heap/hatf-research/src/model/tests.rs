@@ -1,4 +1,4 @@
-//! The paper's worked example, and invariants of all models.
+//! Tests of the paper's worked example and of invariants of all models.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use hatf_lab::objects::{Change, ObjectEvent};
 use hatf_lab::{HeapTracker, Totals};
 use hatf_trace::{Event, EventSink as _};
 
-/// A call: the allocation of a size, or the free of an earlier allocation.
+/// A call, which allocates a size or frees an earlier allocation.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Allocate(u64),
@@ -37,7 +37,7 @@ fn fitted(calls: &[(u64, Call)], settings: Settings) -> Fitted {
     fitter.finish(&totals, None).unwrap()
 }
 
-/// Figure 1, with words taken as bytes.
+/// Figure 1, with words replaced by bytes.
 fn figure_1() -> Vec<(u64, Call)> {
     use Call::{Allocate, Free};
     vec![
@@ -115,7 +115,8 @@ fn the_worked_example() {
     assert_eq!(cells.cells.iter().map(of_cell).collect::<Vec<_>>(), expected);
 }
 
-/// "If a single bucket is chosen, this model degenerates into a mean-value model" (3.4): except the interarrival time.
+/// "If a single bucket is chosen, this model degenerates into a mean-value model" (3.4). The interarrival time is an
+/// exception.
 #[test]
 fn one_bucket() {
     let buckets = example(1).model(Kind::same(Choice::Time)).parts().buckets.clone().unwrap();
@@ -193,7 +194,7 @@ fn time_by_hand() {
         (a, 5, 2),
     ];
     assert_eq!(events(&model, 1, 0, Limits::default()), expected);
-    // With a requested number of events, it starts over: 13 1/3, 14 2/3, 15 (the free), 16.
+    // To reach a requested number of events, the model starts over: 13 1/3, 14 2/3, 15 (the free), 16.
     let more = events(&model, 1, 0, Limits { events: Some(15), live: None });
     assert_eq!(more[..11], expected);
     assert_eq!(more[11..], [(a, 6, 3), (a, 7, 3), (f, 5, 2), (a, 8, 3)]);
@@ -235,7 +236,7 @@ fn events_are_pinned() {
     assert_eq!(sums, expected);
 }
 
-/// Equal seeds give equal traces; a different seed or stream gives a different one.
+/// Equal seeds produce equal traces. A different seed or stream produces a different trace.
 #[test]
 fn seeds() {
     let fitted = example(3);
@@ -265,7 +266,7 @@ fn limits() {
     let run = |limits| Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(()));
     let error = run(Limits { events: Some(1000), live: Some(3) }).unwrap_err();
     assert!(matches!(error, hatf_lab::Error::Memory(3)), "{error}");
-    // A trace without an early end.
+    // A trace that exceeds the maximum number of events is rejected.
     let mut long = Generator::new(&model, 1, 0, Limits::default());
     long.most = 6;
     let error = long.run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
@@ -398,7 +399,7 @@ fn outlines_follow_the_heap() {
             assert!(off[0] <= most[0] && off[1] <= most[1], "window {at}: {synthetic:?}, {actual:?}");
         }
     }
-    // Playing continues with the first frame.
+    // After the last frame, playing continues with the first.
     let limits = Limits { events: Some(2 * totals.events), live: None };
     let twice = Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(())).unwrap();
     assert_eq!(twice.events, 2 * totals.events);
@@ -406,7 +407,8 @@ fn outlines_follow_the_heap() {
     assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("--clock events"));
 }
 
-/// With nearly as many sizes as objects, of all magnitudes, the file does not grow and the peaks remain close.
+/// Even if there are nearly as many sizes as objects, of all magnitudes, the file does not grow and the peaks remain
+/// close.
 #[test]
 fn outlines_of_all_sizes() {
     let kind = Kind::same(Choice::Outline);
@@ -446,7 +448,7 @@ fn token() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For any corruption of a model file, the file is rejected or a trace can be generated from it.
+    /// A corrupt model file is rejected, or a trace can be generated from it.
     #[test]
     fn any_file(choice in 0..of_paper().count(), changes in prop::collection::vec((any::<prop::sample::Index>(), token()), 1..4)) {
         let mut text = String::from_utf8(written(&example(3).model(of_paper().nth(choice).unwrap()))).unwrap();
@@ -466,7 +468,7 @@ proptest! {
         }
     }
 
-    /// Like `any_file`, for an outline, whose numbers are packed.
+    /// The same for an outline, whose numbers are packed.
     #[test]
     fn any_outline(changes in prop::collection::vec((any::<prop::sample::Index>(), "[A-Za-z0-9_-]{1,3}"), 1..4)) {
         let kind = Kind::same(Choice::Outline);

@@ -19,7 +19,7 @@ pub(super) struct Chain {
     pub(super) first: u64,
 }
 
-/// The successors of a size: their position among the cells, and the count of each.
+/// The successors of a size, as the position of their cells and a sampler of their counts.
 #[derive(Debug)]
 struct Row {
     begin: usize,
@@ -30,15 +30,15 @@ struct Row {
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) size: u64,
-    /// The row of this cell's size. A size without a successor continues like the first size.
+    /// The row of this cell's size. A size without a successor continues with the row of the first size.
     row: usize,
-    /// Interarrival times. Every cell has them; `None` means that there is no data.
+    /// Interarrival times, or `None` if there is no data.
     pub(super) iat: Option<Law>,
     pub(super) ht: Option<Law>,
 }
 
 impl Chain {
-    /// Prepares a chain. If `pairs` is set, cells can be looked up by both sizes.
+    /// Prepares a chain. If `pairs` is set, cells can be looked up by size pair.
     pub(super) fn new(stored: &Stored, iat: Shape, ht: Shape, pairs: bool) -> Self {
         let (mut rows, mut numbers, mut begin) = (Vec::new(), AddressMap::default(), 0);
         for row in stored.cells.chunk_by(|cell, next| cell.before == next.before) {

@@ -1,11 +1,10 @@
-//! Calls between regions: the call graph and the call tree (Figure 2 of the document), as far as the program executed
-//! them.
+//! The call graph and the call tree (Figure 2 of the document) of the calls that a program executed.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-/// The maximum number of nodes in a tree. If it is exceeded, allocations count in the parent node.
+/// The maximum number of nodes in a tree. If the tree is full, the allocations of further nodes count in their parent.
 const MOST_NODES: usize = 1 << 16;
 /// The maximum depth of a tree. Deeper calls count in the last node on the path.
 const MOST_DEPTH: usize = 256;
@@ -17,7 +16,7 @@ pub struct Calls {
     pub graph: Vec<Edge>,
     /// The call tree in depth-first order. Calls from the same place on the same path share a node.
     pub tree: Vec<Node>,
-    /// The number of regions without their own node because of the limits on size and depth.
+    /// The number of regions without their own node, because of the limits on size and depth.
     pub left_out: u64,
 }
 
@@ -26,7 +25,7 @@ pub struct Calls {
 pub struct Edge {
     /// The calling method.
     pub caller: String,
-    /// The last registered call site, or an empty string if there is none.
+    /// The last registered call site; empty if there is none.
     pub call_site: String,
     /// The method whose region was entered.
     pub callee: String,
@@ -41,7 +40,7 @@ pub struct Node {
     pub method: String,
     /// The call site in the caller; empty if unknown.
     pub call_site: String,
-    /// The number of methods above the node.
+    /// The number of ancestors of the node.
     pub depth: usize,
     /// The number of regions entered.
     pub calls: u64,
@@ -124,7 +123,7 @@ impl Recorder {
         let name = |number: Option<u64>| number.and_then(name).unwrap_or_default();
         let mut edges: BTreeMap<(u64, Option<u64>, u64), u64> = BTreeMap::new();
         let mut below: Vec<Vec<usize>> = self.nodes.iter().map(|_| Vec::new()).collect();
-        // The last node on the stack is visited first.
+        // Iterate backwards, because the last node on the stack is visited first.
         let mut next = Vec::new();
         for (number, node) in self.nodes.iter().enumerate().rev() {
             match node.above.and_then(|above| Some((below.get_mut(above)?, self.nodes.get(above)?))) {

@@ -5,8 +5,8 @@ use metatf_page::{Chart, Intervals, Panel, Shape, Unit};
 
 use super::outcome::Outcome;
 
-/// Draws Figure 5: intra-region fragmentation as a percentage of all blocks over allocations, using the maximum in each
-/// interval.
+/// Draws Figure 5, the intra-region fragmentation as a percentage of all blocks over allocations. Draws the maximum in
+/// each interval.
 #[must_use]
 pub fn over_time(title: String, outcomes: &[Outcome]) -> Chart {
     let mut chart = Chart::new(title, Unit::Count, Unit::Percent);
@@ -19,8 +19,8 @@ pub fn over_time(title: String, outcomes: &[Outcome]) -> Chart {
     chart
 }
 
-/// Draws Figure 6: the minimum, mean and maximum fragmentation of regions in percent over block sizes. Regions without
-/// allocations are excluded.
+/// Draws Figure 6, the minimum, mean and maximum fragmentation of regions in percent over block sizes. Excludes regions
+/// without allocations.
 #[must_use]
 pub fn over_block_sizes(title: String, outcomes: &[Outcome]) -> Intervals {
     let mut strategies: Vec<&str> = Vec::new();

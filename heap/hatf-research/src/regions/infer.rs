@@ -1,12 +1,12 @@
-//! Finds calls that outlive all objects allocated during them, which are places where a program could use a region, or
-//! arena.
+//! Finds calls that outlive all objects allocated during them. In such a call, a program could use a region (arena).
 //!
-//! If a trace contains the start and end of functions or phases, the results are exact: see [`Scoped`]. Otherwise they
-//! are derived from stacks. A stack shows the active calls at an allocation but not when they return. A call is assumed
-//! to continue from one allocation of its thread to the next if the next stack contains the same call: the same caller
-//! address and, if functions are known, the same function. If a function returned and was called again from the same
-//! place in between, several calls look like one, so a found region is only an upper bound. A negative result is
-//! certain: a block that is live when another call appears in place of its call outlives its call.
+//! If a trace contains the start and end of functions or phases, the results are exact: see [`Scoped`]. Otherwise,
+//! calls are derived from stacks. A stack shows which calls are active at an allocation but not when they return. A
+//! call is assumed to continue from one allocation of its thread to the next if the next stack contains the same call:
+//! the same caller address and, if functions are known, the same function. If a function returned and was called again
+//! from the same place in between, several calls look like one. A found region is therefore only an upper bound. A
+//! negative result is certain, because a block that is live when another call appears in place of its call outlives its
+//! call.
 
 mod calls;
 mod costs;
@@ -27,13 +27,13 @@ pub use with_regions::{Peaks, Scopes, WithRegions};
 /// A call on a stack, with its call site and callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackCall {
-    /// A number identifying the call site in the caller; equal for all calls without a caller.
+    /// A number that identifies the call site in the caller; equal for all calls without a caller.
     pub caller: u64,
-    /// A number identifying the function; equal for all unknown functions.
+    /// A number that identifies the function; equal for all unknown functions.
     pub function: u64,
 }
 
-/// A context: a chain of nested calls, the outermost of which has no caller. 0 is not a context.
+/// A context, which is a chain of nested calls. The outermost call has no caller. 0 is not a context.
 pub type Context = u32;
 
 /// The contexts of all sites as a tree.
@@ -42,7 +42,7 @@ pub struct Contexts {
     children: HashMap<(Context, StackCall), Context>,
     /// Depths by context.
     depths: Vec<u32>,
-    /// For each site, its contexts from the outermost to the innermost.
+    /// The contexts of each site, from the outermost to the innermost.
     paths: Vec<Vec<Context>>,
     /// Whether the trace contains the start and end of calls.
     exact: bool,
@@ -71,19 +71,19 @@ impl Contexts {
         Ok(contexts)
     }
 
-    /// Returns the contexts of a site, outermost first, or an empty slice if its stack is unknown.
+    /// Returns the contexts of a site, outermost first, or an empty slice if the site's stack is unknown.
     #[must_use]
     pub fn path(&self, site: u64) -> &[Context] {
         usize::try_from(site).ok().and_then(|site| self.paths.get(site)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the calls visible in an allocation of this site. Returns an empty slice if the trace records calls
+    /// Returns the calls that an allocation at this site reveals. Returns an empty slice if the trace records calls
     /// explicitly.
     fn shown(&self, site: u64) -> &[Context] {
         if self.exact { &[] } else { self.path(site) }
     }
 
-    /// Returns the number of calls in a context.
+    /// Returns the number of nested calls in a context.
     #[must_use]
     pub fn depth(&self, context: Context) -> usize {
         self.depths.get(context as usize).map_or(0, |depth| *depth as usize)
@@ -113,7 +113,7 @@ pub struct Enclosing {
     contexts: Contexts,
     calls: Calls,
     sites: Vec<SiteContext>,
-    /// For each slot, the number of calls seen up to the object's allocation.
+    /// The number of calls seen up to an object's allocation, by slot.
     serials: Vec<u64>,
     /// The number of calls seen, by context.
     begun: Vec<u64>,
@@ -207,7 +207,7 @@ impl Enclosed {
         index(site).and_then(|number| self.sites.get(number)).map_or(0, |site| site.objects)
     }
 
-    /// Returns the number of objects allocated in any context.
+    /// Returns the number of objects allocated in at least one context.
     #[must_use]
     pub fn objects_in_contexts(&self) -> u64 {
         let inside = |number: &u64| !self.contexts.path(*number).is_empty();
@@ -222,8 +222,8 @@ impl Enclosed {
     }
 }
 
-/// A possible region in a program. It is entered when the innermost call of the context begins and freed when that call
-/// returns.
+/// A possible region in a program. The region is entered when the innermost call of the context begins, and freed when
+/// that call returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionCandidate {
     /// The context.
@@ -234,10 +234,10 @@ pub struct RegionCandidate {
     pub calls: u64,
     /// The number of objects of these sites, which is the number of frees saved.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
-    /// The maximum number of bytes that the program has freed but the region has not. This is computed for all sites
-    /// suitable for the region or, if these are too costly, as the sum of the maxima of the chosen sites.
+    /// The maximum number of bytes that the program has freed but the region still holds. This is the maximum for all
+    /// suitable sites together or, if they are too costly, the sum of the maxima of the chosen sites.
     pub cost: u64,
 }
 

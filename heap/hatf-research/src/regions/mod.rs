@@ -28,19 +28,20 @@ pub use simulation::{Simulated, Simulation, Stacks};
 pub enum Intra {
     /// The first block with enough space.
     First,
-    /// The block with the least sufficient space, or the first of several.
+    /// The block with the least sufficient space. Of several such blocks, the first.
     Best,
 }
 
 /// The choice of a region in the prefix (section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inter {
-    /// The capturing region, which is the last one of the prefix.
+    /// The capturing region, which is the last region of the prefix.
     Capture,
-    /// The first region with enough space in a block, searched backwards from the last one; otherwise the capturing
-    /// region.
+    /// The first region that has a block with enough space, searching backwards from the last region. If there is none,
+    /// the capturing region.
     First,
-    /// The region whose block would have the least space left, or the last of several; otherwise the capturing region.
+    /// The region whose block would have the least space left; of several such regions, the last. If there is none, the
+    /// capturing region.
     Best,
 }
 

@@ -10,18 +10,19 @@ use hatf_lab::curve::Curves;
 /// The outcome of one simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// The settings: `64 first capture`.
+    /// The settings, such as `64 first capture`.
     pub name: String,
     /// Bytes per block.
     pub block: u64,
-    /// The sum of `f_i` over all allocations: free bytes in the growing region that would have been sufficient in
-    /// total.
+    /// The sum of `f_i` over all allocations. `f_i` is the number of free bytes in the growing region if they would
+    /// have been sufficient in total.
     pub intra_sum: u64,
     /// The largest `f_i`.
     pub intra_most: u64,
     /// The number of allocations with `f_i` above 0.
     pub intra_count: u64,
-    /// The sum of `F_i`: free bytes in the prefix when a region grew although another region had a large enough block.
+    /// The sum of `F_i`. `F_i` is the number of free bytes in the prefix if a region grew although another region had a
+    /// sufficiently large block.
     pub inter_sum: u64,
     /// The largest `F_i`.
     pub inter_most: u64,
@@ -31,7 +32,7 @@ pub struct Outcome {
     pub most_bytes: u64,
     /// The number of blocks examined.
     pub blocks_looked_at: u64,
-    /// The number of blocks added, including the first one of each region.
+    /// The number of blocks added, including the first block of each region.
     pub blocks_added: u64,
     /// The number of blocks freed at exits.
     pub blocks_freed: u64,
@@ -39,23 +40,23 @@ pub struct Outcome {
     pub objects_collected: u64,
     /// The number of objects larger than a block.
     pub oversize: u64,
-    /// The mean of `100 f_i` divided by the bytes in the region's blocks, over the allocations of each region with
-    /// allocations (Figure 6).
+    /// Statistics over regions with allocations (Figure 6). The value of a region is `100 f_i` divided by the bytes in
+    /// the region's blocks, averaged over its allocations.
     pub used_regions: Percent,
-    /// The same over all regions; regions without allocations count as 0.
+    /// The same statistics over all regions. Regions without allocations count as 0.
     pub all_regions: Percent,
-    /// `100 f_i` divided by the bytes in blocks of all active regions, over all allocations (Figure 5).
+    /// Statistics over all allocations of `100 f_i` divided by the bytes in blocks of all active regions (Figure 5).
     pub over_time: Percent,
-    /// The same with the last `f` of every active region.
+    /// The same statistics, with the sum of the latest `f_i` of all active regions in place of `f_i`.
     pub carried_over_time: Percent,
-    /// `over_time` in thousandths of a percent: the value of each allocation or, if there are more than 511, the
-    /// maximum in each interval of `step`.
+    /// The values of `over_time` in thousandths of a percent. If there are more than 511 allocations, the maximum in
+    /// each interval of `step`.
     pub curve: Option<Curves>,
-    /// The results of each method's regions, in the order in which methods are first named; empty unless requested.
+    /// The results of each method's regions, in the order in which the methods first occur; empty unless requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<OfMethod>,
     /// The results of each region in order of entry; empty unless requested. If there are more than
-    /// [`MOST_REGIONS`](super::MOST_REGIONS), only those with the most bytes in blocks.
+    /// [`MOST_REGIONS`](super::MOST_REGIONS) regions, only those with the most bytes in blocks are listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<OfRegion>,
 }
@@ -110,7 +111,7 @@ impl Outcome {
     }
 }
 
-/// The minimum, maximum and mean of percentages; 0 if there are none.
+/// The minimum, maximum and mean of percentages; 0 if there are no percentages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percent {
     /// The minimum.

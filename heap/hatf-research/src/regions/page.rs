@@ -44,7 +44,7 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
     parts(outcomes, page);
 }
 
-/// Adds the results of methods and regions for each setting, if requested.
+/// Adds the results of methods and regions for each setting, if they were requested.
 fn parts(outcomes: &[Outcome], page: &mut Page) {
     let some = |outcome: &&Outcome| !outcome.methods.is_empty() || !outcome.regions.is_empty();
     for outcome in outcomes.iter().filter(some) {

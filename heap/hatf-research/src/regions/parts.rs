@@ -1,5 +1,5 @@
-//! The results of each region and method under one setting (section 6 of the document: numbers of instances, region
-//! sizes).
+//! The results of each region and method under one setting. They correspond to the numbers of instances and the region
+//! sizes in section 6 of the document.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct OfMethod {
     pub method: String,
     /// The number of regions.
     pub regions: u64,
-    /// The number of objects in them.
+    /// The number of objects in these regions.
     pub objects: u64,
     /// The bytes of these objects.
     pub bytes: u64,
@@ -34,7 +34,7 @@ pub struct OfMethod {
 /// The results of one region.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OfRegion {
-    /// The number of regions entered before it.
+    /// The number of regions entered before this one.
     pub number: u64,
     /// The method.
     pub method: String,
@@ -68,7 +68,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Records a region that has no further allocations.
+    /// Records the results of a region that has ended.
     pub(super) fn note(&mut self, region: &Region) {
         let Region { objects, bytes: block_bytes, intra_sum, who, .. } = *region;
         let bytes = block_bytes - region.total_free;

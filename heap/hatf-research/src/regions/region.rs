@@ -1,4 +1,4 @@
-//! A region: its blocks and the free space in them.
+//! Regions, with their blocks and the free space in these blocks.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ pub(super) struct Who {
     pub(super) depth: u64,
 }
 
-/// A region of blocks. It has one block from the start (`R_1 = {B_1}`).
+/// A region of blocks. A new region has one block (`R_1 = {B_1}`).
 #[derive(Debug)]
 pub(super) struct Region {
     /// Free bytes in each block.
@@ -37,7 +37,7 @@ pub(super) struct Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit {
     block: usize,
-    /// Bytes that would remain free.
+    /// The number of bytes that would remain free.
     pub(super) left: u64,
 }
 
@@ -59,8 +59,8 @@ impl Region {
         self.free.len() as u64
     }
 
-    /// Finds the block chosen by the strategy, which is the first of `K_i` in its order. Adds the number of blocks
-    /// examined to `looked`.
+    /// Finds the block chosen by the strategy, which is the first block of `K_i` in the order of the strategy. Adds the
+    /// number of examined blocks to `looked`.
     pub(super) fn find(&self, size: u64, intra: Intra, looked: &mut u64) -> Option<Fit> {
         let fits = |(block, free): (usize, &u64)| free.checked_sub(size).map(|left| Fit { block, left });
         let mut all = self.free.iter().enumerate().inspect(|_| *looked += 1);
@@ -88,7 +88,7 @@ impl Region {
     }
 }
 
-/// A region entered by a thread, which is the same for all settings.
+/// A region that a thread has entered. This data is independent of the settings.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     /// The creation sites captured by the region.
@@ -100,8 +100,8 @@ pub(super) struct Frame {
 pub(super) struct Regions(pub(super) Vec<Region>);
 
 impl Regions {
-    /// Chooses a region from a prefix of the stack. Returns the index of the region and the block. The capturing region
-    /// is the last one of the prefix.
+    /// Chooses a region from a prefix of the stack, whose last region is the capturing region. Returns the index of the
+    /// chosen region and the block.
     pub(super) fn choose(&self, prefix: usize, size: u64, of: Settings, looked: &mut u64) -> Option<(usize, Fit)> {
         use super::Inter;
         let mut from_last = self.0.iter().enumerate().take(prefix).rev();
@@ -109,12 +109,12 @@ impl Regions {
         match of.inter {
             Inter::Capture => from_last.next().and_then(fit),
             Inter::First => from_last.find_map(fit),
-            // Of equals, the first one is kept, which is the nearest to the top.
+            // Of equal regions, `min_by_key` returns the first, which is the nearest to the top.
             Inter::Best => from_last.filter_map(&mut fit).min_by_key(|(_, fit)| fit.left),
         }
     }
 
-    /// Returns whether a region of the prefix other than `but` has a block with enough space.
+    /// Returns whether a region of the prefix, other than `but`, has a block with enough space.
     pub(super) fn fits_elsewhere(&self, prefix: usize, but: usize, size: u64) -> bool {
         let others = self.0.iter().enumerate().take(prefix).filter(|(number, _)| *number != but);
         others.flat_map(|(_, region)| &region.free).any(|free| *free >= size)

@@ -2,10 +2,10 @@
 
 use super::{Inter, Intra};
 
-/// The treatment of an object larger than a block (the document's formulas would make its free space negative).
+/// The treatment of an object larger than a block, for which the document's formulas would yield negative free space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oversize {
-    /// Rounds its block up to a multiple of the block size.
+    /// Rounds the object's block up to a multiple of the block size.
     Grow,
     /// Fails with an error.
     Refuse,
@@ -14,7 +14,7 @@ pub enum Oversize {
 /// Settings of a memory manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes per block; not 0.
+    /// Bytes per block, which must not be 0.
     pub block: u64,
     /// The choice of a block.
     pub intra: Intra,

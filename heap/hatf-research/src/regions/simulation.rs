@@ -1,4 +1,4 @@
-//! Runs operations through memory managers with different settings.
+//! Simulates memory managers with different settings.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::settings::{Oversize, Settings};
 use hatf_lab::curve::Curve;
 use hatf_lab::{Error, Result};
 
-/// A simulation of the operations of all threads under several settings simultaneously. Memory is bounded by the
+/// A simulation of the operations of all threads, under several settings at the same time. Memory is bounded by the
 /// simultaneously active regions and their blocks.
 #[derive(Debug)]
 pub struct Simulation {
@@ -40,19 +40,19 @@ pub struct Stacks {
     pub regions: u64,
     /// The maximum depth of the region stacks.
     pub deepest: u64,
-    /// The number of registrations of sites.
+    /// The number of site registrations.
     pub registrations: u64,
     /// The number of objects allocated in regions.
     pub objects: u64,
     /// The bytes of these objects.
     pub bytes: u64,
-    /// The number of objects whose site was registered by a region.
+    /// The number of objects whose site a region had registered.
     pub captured: u64,
-    /// The number of objects allocated outside of all regions. They belong to the heap, which is not simulated.
+    /// The number of objects allocated outside of all regions, in the heap, which is not simulated.
     pub in_the_heap: u64,
     /// The number of exits and registrations outside of all regions, which have no effect.
     pub outside: u64,
-    /// The number of regions without an exit.
+    /// The number of regions that were never exited.
     pub not_exited: u64,
 }
 
@@ -69,7 +69,7 @@ struct Manager {
     curve: Curve<1>,
     /// The bytes in blocks of all active regions.
     active: u64,
-    /// The sum of the last `f` of all active regions.
+    /// The sum of the latest `f_i` of all active regions.
     last: u64,
     parts: Parts,
 }
@@ -88,7 +88,7 @@ impl Simulation {
         Ok(Self { frames: HashMap::new(), managers, stacks: Stacks::default(), calls: None })
     }
 
-    /// Also collects results for each method, each region, or both.
+    /// Also collects results by method, by region, or both.
     #[must_use]
     pub fn with_parts(mut self, methods: bool, regions: bool) -> Self {
         self.managers.iter_mut().for_each(|manager| manager.parts.wanted = Wanted { methods, regions });
@@ -197,7 +197,7 @@ impl Manager {
         }
     }
 
-    /// Records a region that has no further allocations.
+    /// Records the results of a region that has ended.
     fn end(&mut self, region: &Region) {
         self.parts.note(region);
         self.active -= region.bytes;

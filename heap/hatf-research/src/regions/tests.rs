@@ -20,7 +20,7 @@ fn new(site: u64, size: u64) -> Operation<'static> {
     Operation::New { site, size }
 }
 
-/// Blocks of 10 bytes: for the third object, 4 and 4 bytes are free, which would be enough in total.
+/// With 10-byte blocks, 4 + 4 bytes are free for the third object, which would be enough in total.
 #[test]
 fn intra_region_fragmentation() {
     let operations = [ENTER, new(0, 6), new(0, 6), new(0, 6), new(0, 4), Operation::Exit];
@@ -44,7 +44,7 @@ fn inter_region_fragmentation() {
         let other = run(settings(10, Intra::First, inter), &operations);
         assert_eq!((other.inter_sum, other.blocks_added), (0, 2), "{inter:?}");
     }
-    // The lower region registers the site, so it alone is the prefix.
+    // The lower region registers the site, so the prefix consists of this region alone.
     let below = [ENTER, Operation::Register { call_site: 0, sites: &[7] }, ENTER, new(7, 6), new(7, 6)];
     let outcome = run(settings(10, Intra::First, Inter::First), &below);
     assert_eq!((outcome.blocks_added, outcome.inter_sum), (3, 0));
@@ -82,7 +82,7 @@ impl Literal {
     fn allocate(&mut self, of: Settings, site: u64, size: u64) {
         let captor = (0..self.stack.len()).rev().find(|at| self.stack[*at].0.contains(&site));
         let prefix: Vec<usize> = (0..=captor.unwrap_or(self.stack.len() - 1)).collect();
-        // K_i of a region in the order of the strategy.
+        // Returns K_i of a region in the order of the strategy.
         let k = |region: usize| {
             let blocks = &self.stack[region].1;
             let mut k: Vec<usize> = (0..blocks.len()).filter(|at| blocks[*at].1 >= size).collect();

@@ -1,4 +1,4 @@
-//! The fractions of a trace covered by functions, by phases and by stacks, to choose which of them to use.
+//! The fractions of a trace that functions, phases and stacks cover, for choosing one of them.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,14 @@ pub struct ScopeCoverage {
     pub in_functions: u64,
     /// Phases that began, and marks.
     pub phases: u64,
-    /// Objects whose innermost phase or mark ended: a phase by its end event, and a mark by the next mark.
+    /// Objects whose innermost phase or mark ended. A phase ends by its end event, and a mark by the next mark.
     pub in_phases: u64,
     /// Missing events.
     pub lost: u64,
     inside: Phases,
-    /// For each thread, the number of functions that it is in.
+    /// The number of functions that each thread has entered and not left.
     depths: HashMap<u64, u64>,
-    /// For each thread, the number of objects in each phase or mark that it is in.
+    /// The number of objects in each current phase or mark of each thread.
     counts: HashMap<u64, Vec<u64>>,
 }
 
@@ -78,10 +78,9 @@ impl Observer for ScopeCoverage {
 }
 
 impl ScopeCoverage {
-    /// Returns the most precise kind of scope that encloses at least half of the objects, or `None` to use their
-    /// stacks.
+    /// Returns the most precise kind of scope that encloses at least half of the objects, or `None` to use stacks.
     ///
-    /// In a trace without stacks, returns the kind that encloses most objects.
+    /// In a trace without stacks, returns the kind that encloses the most objects.
     #[must_use]
     pub fn best(&self) -> Option<ScopeKind> {
         let half = |objects: u64| objects > 0 && objects >= self.objects.div_ceil(2);

@@ -52,7 +52,7 @@ struct Run<S: Sink> {
 
 /// Runs the paper's example with `m0(mc)`. Returns the sink with its trace.
 ///
-/// The paper does not specify sizes. Here, an object has 16 bytes, and an array of n elements has 16 + 8n.
+/// The paper does not specify sizes. Here, an object has 16 bytes, and an array of n elements has 16 + 8n bytes.
 ///
 /// # Errors
 /// The sink failed.

@@ -1,5 +1,5 @@
-//! The calls in a heap trace's stacks as input for [`crate::regions::infer`], the names of the inferred regions, and
-//! the regions as a trace.
+//! Input from the stacks of a heap trace for [`crate::regions::infer`], and output of the inferred regions with their
+//! names.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
     let mut known = HashMap::new();
     let mut functions = Vec::new();
     for location in stacks.locations() {
-        // Inlined functions have no separate call.
+        // Calls of inlined functions are not separate calls.
         let function = location.functions.last().map(|function| (&location.module, &function.name));
         let next = known.len() as u64 + 1;
         functions.push(function.map_or(0, |function| *known.entry(function).or_insert(next)));
@@ -67,7 +67,7 @@ impl Names {
         }
         let Some(&site) = candidate.sites.first() else { return Vec::new() };
         let inner = self.stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
-        // The sites of a call are on several lines of its function, but the function is called from one line.
+        // The sites of the innermost call may be on several lines of its function, so its line is omitted.
         let outermost = |(outer, location): (usize, &Location)| match outer {
             0 => location.names().last(),
             _ => location.names_with_lines().last(),
@@ -75,7 +75,7 @@ impl Names {
         self.stacks.get(site).skip(inner).enumerate().map(|named| outermost(named).unwrap_or_default()).collect()
     }
 
-    /// Returns the sites whose stack lacks a function that was entered but not left. Scopes without a name are ignored.
+    /// Returns the sites whose stack lacks a function that was entered and not left. Ignores scopes without a name.
     pub fn contradictions(&self) -> impl Iterator<Item = u64> {
         let tables = self.scopes.iter();
         tables
@@ -83,7 +83,7 @@ impl Names {
             .map(|(number, _)| number)
     }
 
-    /// Returns whether a site contradicts its scopes. The scopes must be a subsequence of the functions in its stack.
+    /// Returns whether a site contradicts its scopes, which must be a subsequence of the functions in the site's stack.
     fn contradicts(&self, table: &ScopeTable, names: &HashMap<u64, String>, (stack, context): (u64, Context)) -> bool {
         let mut functions = self.stacks.get(stack).flat_map(|location| &location.functions).peekable();
         let known = |name: &&String| !name.contains("+0x");
@@ -91,15 +91,14 @@ impl Names {
         functions.peek().is_some() && !scopes.all(|name| functions.any(|function| function.name == *name))
     }
 
-    /// Returns the name of a site. It includes the site number, because many stacks end in functions with the same
-    /// names.
+    /// Returns the name of a site. The name includes the site number, because many stacks end in the same functions.
     fn site(&self, site: u64) -> String {
         let stack = self.scopes().map_or(site, |table| table.stack(site));
         format!("{} ({site})", self.stacks.name(stack, 1))
     }
 }
 
-/// Simulates the blocks of regions. Writes a trace of `dtds/scoped.dtd` if there is a sink for it.
+/// A simulation of the blocks of regions, which also writes a trace of `dtds/scoped.dtd` if there is a sink.
 pub struct RegionWriter<'a> {
     simulation: Simulation,
     memory: Option<ScopedMemory<&'a mut dyn Sink>>,
@@ -131,7 +130,7 @@ impl<'a> RegionWriter<'a> {
         Ok(Self { simulation, memory, regions, names, error: None })
     }
 
-    /// Returns the sink's own error if it stopped the regions.
+    /// Returns the sink's error, if it stopped the pass.
     pub fn error(&mut self) -> Option<hatf_trace::Error> {
         self.error.take().map(|error| hatf_trace::Error::Trace(error.to_string().into()))
     }
@@ -147,7 +146,7 @@ impl<'a> RegionWriter<'a> {
         Ok(self.simulation)
     }
 
-    /// Stores a sink error.
+    /// Stores an error of the sink.
     fn keep_error<T>(&mut self, written: metatf::Result<T>) -> hatf_lab::Result<()> {
         written.map(drop).map_err(|error| {
             self.error = Some(error);
@@ -159,7 +158,7 @@ impl<'a> RegionWriter<'a> {
 impl Scopes for RegionWriter<'_> {
     fn enter(&mut self, thread: u64, candidate: usize) -> hatf_lab::Result<()> {
         let Some((name, sites)) = self.regions.get(candidate) else { return Ok(()) };
-        // Inferred regions have no names in the simulation.
+        // The simulation does not need the names of inferred regions.
         self.simulation.operate(thread, Operation::Enter { method: 0 })?;
         self.simulation.operate(thread, Operation::Register { call_site: 0, sites })?;
         let Some(memory) = &mut self.memory else { return Ok(()) };

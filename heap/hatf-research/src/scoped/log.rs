@@ -11,7 +11,8 @@ use super::log_format::{Protocol, Record, Scoped, Trace};
 use super::name_numbers::NameNumbers;
 use hatf_trace::{Error, Result};
 
-/// Runs the operations of a trace through a simulation. Returns the names for the numbers used in the simulation.
+/// Runs the operations of a trace through a simulation. Returns the names, indexed by the numbers used in the
+/// simulation.
 pub(super) fn simulate(
     container: Reader<'_>,
     simulation: &mut Simulation,
@@ -21,7 +22,7 @@ pub(super) fn simulate(
     let options = TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?;
     let mut trace = Trace::with_options(options);
     let mut names = NameNumbers::default();
-    // A registration has one record per site. It becomes one operation when the thread does something else.
+    // A registration has one record per site. The records become one operation when the thread does something else.
     let mut registered: HashMap<u64, (u64, Vec<u64>)> = HashMap::new();
     while let Some(Record::Scoped(record)) = trace.next().map_err(|error| about(&error))? {
         let name = |number| names.known(number).ok_or_else(|| about(&format!("no name has the number {number}")));

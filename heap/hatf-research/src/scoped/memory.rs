@@ -1,4 +1,4 @@
-//! Scoped memory for programs: each operation is written to a trace.
+//! Scoped memory for programs. Each operation is written to a trace.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use metatf::container::{Sink, WriteOptions};
 
 use super::format::{DetermineAllocationSite, Enter, Exit, NewAInstance, NewInstance, Writer};
 
-/// A region that was entered, identified by a unique number.
+/// An entered region, identified by a unique number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region(u64);
 
@@ -50,7 +50,7 @@ pub struct ScopedMemory<S: Sink> {
 /// A region on a stack.
 struct Active {
     region: Region,
-    /// The creation sites that the region captures.
+    /// The creation sites whose objects the region captures.
     captured: BTreeSet<String>,
 }
 
@@ -77,7 +77,7 @@ impl<S: Sink> ScopedMemory<S> {
         Ok(region)
     }
 
-    /// Collects the objects of the top region and pops it. Without a region, nothing happens.
+    /// Collects the objects of the top region and pops the region. Does nothing if the thread has not entered a region.
     ///
     /// # Errors
     /// The sink failed.
@@ -94,8 +94,8 @@ impl<S: Sink> ScopedMemory<S> {
         self.stack(thread).last().map(|active| active.region)
     }
 
-    /// Registers the creation sites that the top region captures from now on, replacing the previous ones. These are
-    /// the sites in the method about to be called at `call_site`.
+    /// Registers the creation sites that the top region captures from now on, in place of the previous ones. The sites
+    /// belong to the method about to be called at `call_site`.
     ///
     /// # Errors
     /// The sink failed.
@@ -133,8 +133,8 @@ impl<S: Sink> ScopedMemory<S> {
         Ok(object)
     }
 
-    /// Returns the regions that an object created at this site may be in, outermost first (section 3.2): all regions up
-    /// to the innermost one that registered the site, or all regions if none did.
+    /// Returns the regions in which an object created at this site may be placed, outermost first (section 3.2). These
+    /// are the regions up to the innermost one that registered the site, or all regions if no region registered it.
     #[must_use]
     pub fn reclaim(&self, thread: u64, site: &str) -> Vec<Region> {
         let stack = self.stack(thread);
@@ -148,8 +148,8 @@ impl<S: Sink> ScopedMemory<S> {
         object.region
     }
 
-    /// Returns whether an object may refer to another (section 3). It may refer to objects of its own region, of a
-    /// region that is active at least as long as its own, or of the heap.
+    /// Returns whether an object may refer to another (section 3). An object may refer to objects in its own region, in
+    /// a region that is active at least as long, or in the heap.
     #[must_use]
     pub fn may_refer(&self, from: Object, to: Object) -> bool {
         let place = |region| self.stack(from.thread).iter().position(|active| active.region == region);
@@ -179,8 +179,8 @@ impl<S: Sink> ScopedMemory<S> {
     }
 }
 
-/// Returns `register(l)` of section 3.1: the creation sites at the ends of the captured paths that begin with the call
-/// site. `captured` are the paths captured by the method that contains the call site.
+/// Returns `register(l)` of section 3.1, which is the set of last elements (creation sites) of the captured paths that
+/// begin with the call site. `captured` are the paths captured by the method that contains the call site.
 #[must_use]
 pub fn register<'p>(captured: &[&[&'p str]], call_site: &str) -> BTreeSet<&'p str> {
     let begin = captured.iter().filter(|path| path.first() == Some(&call_site));

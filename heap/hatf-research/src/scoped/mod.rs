@@ -1,5 +1,5 @@
-//! Scoped memory: traces of `dtds/scoped.dtd` as programs write them, and input for the simulation in
-//! `crate::regions`.
+//! Scoped memory. This module writes traces of `dtds/scoped.dtd` as programs do, and supplies input for the simulation
+//! in `crate::regions`.
 //!
 //! The operations are those of Table 1 in Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and
 //! Run-Time Analysis of Scoped Memory in Java".

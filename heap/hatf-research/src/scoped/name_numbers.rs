@@ -18,7 +18,7 @@ impl NameNumbers {
         self.names
     }
 
-    /// Returns the number of the name at an offset in the trace, if the name was seen before.
+    /// Returns the number of the name at an offset in the trace, if a number has been assigned.
     pub(super) fn known(&self, offset: u64) -> Option<u64> {
         self.by_offset.get(&offset).copied()
     }

@@ -6,10 +6,10 @@ use crate::regions::infer::MOST_DEPTH;
 
 use hatf_trace::event::EventKind;
 
-/// Tracks phases and marks. The scope of a phase is an even number, and that of a mark an odd one.
+/// A tracker of phases and marks. The scope of a phase is an even number, and the scope of a mark is an odd number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
-    /// Numbers by name, and names by number.
+    /// The number of each name. `names` is the reverse mapping.
     numbers: HashMap<Vec<u8>, u64>,
     names: Vec<String>,
     /// The current scopes of each thread.
@@ -21,7 +21,7 @@ pub(super) struct Phases {
 pub(super) struct PhaseChange {
     /// The number of scopes that end, innermost first.
     pub(super) ended: usize,
-    /// The scope that begins after that.
+    /// The scope that begins afterwards, if any.
     pub(super) begun: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Phases {
         })
     }
 
-    /// Ends a phase and the scopes that began in it. Returns the number of ended scopes.
+    /// Ends a phase and the scopes that began during the phase. Returns the number of ended scopes.
     fn end(&mut self, thread: u64, scope: u64) -> usize {
         let Some(inside) = self.inside.get_mut(&thread) else { return 0 };
         let place = inside.iter().rposition(|inner| *inner == scope);

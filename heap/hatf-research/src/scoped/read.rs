@@ -14,8 +14,8 @@ use hatf_trace::{Error, Result};
 /// A string that only the DTD `dtds/scoped-log.dtd` contains.
 const LOG: &[u8] = b"capture: (tag, thread, site)";
 
-/// Runs the operations of a trace through a simulation and calls `step` for each. Returns the names for the numbers
-/// used in the simulation.
+/// Runs the operations of a trace through a simulation and calls `step` for each operation. Returns the names, indexed
+/// by the numbers used in the simulation.
 ///
 /// The DTD of the trace must be scoped.dtd or scoped-log.dtd.
 ///

@@ -1,4 +1,4 @@
-//! The functions or phases whose beginnings and ends a trace contains, as input for [`crate::regions::infer`].
+//! Input for [`crate::regions::infer`] from the beginnings and ends of functions or phases in a trace.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,13 @@ use hatf_trace::stacks::Stacks;
 pub enum ScopeKind {
     /// Functions of a program built by `hatf cc --functions`.
     Functions,
-    /// Phases, and the time from each mark to the next mark or the end of the enclosing phase; separately for each
-    /// thread.
+    /// Phases, and the intervals from each mark to the next mark or to the end of the enclosing phase. They are tracked
+    /// separately for each thread.
     Phases,
 }
 
-/// Passes object events to an observer, along with the beginnings and ends of the scopes they are allocated in.
+/// A pass that notifies an observer of object events, and of the beginnings and ends of the scopes in which objects are
+/// allocated.
 ///
 /// The scope of a function is its address.
 pub struct ScopeEvents<O> {
@@ -36,7 +37,7 @@ impl ScopeEvents<Nobody> {
         Self::of(Scoped::learn(), scopes)
     }
 
-    /// Ends the first pass, using the stacks of the trace.
+    /// Ends the first pass. `stacks` are the stacks of the trace.
     #[must_use]
     pub fn finish(self, mut stacks: Stacks) -> Names {
         let Self { scoped, scopes, phases } = self;
@@ -83,7 +84,7 @@ impl<O: ScopeObserver> Observer for ScopeEvents<O> {
         self.scoped.event(event)
     }
 
-    /// Objects that end with an image have ended before its scopes do.
+    /// Handles a record. Objects that end with an image end before the scopes of the image.
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         let Event { thread, kind, .. } = record;
         let thread = *thread;

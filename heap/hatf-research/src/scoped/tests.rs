@@ -1,4 +1,4 @@
-//! Tests with the example in the paper.
+//! Tests of the paper's example.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ fn registered(trace: &[u8]) -> metatf::Result<Vec<(String, BTreeSet<String>)>> {
     Ok(all)
 }
 
-/// Example 3.2: the sites registered at each call site, computed from Example 3.1 and compared with those the program
-/// registers.
+/// Example 3.2. Compares the sites that the program registers at each call site with the sites computed from Example
+/// 3.1.
 #[test]
 fn example_3_2() {
     let expected: [(&str, &str, &[&str]); 3] = [

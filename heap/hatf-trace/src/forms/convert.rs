@@ -31,7 +31,7 @@ pub fn convert(
     let begin = to.create.ok_or_else(only_read)?;
     let from = open.form.map_or_else(|| input.guess(), Ok)?;
     if from == &hatf1::FORM && to == &jsonl::FORM {
-        // HATF 1.0's own lines lose nothing.
+        // JSON lines of HATF 1.0 records lose nothing.
         return hatf1::print_lines(input.into_read(), output).map(|()| Losses::default());
     }
     let mut source = read(input, &OpenOptions { form: Some(from), ..*open })?;
@@ -92,7 +92,7 @@ pub struct First {
     pub raw: Vec<u8>,
     /// Counts of the event data that the records cannot store.
     pub losses: Losses,
-    /// Whether the trace has no more records.
+    /// Whether the trace contains no more records.
     pub is_all: bool,
 }
 

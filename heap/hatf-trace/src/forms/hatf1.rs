@@ -23,14 +23,14 @@ pub(super) static FORM: Form = Form {
     lost: "as `hatf10`",
 };
 
-/// Reads the events of a HATF 1.0 stream.
+/// A reader of the events of a HATF 1.0 stream.
 struct NativeSource<R> {
     reader: Reader<R>,
     mapper: NativeMapper,
     comment: Vec<u8>,
 }
 
-/// Converts native records to events, and counts what events cannot represent.
+/// A converter of native records to events. It counts the data that events cannot represent.
 #[derive(Debug, Default)]
 pub(super) struct NativeMapper {
     attributes: Vec<u8>,
@@ -59,8 +59,8 @@ const FREE: usize = 1;
 
 impl Inner {
     /// Processes a record. Returns the part of it that earlier records do not already contain. Earlier calls count as
-    /// part of a realloc only if they would otherwise contradict it: the new block was already live, or the old one
-    /// already freed.
+    /// part of a realloc only if they would otherwise contradict it, because the new block was already live or the old
+    /// block already freed.
     fn take(&mut self, thread: u64, record: RecordKind) -> Option<RecordKind> {
         match record {
             RecordKind::Alloc { address, .. } => self.note(thread, ALLOC, Some(address)),
@@ -179,7 +179,7 @@ impl<R: Read> EventSource for NativeSource<R> {
     }
 }
 
-/// Writes events as a HATF 1.0 stream.
+/// A writer of events as a HATF 1.0 stream.
 struct NativeSink<W> {
     writer: Writer<W>,
     encoder: Encoder,

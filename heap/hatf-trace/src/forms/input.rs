@@ -20,7 +20,7 @@ const METATF: &[u8] = &[0x7f, b'M', b'T', b'F'];
 pub struct Input {
     name: String,
     content: Content,
-    /// The path of the file, if it is uncompressed: such a trace can be mapped.
+    /// The path of an uncompressed file, which can be mapped.
     plain: Option<PathBuf>,
 }
 
@@ -193,7 +193,7 @@ fn is_program_head(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"#!")
 }
 
-/// Decompresses the input if it is compressed. Returns whether it is uncompressed.
+/// Decompresses the input if necessary. Also returns whether the input was uncompressed.
 fn content(read: Box<dyn Read + Send>) -> io::Result<(Content, bool)> {
     let mut read = BufReader::with_capacity(BUFFER, read);
     let head = head(&mut read)?;
@@ -239,8 +239,8 @@ pub struct RereadInput {
 
 impl RereadInput {
     /// Opens a regular file directly and copies anything else unchanged to a temporary file; `-` is standard input.
-    /// `form` is the format of the trace. If it is `None`, the format is guessed before the input, which may be
-    /// endless, is copied.
+    /// `form` is the format of the trace. If it is `None`, the format is guessed before anything is copied, because the
+    /// input may be endless.
     ///
     /// # Errors
     /// The input does not exist, cannot be read or has no known format, or the temporary file cannot be written.

@@ -34,7 +34,7 @@ pub(super) static FORM: Form = Form {
     lost: "user metadata; times are in nanoseconds",
 };
 
-/// Writes JSON lines from a temporary `heap` trace whose times are in nanoseconds.
+/// A writer of JSON lines, which converts a temporary `heap` trace whose times are in nanoseconds.
 struct JsonSink<'o> {
     heap: Box<HeapWriter<'static>>,
     file: File,
@@ -43,7 +43,7 @@ struct JsonSink<'o> {
     output: &'o mut dyn Sink,
 }
 
-/// Writes a temporary file and remembers its first error.
+/// A writer of a temporary file, which remembers its first error.
 struct TemporaryWriter {
     file: File,
     error: Arc<OnceLock<io::Error>>,
@@ -74,7 +74,7 @@ impl<'o> JsonSink<'o> {
     }
 }
 
-/// Replaces an error by that of the temporary file, if there was one.
+/// Replaces an error by the error of the temporary file, if one occurred.
 fn named<T>(result: Result<T>, error: &OnceLock<io::Error>) -> Result<T> {
     result.map_err(|other| match error.get().and_then(io::Error::raw_os_error) {
         Some(code) => Error::temporary_file()(io::Error::from_raw_os_error(code)),
@@ -110,7 +110,7 @@ impl EventWriter for JsonSink<'_> {
     }
 }
 
-/// Prints a `heap.dtd` trace: its records and its comments. User metadata has no line and is lost.
+/// Prints a `heap.dtd` trace: its records and its comments. User metadata is lost, because no line represents it.
 fn print_lines(container: Reader<'_>, write: &mut dyn Sink) -> Result<Losses> {
     let schema = Schema::parse("heap.dtd", FORMAT.dtd.as_bytes()).map_err(failed)?;
     let mut trace = Trace::new(schema, container).map_err(failed)?;
@@ -154,7 +154,7 @@ fn has_offset(trace: &Trace<'_>, record: u16) -> bool {
     matches!(trace.record().get(1), Some(dynamic::Item::Number(offset)) if offset != 0)
 }
 
-/// Reads JSON lines.
+/// A reader of JSON lines.
 struct JsonSource<R> {
     read: R,
     line: Vec<u8>,
@@ -270,7 +270,7 @@ impl<R: BufRead> JsonSource<R> {
                 // The content of stacks and names is stored below.
                 _ if matches!(key, "stack" | "name") => Ok(0),
                 None if key == "alignment" && name != "failed" => Ok(0),
-                // Lines of older versions lack the task.
+                // Lines written by older versions lack the task.
                 None if key == "task" => Ok(0),
                 value => value.and_then(Value::as_u64).ok_or_else(|| no_number(key, name)),
             }

@@ -12,10 +12,10 @@ use hashbrown::{HashMap, HashSet};
 use crate::Result;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
 
-/// Marks a block that keeps its original end.
+/// A mark for a block that keeps its original end.
 const OWN_END: u64 = u64::MAX;
 
-/// Collects the last accesses to the blocks of a trace. It uses 8 bytes of memory per block.
+/// A collector of the last accesses to the blocks of a trace. It uses 8 bytes of memory per block.
 #[derive(Debug, Default)]
 pub struct LastAccesses {
     live: HashMap<u64, Block>,
@@ -36,9 +36,9 @@ struct Block {
 pub struct FreedEarly {
     /// The number of blocks.
     pub blocks: u64,
-    /// The number of blocks that end at their last access, called early ends.
+    /// The number of early ends, which are blocks that end at their last access.
     pub early: u64,
-    /// The number of early ends in which the program itself freed the block later.
+    /// The number of early ends whose blocks the program itself freed later.
     pub freed_later: u64,
 }
 
@@ -55,7 +55,7 @@ impl LastAccesses {
         self.live.insert(address, Block { number, began, reached: false });
     }
 
-    /// Ends a block by a realloc, which needs the block until it is called.
+    /// Keeps the original end of a block that a realloc ends, because the realloc needs the block until it is called.
     fn keep(&mut self, address: u64) {
         if let Some(block) = self.live.remove(&address)
             && let Some(end) = self.ends.get_mut(block.number)
@@ -108,7 +108,7 @@ impl EventSink for LastAccesses {
 /// A pending free: time, block number, address, thread and heap.
 type Due = Reverse<(u64, usize, u64, u64, u64)>;
 
-/// Passes events on and ends each block at its last access, after all events up to that time.
+/// A sink that passes events on and ends each block at its last access, after all events up to that time.
 pub struct EarlyFrees<'s> {
     ends: Vec<u64>,
     sink: &'s mut dyn EventSink,
@@ -246,11 +246,11 @@ mod tests {
             (10, call(0, 1)),
             (20, call(0, 2)),
             (30, call(0, 3)),
-            // The block is never accessed, so it ends immediately.
+            // This block is never accessed, so it ends immediately.
             (40, call(0, 4)),
             (50, last(1, 20)),
             (50, free(1)),
-            // Its address is reused by a block that uninstrumented code may access.
+            // A block that uninstrumented code may access reuses the address of the first block.
             (60, call(0, 1)),
             // A realloc needs the data it copies until it is called.
             (70, last(3, 30)),

@@ -1,9 +1,10 @@
-//! Text traces of the CS:APP malloc lab. The head has four numbers, one per line: the heap size, the number of IDs, the
-//! number of operations, and a weight. Each following line is an operation: `a ID SIZE`, `r ID SIZE` or `f ID`.
+//! Text traces of the CS:APP malloc lab. The head contains four numbers, one per line: the heap size, the number of
+//! IDs, the number of operations, and a weight. Each of the following lines is an operation: `a ID SIZE`, `r ID SIZE`
+//! or `f ID`.
 //!
-//! This format identifies blocks by ID, not by address. On import, each ID becomes an address, starting at 16 and 16
-//! bytes apart; the user metadata records this, so exporting restores the IDs. Blocks of other traces are numbered in
-//! order of appearance.
+//! This format identifies blocks by ID, not by address. On import, each ID becomes an address. The addresses start at
+//! 16 and are 16 bytes apart. The user metadata records this conversion, so that exporting restores the IDs. Blocks of
+//! other traces are numbered in order of appearance.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
@@ -28,12 +29,12 @@ pub(super) static FORM: Form = Form {
 
 /// Bytes between the addresses of two consecutive IDs.
 const STEP: u64 = 16;
-/// The user metadata key of traces whose addresses stand for IDs.
+/// The user metadata key of traces whose addresses represent IDs.
 const KEY: &str = "malloclab";
 /// Maximum line length: three words and their separators.
 const LINE: u64 = 64;
 
-/// Reads a malloc lab trace.
+/// A reader of malloc lab traces.
 struct MalloclabSource<R> {
     read: R,
     line: Vec<u8>,
@@ -131,7 +132,7 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
     }
 }
 
-/// Writes a malloc lab trace. The head contains counts of what follows, so the operations are first written to a
+/// A writer of malloc lab traces. The head counts the following operations, so the operations are first written to a
 /// temporary file.
 struct MalloclabSink<W> {
     write: W,
@@ -140,7 +141,7 @@ struct MalloclabSink<W> {
     live: HashMap<u64, (u64, u64)>,
     bytes: u64,
     peak: u64,
-    /// Whether addresses stand for IDs.
+    /// Whether addresses represent IDs.
     numbered: bool,
     heap: Option<u64>,
     weight: u64,

@@ -123,7 +123,7 @@ impl Log for MemrayLog {
             }
             b"SEGMENT" => self.segment(line, queue),
             b"HEADER" => self.header(line),
-            // The start of the memory map, the end of the file, and tracked Python objects.
+            // The start of the memory map, the end of the file, and tracked Python objects are ignored.
             b"MEMORY_MAP_START" | b"TRAILER" | b"OBJECT_RECORD" | b"SURVIVING_OBJECT" => Ok(()),
             word if word.starts_with(b"AGGREGATED") => {
                 Err("an aggregated file contains totals but no events: record without --aggregate".to_owned())

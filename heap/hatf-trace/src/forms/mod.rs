@@ -44,22 +44,22 @@ pub struct Form {
     pub name: &'static str,
     /// A description of one line, for help.
     pub about: &'static str,
-    /// The file name suffixes of the format, without that of a compression.
+    /// The file name suffixes of the format, without compression suffixes.
     pub suffixes: &'static [&'static str],
-    /// Recognizes a trace by its beginning. The first format that recognizes a trace is chosen.
+    /// The function that recognizes a trace by its beginning. The first format that recognizes a trace is chosen.
     pub sniff: fn(&Head<'_>) -> bool,
-    /// Opens a trace, or `None` if the format is write-only. The notes describe how the trace is interpreted and what
-    /// is not read.
+    /// The function that opens a trace, or `None` if the format is write-only. Its notes describe how the trace is
+    /// interpreted and which data is not read.
     pub open: Option<Open>,
-    /// Creates a trace, or `None` if the format is read-only.
+    /// The function that creates a trace, or `None` if the format is read-only.
     pub create: Option<Create>,
     /// The data that the format cannot store, for the documentation; empty if the format is read-only.
     pub lost: &'static str,
 }
 
-/// Opens a trace of a format and reports notes about it.
+/// A function that opens a trace of a format and reports notes about it.
 pub type Open = fn(Input, &mut dyn FnMut(&str)) -> Result<TraceReader>;
-/// Creates a trace of a format in a sink.
+/// A function that creates a trace of a format in a sink.
 pub type Create = for<'o> fn(&'o mut dyn Sink, &CreateOptions) -> Result<Box<dyn EventWriter + 'o>>;
 
 /// All formats. Meta-TF traces are recognized in this order.
@@ -115,7 +115,7 @@ impl fmt::Debug for Form {
 pub struct OpenOptions {
     /// The format of the trace; guessed if `None`.
     pub form: Option<&'static Form>,
-    /// Called with each note about the trace: how it is interpreted, or what is not read.
+    /// A function called with each note about the trace: how it is interpreted, or which data is not read.
     pub note: fn(&str),
 }
 
@@ -130,16 +130,17 @@ impl Default for OpenOptions {
 pub struct CreateOptions {
     /// Options for the Meta-TF formats.
     pub write: WriteOptions,
-    /// Nanoseconds in a clock tick of a `heap` trace; by default, those of the input trace.
+    /// The number of nanoseconds in a clock tick of a `heap` trace. The default is the resolution of the input trace.
     pub resolution: Option<u64>,
-    /// Records in a group of a `heap` trace; by default, [`GROUP_RECORDS`](crate::heap::GROUP_RECORDS).
+    /// The number of records in a group of a `heap` trace. The default is
+    /// [`GROUP_RECORDS`](crate::heap::GROUP_RECORDS).
     pub group_records: Option<u64>,
     /// Whether `hatf1` output contains, before each realloc, records of the malloc and the free that the realloc
     /// performed.
     pub inner_records: bool,
 }
 
-/// Writes a trace in some format.
+/// A writer of a trace in some format.
 pub trait EventWriter: EventSink {
     /// Finishes the trace. Returns counts of the event data that the format cannot store.
     ///

@@ -1,4 +1,4 @@
-//! Telemetry logs of the Memory Pool System as heap traces: the allocations and frees of its pools.
+//! Telemetry logs of the Memory Pool System, read as heap traces of the allocations and frees in its pools.
 //!
 //! A log is not in chronological order, so its events are sorted first, which takes 40 bytes of memory per event.
 
@@ -83,7 +83,7 @@ impl Rate {
     /// between them.
     fn new((first, last): (Moment, Moment), clocks_per_second: u64) -> Option<Self> {
         let (mut steps, mut clocks) = (last.log - first.log, last.system.checked_sub(first.system)?);
-        // Reducing each difference to 32 bits is exact enough, and no product then exceeds 128 bits.
+        // Reducing each difference to 32 bits is precise enough, and then no product exceeds 128 bits.
         while steps.max(clocks) > u64::from(u32::MAX) {
             (steps, clocks) = (steps >> 1, clocks >> 1);
         }
@@ -127,7 +127,7 @@ impl Log {
             fields.insert(number, (kind, clock, pool, object.transpose()?));
         }
         let speed = place("EventInit", "clocksPerSec");
-        // This record has two fields called `clock`: that of the event, and the system clock.
+        // This record has two fields called `clock`: the time of the event, and the system clock.
         let sync = place("EventClockSync", "clock").zip(place("EventClockSync", "clock_2"));
         let read = trace.for_each(|record| {
             let number = |place: usize| record.numbers().get(place).copied().unwrap_or_default();
@@ -173,7 +173,7 @@ impl Log {
     }
 }
 
-/// Produces the objects of a log in the order of its clock.
+/// A source of the objects of a log, in the order of the log's clock.
 struct Objects {
     events: Vec<Kept>,
     start: u64,
@@ -181,7 +181,7 @@ struct Objects {
     /// Objects whose allocation is not in the log, each with the number of events that precede it.
     unseen: Vec<(usize, Kept)>,
     with_pool: u64,
-    /// The number of elements of `events` and `unseen` consumed so far.
+    /// The numbers of elements of `events` and `unseen` consumed so far.
     taken: (usize, usize),
     live: HashMap<u64, Option<u64>>,
     /// Events to return before the next one is consumed.
@@ -199,7 +199,7 @@ impl Objects {
         Self { events: log.events, start, rate, unseen, with_pool, taken, live, ready }
     }
 
-    /// Describes what was found in the log.
+    /// Returns notes about the contents of the log.
     fn notes(&self) -> Vec<String> {
         let count = |kind| self.events.iter().filter(|event| event.kind == kind).count();
         let (allocations, frees, with_pool) = (count(Kind::Alloc), count(Kind::Free), self.with_pool);

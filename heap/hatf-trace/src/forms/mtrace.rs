@@ -1,8 +1,8 @@
 //! Logs of glibc's `mtrace`: one line per call, with the location of the caller.
 //!
-//! `@ PROGRAM:(FUNCTION+0xOFFSET)[0xPLACE] + 0xADDRESS 0xSIZE` allocates, `-` frees, and `<` and `>` in two lines
-//! reallocate. The place is an address in the file of the module, so each module is assigned its own range of
-//! addresses.
+//! `@ PROGRAM:(FUNCTION+0xOFFSET)[0xPLACE] + 0xADDRESS 0xSIZE` is an allocation, a line with `-` is a free, and two
+//! lines with `<` and `>` are a reallocation. The place is an address in the file of the module, so each module is
+//! assigned its own range of addresses.
 
 use hashbrown::HashMap;
 

@@ -37,7 +37,7 @@ const WORDS: usize = 8;
 /// Bytes collected before they are written.
 const FULL: usize = 1 << 18;
 
-/// Reads raw records of `N` bytes, 32 or 64.
+/// A reader of raw records of `N` bytes, 32 or 64.
 pub struct RawSource<R, const N: usize> {
     read: R,
     /// The bytes read, which consist of complete records except at the end.
@@ -157,7 +157,7 @@ impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
     }
 }
 
-/// Writes raw records of `N` bytes, 32 or 64.
+/// A writer of raw records of `N` bytes, 32 or 64.
 pub struct RawSink<W, const N: usize> {
     write: W,
     buffer: Vec<u8>,

@@ -8,7 +8,7 @@ use crate::event::{EventSink, EventSource, Item, UserMetadata, copy};
 use crate::loss::Losses;
 use crate::pipeline::EventFeed;
 
-/// Reads a trace of any format.
+/// A reader of a trace of any format.
 pub struct TraceReader(Box<dyn Source>);
 
 /// An [`EventSource`] of unknown type. It is called once for all events, so each source has its own loops for both

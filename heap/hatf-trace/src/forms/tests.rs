@@ -1,4 +1,4 @@
-//! Tests of conversions from each format to each other one, and of the losses they report.
+//! Tests of conversions between all formats, and of the losses that the conversions report.
 
 mod tools;
 mod unlikely;
@@ -277,7 +277,7 @@ fn everything_to_heap_and_json_and_back() {
     }
 }
 
-/// More stacks than the reader and the writer remember, each three times.
+/// Uses more stacks than the reader and the writer remember, each of them three times.
 #[test]
 fn stacks_without_end() {
     let stacks: Vec<Vec<u64>> = (1..=200).map(|stack| (1..=10).map(|frame| stack << 8 | frame).collect()).collect();
@@ -296,7 +296,7 @@ fn stacks_without_end() {
     assert_eq!(text_of(&HEAP, &heap).0[1..], expected);
 }
 
-/// A coarse clock rounds down, and without a clock there are no times.
+/// A coarse clock rounds times down, and a trace without a clock contains no times.
 #[test]
 fn clocks() {
     let events = everything();
@@ -307,7 +307,7 @@ fn clocks() {
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
         assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 47), (Loss::Accesses, 2)]);
-        // The last access to a block is a time, too.
+        // The last access to a block contains a time, too.
         let timed = |event: &&Event<'_>| !matches!(event.kind, EventKind::LastAccess { .. });
         let timeless: Vec<_> = events.iter().filter(timed).map(|event| Event { time: 0, ..*event }).collect();
         assert_eq!(text_of(&HEAP, &heap).0, expected(&timeless));
@@ -497,7 +497,7 @@ fn records_inside_of_a_realloc() {
     let alloc = |size, address, thread| record(Kind::Alloc, size, 0, address, thread);
     let free = |address, thread| record(Kind::Free, 0, 0, address, thread);
     let moved = |size, old, new, thread| record(Kind::ReallocAllocFree, size, old, new, thread);
-    // Objects, bytes, frees without a block, and allocations at the address of a live block.
+    // Counts objects, bytes, frees without a block, and allocations at the address of a live block.
     let totals = |records: &[Record<'_>]| {
         let mut writer = Writer::new(Vec::new());
         records.iter().for_each(|record| writer.record(record).unwrap());
@@ -570,7 +570,7 @@ fn forms_are_guessed() {
     let named = |name: &str| Input::of(name.to_owned(), Box::new(&[0_u8; 4][..])).unwrap().guess().unwrap();
     assert_eq!(named("dir.x/perl.raw32.zst"), &RAW32);
     assert_eq!(named("perl.hatf"), &hatf1::FORM);
-    // The last suffix counts, and Meta-TF files are recognized by their bytes.
+    // The last suffix determines the format, and Meta-TF files are recognized by their bytes.
     assert_eq!(named("perl.mtf.raw64.gz"), &raw::RAW64);
     for (number, form) in FORMS.iter().enumerate() {
         assert!(FORMS[..number].iter().all(|other| other != form), "{form:?} has two rows");

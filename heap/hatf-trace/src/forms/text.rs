@@ -33,7 +33,7 @@ pub(super) trait Log {
         UserMetadata::new()
     }
 
-    /// Returns counts of what the events so far could not represent.
+    /// Returns counts of the data that the events so far could not represent.
     fn losses(&self) -> Losses {
         Losses::default()
     }
@@ -86,7 +86,7 @@ impl Queue {
     }
 }
 
-/// Reads a log.
+/// A reader of a log.
 pub(super) struct TextSource<L> {
     lines: Lines,
     log: L,
@@ -103,7 +103,7 @@ impl<L: Log> TextSource<L> {
         Self { lines: Lines::new(read, L::NAME), log, queue, name: Vec::new(), done: false }
     }
 
-    /// Adds the events of the next line, or those pending at the end, to the queue.
+    /// Adds the events of the next line to the queue, or the pending events at the end of the log.
     fn more(&mut self) -> Result<()> {
         if !self.lines.next()? {
             self.done = true;

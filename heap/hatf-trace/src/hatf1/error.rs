@@ -14,7 +14,7 @@ pub struct Error {
     pub offset: u64,
     /// The offset of the record.
     pub record: u64,
-    /// The field that is in error, if the error concerns a single field.
+    /// The invalid field, if the error concerns a single field.
     pub field: Option<Field>,
 }
 
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Io(io::Error),
     /// The stream ends within a record, which needs this many more bytes.
     Truncated(u64),
-    /// A byte does not have any of the allowed values.
+    /// A byte has a value that is not allowed.
     Unknown {
         /// The item that the byte encodes.
         item: &'static str,
@@ -40,7 +40,7 @@ pub enum ErrorKind {
     TooLong {
         /// The item that the bytes contain.
         item: &'static str,
-        /// Their length.
+        /// The number of bytes.
         length: u64,
     },
 }

@@ -2,7 +2,7 @@
 //! metadata and without a header. It is not Meta-TF; `dtds/HATF10.dtd` defines the same records in Meta-TF.
 //!
 //! [`Reader`] reads any byte stream and buffers at most a few records. [`Writer`] begins in the format's start state
-//! and writes metadata whenever a value does not fit its field.
+//! and writes metadata whenever a value does not fit into its field.
 
 mod error;
 mod field;
@@ -26,11 +26,11 @@ pub enum Kind {
     Free = 1,
     /// A realloc resized the block in place.
     ReallocNoAlloc = 2,
-    /// A realloc that moved the block.
+    /// A realloc moved the block.
     ReallocAllocFree = 3,
-    /// A realloc without an old block only allocated.
+    /// A realloc without an old block allocated a block.
     ReallocAlloc = 4,
-    /// A realloc to size 0 only freed.
+    /// A realloc to size 0 freed the block.
     ReallocFree = 5,
     /// A heap was created.
     CreateHeap = 6,
@@ -99,17 +99,17 @@ impl Kind {
 /// A number in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// [`Record::size`].
+    /// The number in [`Record::size`].
     Size,
-    /// [`Record::old_address`].
+    /// The number in [`Record::old_address`].
     OldAddress,
-    /// [`Record::address`].
+    /// The number in [`Record::address`].
     Address,
-    /// [`Record::thread`].
+    /// The number in [`Record::thread`].
     Thread,
-    /// [`Record::heap`].
+    /// The number in [`Record::heap`].
     Heap,
-    /// [`Record::time`].
+    /// The number in [`Record::time`].
     Time,
 }
 
@@ -127,12 +127,12 @@ impl Part {
     }
 }
 
-/// A record. Numbers that its kind does not have are 0.
+/// A record. Numbers that records of its kind do not contain are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// The kind of the record.
     pub kind: Kind,
-    /// Requested bytes.
+    /// The requested size in bytes.
     pub size: u64,
     /// The old address of the block, for reallocs only.
     pub old_address: u64,

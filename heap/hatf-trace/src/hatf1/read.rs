@@ -4,7 +4,7 @@ use super::state::State;
 use super::{COMMENT, Change, Error, ErrorKind, Field, Interpretation, Item, Kind, METADATA, Record, Result, Width};
 use std::io::{self, Read};
 
-/// Reads a stream record by record.
+/// A reader that returns one record of a stream after the other.
 ///
 /// No input can cause a panic. Its memory is a single buffer that fits the longest record, which is about 64 KiB. No
 /// item follows an error.

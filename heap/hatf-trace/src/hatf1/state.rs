@@ -36,7 +36,7 @@ impl Width {
 /// The rule that computes a value from its stored bytes (spec 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpretation {
-    /// The value is the stored bytes.
+    /// The stored bytes are the value.
     None,
     /// Nothing is stored; the value is this constant.
     Default(u64),
@@ -68,9 +68,9 @@ impl Interpretation {
 /// The change that a metadata record makes to its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The width.
+    /// A new width.
     Width(Width),
-    /// The interpretation.
+    /// A new interpretation.
     Interpretation(Interpretation),
 }
 

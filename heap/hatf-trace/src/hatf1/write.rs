@@ -4,8 +4,9 @@ use super::state::State;
 use super::{COMMENT, Change, Error, ErrorKind, Field, Interpretation, Kind, METADATA, Part, Record, Result, Width};
 use std::io::Write;
 
-/// Writes a stream record by record. If a value does not fit its field, the writer first emits metadata to make room:
-/// times become differences, and other fields are stored unchanged in 1, 2, 4 or 8 bytes.
+/// A writer that writes a stream record by record. If a value does not fit into its field, the writer first emits
+/// metadata to make room: times are then stored as differences, and other fields are stored unchanged in 1, 2, 4 or 8
+/// bytes.
 pub struct Writer<W> {
     output: W,
     state: State,
@@ -15,7 +16,7 @@ pub struct Writer<W> {
     offset: u64,
 }
 
-/// A value of a record that does not fit.
+/// A value that does not fit into its field.
 enum Misfit {
     /// A number, and the number of bytes it needs.
     Number(Field, u8),
@@ -29,7 +30,7 @@ impl<W: Write> Writer<W> {
         Self { output, state: State::new(), bytes: Vec::new(), offset: 0 }
     }
 
-    /// Writes a record, preceded by the metadata it needs.
+    /// Writes a record, preceded by the metadata that it needs.
     ///
     /// # Errors
     /// The output failed, or the attributes have more than 65535 bytes.
@@ -64,7 +65,7 @@ impl<W: Write> Writer<W> {
         self.put()
     }
 
-    /// Writes a metadata record. The writer emits the metadata that values need by itself.
+    /// Writes a metadata record. This is optional, because the writer emits the metadata that values need.
     ///
     /// # Errors
     /// The output failed, or the interpretation stores bytes but the field never had a width.
@@ -122,7 +123,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Encodes a record after its tag. Returns the value that does not fit, if any.
+    /// Encodes the part of a record after its tag. Returns a value that does not fit, if there is one.
     fn encode(&mut self, record: &Record<'_>) -> Result<Option<Misfit>> {
         for &part in record.kind.numbers() {
             let setting = self.state.of(part.field());

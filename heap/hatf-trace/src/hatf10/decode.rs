@@ -3,7 +3,7 @@
 use super::{Attributes, Dialect, Record, RecordKind, attributes};
 use crate::event::{Call, Event, EventKind, Function, Stack, UNKNOWN_SIZE};
 
-/// Returns whether a record only ends an image that executes another one, which is not an event.
+/// Returns whether a record only ends an image that executes another program. Such a record is not an event.
 #[must_use]
 pub fn is_exec(record: &Record<'_>) -> bool {
     record.kind == RecordKind::DestroyHeap && Attributes(record.attributes).items().next() == Some(b"exec")

@@ -5,11 +5,11 @@ use crate::Result;
 use crate::event::{Call, Event, EventKind, UNKNOWN_SIZE};
 use crate::loss::{Loss, Losses};
 
-/// Encodes events as records in a dialect of HATF 1.0.
+/// An encoder of events as records in a dialect of HATF 1.0.
 #[derive(Debug)]
 pub struct Encoder {
     dialect: Dialect,
-    /// The current image, or 0 before the first.
+    /// The current image, or 0 before the first image.
     image: u64,
     attributes: Vec<u8>,
     /// Counts of the event data that the records could not store.
@@ -35,7 +35,7 @@ impl Encoder {
     /// Encodes an event, usually as one record, sometimes as two records, a comment, or nothing.
     ///
     /// # Errors
-    /// An error of `put`, which is called for each item.
+    /// `put`, which is called for each item, returned an error.
     pub fn encode(&mut self, event: &Event<'_>, put: &mut dyn FnMut(Encoded<'_>) -> Result<()>) -> Result<()> {
         self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
         let kind = match event.kind {

@@ -44,7 +44,7 @@ mod format {
 pub enum RecordKind {
     /// A block of `size` bytes was allocated at `address`.
     Alloc {
-        /// Requested bytes.
+        /// The requested size in bytes.
         size: u64,
         /// The address of the block.
         address: u64,
@@ -55,7 +55,7 @@ pub enum RecordKind {
         old: u64,
         /// The new address of the block.
         address: u64,
-        /// Requested bytes. In Meta-TF, the attributes store the size.
+        /// The requested size in bytes. In Meta-TF, it is stored in the attributes.
         size: u64,
     },
     /// The block at `address` was freed.

@@ -10,7 +10,7 @@ use super::{Dialect, Record, RecordKind, decode, failed, is_exec};
 use crate::event::{EventSink, EventSource, Item, UNKNOWN_SIZE};
 use crate::{Error, Result};
 
-/// Reads a HATF 1.0 trace in Meta-TF.
+/// A reader of HATF 1.0 traces in Meta-TF.
 pub struct Hatf10Reader<'t> {
     trace: Trace<'t>,
     /// The bytes of the item returned last.
@@ -97,7 +97,7 @@ impl EventSource for Hatf10Reader<'_> {
     }
 }
 
-/// The reason that a run of records stopped early.
+/// The reason why a run of records stopped early.
 struct Stop(Error);
 
 impl From<metatf::Error> for Stop {

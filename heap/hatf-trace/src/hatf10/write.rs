@@ -25,11 +25,11 @@ const LEAVES: &[(&str, &[&str])] = &[
     ("destroyThread", &["thread"]),
 ];
 
-/// Writes a HATF 1.0 trace in Meta-TF.
+/// A writer of HATF 1.0 traces in Meta-TF.
 ///
-/// In the DTD, addresses have 4 bytes, and times, threads and heaps have none. Metadata at the start gives addresses 8
-/// bytes, times a 4-byte difference, and threads and heaps 1 byte. If a value does not fit, the writer widens its
-/// field.
+/// In the DTD, addresses occupy 4 bytes, and times, threads and heaps occupy none. Metadata at the start widens
+/// addresses to 8 bytes, and threads and heaps to 1 byte, and stores times as 4-byte differences. If a value does not
+/// fit, the writer widens its field.
 pub struct Hatf10Writer<'w> {
     writer: Writer<&'w mut dyn Sink>,
     encoder: Encoder,
@@ -62,7 +62,7 @@ impl<'w> Hatf10Writer<'w> {
         set(Change::Interpretation(interpretation))
     }
 
-    /// Finishes the trace. Returns counts of what it could not store of the events.
+    /// Finishes the trace. Returns counts of the event data that it could not store.
     ///
     /// # Errors
     /// The sink failed.

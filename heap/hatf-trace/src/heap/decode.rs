@@ -30,7 +30,7 @@ macro_rules! record_from_fields {
         /// record.
         ///
         /// # Errors
-        /// An error of `field`, which is called for each field of the record, in order.
+        /// `field`, which is called for each field of the record in order, returned an error.
         pub(crate) fn from_fields(name: &str, field: &dyn Fn(&str) -> Result<u64>) -> Result<Option<Heap>> {
             Ok(Some(match name {
                 $($name => Heap::$record($record { $($field: field(stringify!($field))?),* }),)+

@@ -18,7 +18,7 @@ pub(crate) mod format {
 /// The version of the format, which covers the DTD and the user metadata described in its head.
 pub const VERSION: u64 = 1;
 
-/// Maximum number of stack frames that a reader or a writer remembers, 64 MiB in total. A writer that exceeds this
+/// Maximum number of stack frames that a reader or a writer remembers, which occupy 64 MiB. A writer that exceeds this
 /// number forgets its stacks and writes them again when they recur.
 const MOST_FRAMES: usize = if cfg!(test) { 1 << 10 } else { 1 << 23 };
 

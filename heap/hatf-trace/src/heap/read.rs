@@ -9,7 +9,7 @@ use super::{Decoded, VERSION, decode, failed};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, Stack, UserMetadata};
 use crate::{Error, Result, user_metadata};
 
-/// Reads a heap trace.
+/// A reader of a heap trace.
 pub struct HeapReader<'t> {
     trace: Trace<'t>,
     resolution: u64,
@@ -225,7 +225,7 @@ impl Tables {
     }
 }
 
-/// The reason that a run of records stops early.
+/// The reason why a run of records stops early.
 enum Stop {
     /// This record needs a lookup in the trace's tables or begins a heap.
     Record(Decoded),

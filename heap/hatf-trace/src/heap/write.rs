@@ -28,14 +28,14 @@ const TIMES: u8 = 4;
 /// Options for writing a heap trace.
 #[derive(Clone, Debug)]
 pub struct HeapOptions {
-    /// Container, codec and other options. Groups end after `group_records` records, not at a size.
+    /// Container, codec and other options. Groups end after `group_records` records, not at a certain size.
     pub write: WriteOptions,
     /// The approximate number of records in a group.
     pub group_records: u64,
     /// Nanoseconds in a tick of the trace's clock, or 0 to omit times.
     pub resolution: u64,
-    /// Whether metadata at the start of the trace makes addresses and times stored verbatim. This is cheaper to write,
-    /// because no heap model runs, but takes more space.
+    /// Whether metadata at the start of the trace selects verbatim storage of addresses and times. Such a trace is
+    /// cheaper to write, because no heap model runs, but larger.
     pub plain: bool,
 }
 
@@ -48,7 +48,7 @@ impl Default for HeapOptions {
     }
 }
 
-/// Writes a heap trace. The writer boxes its sink, which receives complete chunks, so that the code exists once for all
+/// A writer of heap traces. It boxes its sink, which receives complete chunks, so that the code exists once for all
 /// sink types.
 pub struct HeapWriter<'w> {
     writer: Writer<Box<dyn Sink + 'w>>,
@@ -57,7 +57,7 @@ pub struct HeapWriter<'w> {
     resolution: u64,
     /// Whether times are stored because one of them was not 0.
     timed: bool,
-    /// Whether addresses are all 0 and take no bytes.
+    /// Whether all addresses are 0 and occupy no bytes.
     without_addresses: bool,
     /// Offsets in section `stacks` of the stacks written so far.
     stacks: HashMap<Vec<u64>, u64>,
@@ -101,7 +101,7 @@ impl<'w> HeapWriter<'w> {
         })
     }
 
-    /// Finishes the trace. Returns counts of what it could not store of the events.
+    /// Finishes the trace. Returns counts of the event data that it could not store.
     ///
     /// # Errors
     /// The sink failed.
@@ -259,7 +259,7 @@ impl<'w> HeapWriter<'w> {
         .map_err(failed)
     }
 
-    /// Writes the rare records.
+    /// Writes records of the rare kinds.
     #[cold]
     fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
         let id = event.thread;
@@ -346,7 +346,8 @@ impl<'w> HeapWriter<'w> {
     }
 }
 
-/// Makes addresses stored verbatim, and times too if there are any. Both widen when necessary.
+/// Switches to verbatim storage of addresses and, if the trace has times, of times. Both encodings widen when
+/// necessary.
 fn store_plainly(writer: &mut Writer<Box<dyn Sink + '_>>, timed: bool) -> metatf::Result<()> {
     let time = timed.then_some(("free", "time", 4));
     let addresses = [("free", "address", 6), ("realloc", "old", 6), ("failed", "block", 6)];
@@ -357,7 +358,7 @@ fn store_plainly(writer: &mut Writer<Box<dyn Sink + '_>>, timed: bool) -> metatf
     Ok(())
 }
 
-/// Makes addresses take no bytes as long as they are 0.
+/// Makes addresses occupy no bytes as long as they are 0.
 fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Result<()> {
     for (record, field) in [("malloc", "address"), ("realloc", "old")] {
         writer.set_all("heap", record, field, Change::Interpretation(Interpretation::Default(0)))?;
@@ -365,7 +366,7 @@ fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Resul
     Ok(())
 }
 
-/// Returns whether the event's record identifies the thread, as those for its start, its end and its name do.
+/// Returns whether the event's record identifies the thread, as records for the start, end and name of a thread do.
 fn names_its_thread(kind: &EventKind<'_>) -> bool {
     matches!(kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. })
 }
@@ -384,7 +385,7 @@ impl EventSink for HeapWriter<'_> {
             self.note_losses(event);
         }
         match event.kind {
-            // Half of all events.
+            // These are half of all events.
             EventKind::Call(Call { function: Function::Malloc, size, usable, address, .. }) => {
                 self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)
             }
@@ -402,7 +403,7 @@ impl EventSink for HeapWriter<'_> {
         self.writer.comment(SECTION, text).map_err(failed)
     }
 
-    /// Writes user metadata, with the format and clock replaced by those of this writer.
+    /// Writes user metadata, with the format and clock replaced by this writer's own.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         if user_metadata::has_sizes_only(user_metadata) && !std::mem::replace(&mut self.without_addresses, true) {
             leave_out_addresses(&mut self.writer).map_err(failed)?;

@@ -11,8 +11,8 @@ use crate::{Error, Result, user_metadata};
 pub(crate) use names::Roles;
 use names::{Does, Role};
 
-/// Reads a trace with the dynamic reader. Records whose names indicate an allocation or a free become events; all
-/// others are skipped.
+/// A reader of a trace, based on the dynamic reader. Records whose names indicate an allocation or a free become
+/// events; all other records are skipped.
 pub(crate) struct NamedReader<'t> {
     trace: Trace<'t>,
     roles: Roles,
@@ -32,7 +32,7 @@ impl<'t> NamedReader<'t> {
         Ok(Self { trace, roles })
     }
 
-    /// Describes which records are interpreted as what, and which are skipped.
+    /// Describes how records are interpreted, and which ones are skipped.
     #[must_use]
     pub(crate) fn reading(&self) -> String {
         self.roles.to_string()
@@ -94,7 +94,7 @@ impl EventSource for NamedReader<'_> {
     }
 }
 
-/// The reason that reading stops early.
+/// The reason why reading stops early.
 enum Stop {
     Sink(Error),
     Trace(metatf::Error),

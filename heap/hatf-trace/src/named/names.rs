@@ -65,7 +65,7 @@ const HEAP: &[&str] = &["heap", "heapid", "pool", "arena"];
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) does: Does,
-    /// The C library function of that name, or an equivalent one.
+    /// The C library function with the record's name, or an equivalent function.
     pub(crate) function: Function,
     pub(crate) address: usize,
     pub(crate) old: Option<usize>,

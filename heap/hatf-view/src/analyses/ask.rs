@@ -1,4 +1,4 @@
-//! One analysis of one trace.
+//! Runs one analysis on one trace.
 
 use clap::ArgMatches;
 use hatf_lab::sites::Sites;
@@ -9,24 +9,24 @@ use super::{Alone, Analysis, Together, View};
 use crate::calls::{Folding, GroupBy, Groups, Places};
 use crate::report::{Grouped, ReadTrace, SiteTables};
 
-/// An analysis with its options, asked of a trace.
+/// An analysis and its options, applied to a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'q> {
     /// The analysis.
     pub analysis: &'q Analysis,
-    /// Its [`options`](Analysis::options).
+    /// The [`options`](Analysis::options) of the analysis.
     pub options: &'q ArgMatches,
     /// The maximum number of threads.
     pub threads: usize,
     /// The name of the trace.
     pub name: &'q str,
-    /// The size of tables of stacks.
+    /// The size limits of tables.
     pub tables: SiteTables,
 }
 
 impl Question<'_> {
-    /// Reads a trace with `read`, and passes the answer to `show`. In between, `look_up` finds the functions of the
-    /// stacks that the answer shows, or of all stacks.
+    /// Reads a trace with `read`, symbolizes the stacks that the answer shows (or all stacks) with `look_up`, and
+    /// passes the answer to `show`.
     ///
     /// # Errors
     /// Returns an error of the analysis, `read`, `look_up` or `show`.

@@ -30,7 +30,7 @@ impl Options for AtEnd {
 
 struct Collected {
     leaks: Collecting,
-    /// The blocks, once the trace has ended.
+    /// The blocks that were live at the end; `None` until the trace has ended.
     leaked: Option<Leaked>,
     known: Suppressions,
     none: Suppressions,

@@ -1,8 +1,8 @@
-//! The analyses of a heap trace, one row each.
+//! The table of analyses of a heap trace.
 //!
-//! A row is a name, the question that the analysis answers, its options, and an observer with its answer. Everything
-//! that lists analyses follows from [`ANALYSES`]: the commands of `hatf` and their help, `hatf report --with`, the HTML
-//! report, `heap.ask` in Python, and the tables of questions in the README and the book.
+//! A row consists of a name, the question that the analysis answers, its options, and an observer that computes the
+//! answer. Every list of analyses is derived from [`ANALYSES`]: the commands of `hatf` and their help, `hatf report
+//! --with`, the HTML report, `heap.ask` in Python, and the tables of questions in the README and the book.
 //!
 //! ```
 //! use hatf_trace::Event;
@@ -56,21 +56,21 @@ pub const ANALYSES: &[Analysis] = &[sites::ROW, leaks::ROW, churn::ROW, fragment
 /// An analysis of a heap trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Analysis {
-    /// The name, which is also that of its command.
+    /// The name of the analysis and of its command.
     pub name: &'static str,
-    /// The question that it answers.
+    /// The question that the analysis answers.
     pub question: &'static str,
-    /// What it adds to a report.
+    /// The content that the analysis adds to a report.
     pub adds: &'static str,
-    /// Its page of the book.
+    /// The page of the book about the analysis.
     pub page: &'static str,
-    /// What its answer needs or shows.
+    /// The properties of the analysis and of its answer.
     pub traits: Traits,
     arguments: fn(Command) -> Command,
     start: fn(&ArgMatches, usize) -> Result<Box<dyn Running>>,
 }
 
-/// What an answer needs or shows.
+/// Properties of an analysis and of its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
     /// The command has its own file, because it offers more than the analysis, such as several passes.
@@ -89,7 +89,7 @@ impl Traits {
     pub(crate) const NONE: Self = Self { own_command: false, stacks: false, functions: false, sizes_only: false };
 }
 
-/// The options of an analysis. Its doc comment is the help of the command.
+/// The options of an analysis. The doc comment of the implementing type is the help text of the command.
 pub(crate) trait Options: clap::Args {
     /// Starts the analysis with these options and this number of threads.
     fn start(self, threads: usize) -> Result<Box<dyn Running>>;
@@ -118,16 +118,16 @@ impl Analysis {
         ANALYSES.iter().find(|analysis| analysis.name == name)
     }
 
-    /// Adds its options and its help to a command.
+    /// Adds the options and the help text of the analysis to a command.
     #[must_use]
     pub fn arguments(&self, command: Command) -> Command {
         (self.arguments)(command)
     }
 
-    /// Parses options, such as `--within=100us`. Without any, all have their defaults.
+    /// Parses options, such as `--within=100us`. Options that are not given have their defaults.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an unknown option or a wrong value.
+    /// [`Error::Usage`] for an unknown option or an invalid value.
     pub fn options<S: Into<std::ffi::OsString> + Clone>(
         &self,
         options: impl IntoIterator<Item = S>,
@@ -146,10 +146,11 @@ impl Analysis {
     }
 }
 
-/// An analysis that follows a trace, in this order: its events, [`end`](Self::end), [`answer`](Self::answer).
+/// A running analysis. It observes the events of a trace; then [`end`](Self::end) is called, and finally
+/// [`answer`](Self::answer).
 pub trait Running: Observer {
-    /// Returns the stacks that the answer will show, or `None` for all of them. Functions are looked up for these
-    /// stacks before the end.
+    /// Returns the stacks that the answer will show, or `None` for all stacks. These stacks are symbolized before
+    /// [`end`](Self::end).
     fn shown(&self, view: &View<'_>) -> Option<Vec<u64>> {
         let _ = view;
         None
@@ -167,10 +168,10 @@ pub trait Running: Observer {
     /// Returns the answer.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the trace does not contain what the analysis needs.
+    /// [`Error::Usage`] if the trace does not contain the data that the analysis requires.
     fn answer<'v>(&'v self, view: &View<'v>) -> Result<Box<dyn Answer + 'v>>;
 
-    /// Returns the points in time whose pages an HTML report shows, with their names.
+    /// Returns the named points in time at which an HTML report shows the pages.
     ///
     /// # Errors
     /// The trace cannot be read again.
@@ -179,20 +180,20 @@ pub trait Running: Observer {
         Ok(Vec::new())
     }
 
-    /// Returns the cause of an error that ended the pass. By default, it is that error.
+    /// Returns the cause of an error that ended the pass. The default is the error itself.
     fn cause(self: Box<Self>, error: Error) -> Error {
         error
     }
 }
 
-/// What an answer refers to.
+/// The context of an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'v> {
     /// The name of the trace.
     pub name: &'v str,
     /// The heap at the end of the trace.
     pub heap: &'v Heap,
-    /// The size of tables of stacks.
+    /// The size limits of tables.
     pub tables: SiteTables,
     /// The allocations of each stack, indexed by its number. Only analyses with [`Traits::functions`] may rely on them.
     pub counts: &'v [Counts],
@@ -213,7 +214,7 @@ pub trait Answer: erased_serde::Serialize {
     /// Adds the findings to a page, without the totals of the trace.
     fn describe(&self, page: &mut Page);
 
-    /// Adds what only an HTML report shows.
+    /// Adds the content that only an HTML report shows.
     fn describe_in_html(&self, page: &mut Page) {
         let _ = page;
     }
@@ -221,7 +222,7 @@ pub trait Answer: erased_serde::Serialize {
 
 erased_serde::serialize_trait_object!(Answer);
 
-/// An answer with the totals of its trace.
+/// An answer together with the totals of its trace.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub struct Alone<'v> {
@@ -276,7 +277,7 @@ impl Observer for Together {
     }
 }
 
-/// Parses a duration in nanoseconds: `100us`, `1 ms`.
+/// Parses a duration such as `100us` or `1 ms` into nanoseconds.
 ///
 /// # Errors
 /// What was expected.
@@ -284,7 +285,7 @@ pub fn time(text: &str) -> std::result::Result<u64, String> {
     parse_nanoseconds(text).ok_or_else(|| "expected a duration, such as 100us, 1ms or 2.5s".to_owned())
 }
 
-/// Parses a number of bytes, which may be 0: `64KiB`.
+/// Parses a number of bytes such as `64KiB`. The number may be 0.
 ///
 /// # Errors
 /// What was expected.

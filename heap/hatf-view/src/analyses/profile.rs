@@ -29,7 +29,7 @@ impl Options for InMemory {
 }
 
 struct Profiling {
-    /// The profiler, until the trace has ended.
+    /// The profiler; `None` after the trace has ended.
     profiler: Option<Profiler<Merged>>,
     profile: Option<HeapProfile>,
 }
@@ -72,7 +72,7 @@ pub fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
     }
 }
 
-/// Returns a profile that is only in memory.
+/// Builds a profile in memory.
 fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
     let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &heap.stacks))).collect();
     let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
@@ -86,7 +86,7 @@ fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
     }
 }
 
-/// Returns the report of a merged profile: all contexts, sorted by bytes in descending order.
+/// Returns the report of a merged profile, with all contexts sorted by bytes in descending order.
 fn whole(title: String, profile: &HeapProfile, SiteTables { rows, depth, .. }: SiteTables) -> ProfileReport<'_> {
     let table = ProfileTable { by: Column::default(), reverse: false, columns: Vec::new(), rows, depth };
     let thresholds = Thresholds::default();

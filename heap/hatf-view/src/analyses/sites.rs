@@ -1,4 +1,4 @@
-//! Allocations by call stack. The report counts them, so there is nothing to observe.
+//! Allocations by call stack. The report counts allocations, so this analysis observes nothing.
 
 use hatf_lab::Observer;
 use hatf_lab::sites::{Measure, ranked};

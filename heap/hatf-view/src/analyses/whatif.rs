@@ -1,5 +1,4 @@
-//! Allocators and settings that would save memory: simulations that follow a trace, and the trace's information about
-//! its program.
+//! Finds allocators and settings that would save memory, by running simulations on a trace.
 
 use clap::builder::PossibleValuesParser;
 use hatf_lab::simulate::Grid;
@@ -50,12 +49,12 @@ impl Options for Whatif {
     }
 }
 
-/// Simulations that follow a trace.
+/// Simulations that observe a trace.
 struct Simulated {
-    /// The simulations, until the trace has ended.
+    /// The simulations; `None` after the trace has ended.
     grid: Option<Grid>,
     program: Program,
-    /// The allocator in use, if it was given.
+    /// The allocator in use, if the user specified it.
     now: Option<String>,
     whatif: Option<WhatIf>,
 }
@@ -80,7 +79,7 @@ impl Running for Simulated {
         Ok(Box::new(whatif))
     }
 
-    /// A simulation that fails stops the pass.
+    /// Returns the error of the simulation whose failure stopped the pass.
     fn cause(self: Box<Self>, error: Error) -> Error {
         self.grid.and_then(|grid| grid.finish().err()).map_or(error, Error::from)
     }
@@ -110,7 +109,7 @@ impl Observer for Simulated {
     }
 }
 
-/// The trace's information about its program.
+/// The information that a trace contains about its program.
 #[derive(Default)]
 struct Program {
     known_by: KnownBy,

@@ -1,4 +1,4 @@
-//! The parts of a report that can be copied quickly, for live views of a heap.
+//! The parts of a report that are quick to copy, for live views of a heap.
 
 use hatf_lab::Heap;
 use hatf_lab::histogram::Bucket;
@@ -6,12 +6,13 @@ use hatf_lab::sites::Amount;
 
 use super::{MarkReport, Peak, ReportBuilder, ReportTotals, ThreadReport, Timeline};
 
-/// The state of a heap at a position in a trace. The time to create it does not depend on the number of live blocks.
+/// The state of a heap at a position in a trace. The time to capture this state does not depend on the number of live
+/// blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Glance {
     /// Totals so far.
     pub totals: ReportTotals,
-    /// Live blocks; after the program ended, those it never freed.
+    /// Live blocks. After the program has ended, these are the blocks that it never freed.
     pub live: Amount,
     /// The peak of live memory.
     pub peak: Peak,

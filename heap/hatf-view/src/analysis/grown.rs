@@ -1,4 +1,4 @@
-//! Detection of memory growth, and whether the program's blocks or something else cause it.
+//! Detection of memory growth and its cause, which is the program's blocks or other memory.
 
 use hatf_lab::stretches::{MostAndLast, Stretches};
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde::Serialize;
 /// Minimum number of kernel samples for a verdict.
 const FEWEST: u64 = 8;
 
-/// Growth below this fraction, one twentieth, counts as none.
+/// Reciprocal of the minimum growth. Less growth (below one twentieth) is ignored.
 const LITTLE: u64 = 20;
 
-/// Growth from the second quarter of a trace's time to the last, so that startup and final frees do not count.
+/// Growth from the second to the last quarter of a trace's time, so that neither startup nor final frees count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Grown {
     /// Peak of resident private bytes in the second quarter and in the last.
@@ -24,12 +24,12 @@ pub struct Grown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrownBy {
-    /// The pages grew by less than a twentieth.
+    /// None, because the pages grew by less than a twentieth.
     Nothing,
-    /// The program: its live blocks grew by at least two thirds as much.
+    /// The program, whose live blocks grew by at least two thirds as much as the pages.
     Program,
-    /// Other memory: the live blocks grew by at most a third as much, so the allocator retains pages, or the memory
-    /// does not come from the allocator.
+    /// Other memory, because the live blocks grew by at most a third as much as the pages. Either the allocator retains
+    /// pages, or the memory does not come from the allocator.
     Other,
     /// Both the program and other memory.
     Both,
@@ -63,7 +63,8 @@ impl Grown {
     }
 }
 
-/// Returns the maximum in a quarter of the time, numbered from 0. After the last stretch, the value stays the same.
+/// Returns the maximum in a quarter of the time. Quarters are numbered from 0. After the last stretch, the value is
+/// constant.
 fn most(of: &Stretches<MostAndLast>, duration: u64, quarter: u64) -> u64 {
     let at = |quarter: u64| {
         let time = u128::from(duration) * u128::from(quarter) / 4;
@@ -96,7 +97,7 @@ mod tests {
             (&flat, &grows, GrownBy::Other),
             (&of(|time| 1000 + 5 * time), &grows, GrownBy::Both),
             (&grows, &flat, GrownBy::Nothing),
-            // All growth is at the start.
+            // The memory grows only at the start.
             (&flat, &of(|time| 1000 * time.min(20)), GrownBy::Nothing),
         ] {
             assert_eq!(Grown::new(live, private, 100, 8).map(|grown| grown.by), Some(by));

@@ -1,7 +1,7 @@
 //! Reports on the heap of a program, computed in one pass over a trace.
 //!
-//! Memory use is bounded by the number of distinct stacks: histograms, threads and the timeline are small or have a
-//! fixed size. [`HeapTracker`](hatf_lab::HeapTracker) tracks the heap itself.
+//! Memory use is bounded by the number of distinct stacks, because histograms, threads and the timeline are small or
+//! have a fixed size. [`HeapTracker`](hatf_lab::HeapTracker) tracks the heap itself.
 
 mod glance;
 mod grown;
@@ -52,12 +52,12 @@ pub struct ReportBuilder {
     usable: Usable,
     peak: Peak,
     sites: Sites,
-    /// Whether the ends of blocks are unknown.
+    /// Whether the trace contains no ends of blocks.
     sizes_only: bool,
-    /// The size of the old block of the realloc that comes next.
+    /// The size of the block that ended with the first half of a realloc.
     moved: Option<u64>,
-    /// Bytes that were live when their program exited. They are still live in the heap unless another program replaced
-    /// the exited one.
+    /// Bytes that were live when their program exited. The heap still counts them as live until another program
+    /// follows.
     exited: u64,
     /// Bytes that were live after the last record.
     live: u64,
@@ -68,7 +68,7 @@ pub struct ReportBuilder {
     /// The time at which recording stopped, if it is off.
     off_since: Option<u64>,
     comments: Vec<String>,
-    /// The largest time so far: the clocks of threads may differ slightly.
+    /// The latest time so far. The last timestamp may be earlier, because the clocks of threads differ slightly.
     now: u64,
 }
 
@@ -169,18 +169,18 @@ impl ReportBuilder {
         self.usable.all_ended();
     }
 
-    /// Returns the length of time for which recording has been off.
+    /// Returns the time for which recording has been off.
     fn off_for(&self) -> u64 {
         self.off_since.map_or(0, |since| self.now.saturating_sub(since))
     }
 
-    /// Notes that recording stopped.
+    /// Handles a pause of the recording.
     fn stop(&mut self) {
         self.off.get_or_insert_default().times += 1;
         self.off_since.get_or_insert(self.now);
     }
 
-    /// Notes that recording resumed.
+    /// Handles the end of a pause.
     fn go_on(&mut self) {
         let duration = self.off_for();
         self.off_since = None;
@@ -198,7 +198,7 @@ impl ReportBuilder {
         self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(allocated), size);
     }
 
-    /// Handles the end of the block at an address, caused by a thread. There may be no such block.
+    /// Handles a call by a thread that ends the block at an address, whether or not there is such a block.
     #[inline]
     fn ended(&mut self, thread: u64, address: u64) {
         self.usable.ended(address);
@@ -215,7 +215,7 @@ impl ReportBuilder {
             *match call.function {
                 Function::Malloc => &mut self.calls.malloc,
                 Function::Calloc => &mut self.calls.calloc,
-                // A trace of sizes alone does not contain the block passed to a realloc.
+                // A sizes-only trace does not contain the block passed to a realloc.
                 Function::Realloc | Function::Reallocarray if self.sizes_only => &mut self.calls.realloc,
                 Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
                 _ => &mut self.calls.aligned,
@@ -259,7 +259,7 @@ impl Observer for ReportBuilder {
                 self.sizes.add(size, size);
                 self.threads.of(event.thread).allocated(size);
             }
-            // The end of the block is unknown.
+            // The event is not the real end of the block.
             (Change::Freed, _) if self.sizes_only => return self.sites.freed_unseen(object),
             (Change::Freed, Cause::Call) => self.freed(event),
             (Change::Freed, Cause::Realloc) => {
@@ -363,7 +363,7 @@ impl ReportBuilder {
             EventKind::Mark { name } => self.phases.mark(name, state(self)),
             EventKind::PhaseBegin { name } => self.phases.begin(name, state(self)),
             EventKind::PhaseEnd { name } => self.phases.end(name, state(self)),
-            // The heap tracker handles these.
+            // The heap tracker handles these records.
             EventKind::Call(_)
             | EventKind::Free { .. }
             | EventKind::ReallocBegin { .. }

@@ -1,4 +1,4 @@
-//! Memory pages of a program: what it requested from the system, and what the kernel reports.
+//! Memory pages of a program, according to its requests and to the kernel.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Grown, Timeline};
 use hatf_trace::event::{Pages, Resident};
 
-/// The page size in bytes assumed here.
+/// The assumed page size in bytes.
 const PAGE: u64 = 4096;
 /// The `mmap` flag for pages that belong to no file (`MAP_ANONYMOUS`).
 const OF_NO_FILE: u64 = 0x20;
@@ -19,15 +19,15 @@ pub struct PagesReport {
     pub calls: PageCalls,
     /// Anonymous pages that calls in the trace mapped and did not unmap, plus the memory below the program break.
     pub held: Level,
-    /// The number of kernel samples that the following fields are based on.
+    /// The number of kernel samples on which the following fields are based.
     pub samples: u64,
     /// Resident pages.
     pub resident: Level,
-    /// Resident pages that belong to the program alone, neither to files nor to shared memory.
+    /// Resident pages that belong only to the program and not to files or shared memory.
     pub private: Level,
     /// Writable private pages, resident or not, and stacks.
     pub data: Level,
-    /// Growth and its cause; `None` if there are too few kernel samples, or not all blocks are known.
+    /// Growth and its cause. `None` if there are too few kernel samples or if some blocks are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grown: Option<Grown>,
     /// Resident private pages over time.
@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// Tracks pages.
+/// Tracks the pages of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     found: Option<Box<Found>>,
@@ -84,7 +84,7 @@ struct Found {
     private: Level,
     data: Level,
     timeline: Timeline,
-    /// Mapped pages: the end (exclusive) of each range, by its start.
+    /// The ranges of mapped pages, as end (exclusive) by start.
     ranges: BTreeMap<u64, u64>,
     /// The total bytes of these ranges.
     bytes: u64,
@@ -93,7 +93,7 @@ struct Found {
 }
 
 impl Following {
-    /// Handles the replacement of the program by another, which begins without pages.
+    /// Handles the replacement of the program by another one, which starts without pages.
     pub fn image(&mut self) {
         if let Some(found) = &mut self.found {
             found.ranges.clear();
@@ -171,7 +171,7 @@ impl Found {
         }
     }
 
-    /// Removes pages. Returns the bytes of those that were present.
+    /// Removes pages. Returns the bytes of the pages that were present.
     fn remove(&mut self, start: u64, length: u64) -> u64 {
         let (start, end) = whole(start, length);
         let mut removed = 0_u64;
@@ -245,7 +245,7 @@ mod tests {
     fn what_is_held_over_time() {
         let mut following = Following::default();
         assert!(Following::default().report().is_none());
-        // An allocator that never queries the break leaves it at 0 until other code does.
+        // The break remains 0 until the allocator or other code queries it.
         following.call(&Pages::Break { end: 0 }, 0);
         following.call(&Pages::Break { end: 0x10_0000 }, 1);
         following.call(&Pages::Break { end: 0x12_1000 }, 2);

@@ -1,13 +1,13 @@
 //! Marks of a program, and the effects of its phases on the heap.
 //!
-//! The numbers of names and of phases in progress are bounded. A trace that exceeds them can still be read, and what
-//! was left out is counted.
+//! The numbers of names and of phases in progress are limited. A trace that exceeds a limit can still be read, and
+//! omitted marks and phases are counted.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// Maximum number of distinct names of marks, and of phases.
+/// Maximum number of distinct mark names, and of distinct phase names.
 const NAMES: usize = 1000;
 /// Maximum number of phases in progress at the same time.
 const OPEN: usize = 1000;
@@ -50,7 +50,7 @@ pub struct PhaseReport {
     pub change: i64,
 }
 
-/// The state of the heap that phases use.
+/// The state of the heap as far as phases depend on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Now {
     pub(super) time: u64,
@@ -65,7 +65,7 @@ struct Open {
     /// The index of the phase's report.
     phase: usize,
     began: Now,
-    /// The peak of live bytes since the phase began, except while a phase that began later was in progress.
+    /// The peak of live bytes since the phase began. Excludes periods in which a later phase was in progress.
     peak: u64,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Phases {
     marks: Named<MarkReport>,
     phases: Named<PhaseReport>,
     open: Vec<Open>,
-    /// The number of marks and phases left out because there were too many.
+    /// The number of marks and phases omitted because there were too many.
     left_out: u64,
 }
 
@@ -135,7 +135,7 @@ impl Phases {
         self.open.push(Open { phase, began: now, peak: now.live });
     }
 
-    /// Ends the phase with this name that began last. Ignores an end without a beginning.
+    /// Ends the most recent phase with this name. Ignores an end without a beginning.
     pub(super) fn end(&mut self, name: &[u8], now: Now) {
         let phase = self.phases.by_name.get(name);
         let Some(at) = phase.and_then(|&phase| self.open.iter().rposition(|open| open.phase == phase)) else { return };
@@ -175,7 +175,7 @@ impl Phases {
         }
     }
 
-    /// Returns the reports of marks and phases, and the number of those left out.
+    /// Returns the reports of marks and phases, and the number of omitted marks and phases.
     pub(super) fn report(&self, now: Now) -> (Vec<MarkReport>, Vec<PhaseReport>, u64) {
         let mut ended = self.clone();
         ended.end_all(now);

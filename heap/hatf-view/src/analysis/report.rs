@@ -34,8 +34,8 @@ pub struct Report {
     pub marks: Vec<MarkReport>,
     /// Phases by name, in order of first occurrence.
     pub phases: Vec<PhaseReport>,
-    /// The number of marks and phases left out of both lists because there are too many names, or too many phases in
-    /// progress at the same time.
+    /// The number of marks and phases omitted from both lists because there are too many names, or because too many
+    /// phases were in progress at the same time.
     pub marks_and_phases_left_out: u64,
     /// The blocks that were never freed.
     pub still_live: StillLive,
@@ -65,7 +65,7 @@ pub struct Report {
     pub sizes_only: bool,
 }
 
-/// Gaps in the report because recording was off for a while.
+/// Gaps in the report, caused by periods in which recording was off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Off {
     /// The number of times that recording stopped.
@@ -74,13 +74,13 @@ pub struct Off {
     pub duration: u64,
     /// Whether recording was off at the end. Blocks that are still live may have been freed since.
     pub at_end: bool,
-    /// Blocks that were live when recording stopped and no longer count after it resumed, because they may have been
-    /// freed in the meantime.
+    /// Blocks that were live when recording stopped. They no longer count after recording resumed, because they may
+    /// have been freed in the meantime.
     pub forgotten_blocks: u64,
     /// The total size of these blocks.
     pub forgotten_bytes: u64,
-    /// Frees (and reallocs) of blocks that were allocated before or while recording was off. They are not included in
-    /// [`Contradictions::unmatched_frees`].
+    /// Frees (and reallocs) of blocks that were allocated before or during a period in which recording was off. They
+    /// are not included in [`Contradictions::unmatched_frees`].
     pub frees: u64,
 }
 
@@ -119,7 +119,7 @@ impl Quantiles {
 pub struct ReportTotals {
     /// Records, excluding comments.
     pub records: u64,
-    /// Events: allocated and ended blocks, including those ended by exec or with their heap.
+    /// Events, which are allocations and ends of blocks, including blocks ended by exec or with their heap.
     pub events: u64,
     /// Allocated blocks.
     pub allocs: u64,
@@ -127,12 +127,12 @@ pub struct ReportTotals {
     pub frees: u64,
     /// Requested bytes.
     pub bytes: u64,
-    /// Contradictions, which are all 0 unless records are missing or the program is incorrect.
+    /// Contradictions. They are all 0 unless records are missing or the program is incorrect.
     #[serde(flatten)]
     pub contradictions: Contradictions,
     /// Events lost during recording.
     pub lost: u64,
-    /// Heaps; for a recorded program, the images it executed.
+    /// Heaps. For a recorded program, this is the number of images that it executed.
     pub heaps: u64,
 }
 
@@ -166,13 +166,13 @@ pub struct CallCounts {
 /// The peak of live memory.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Peak {
-    /// The maximum of live bytes.
+    /// The maximum number of live bytes.
     pub bytes: u64,
     /// Live blocks at that time.
     pub blocks_then: u64,
     /// The time of the peak.
     pub time: u64,
-    /// The number of records before the peak.
+    /// The number of records that precede the peak.
     pub record: u64,
     /// The maximum number of live blocks at any time.
     pub blocks: u64,
@@ -199,7 +199,7 @@ pub struct StillLive {
     pub bytes: u64,
     /// The largest blocks, at most ten, in descending order of size.
     pub largest: Vec<LargestBlock>,
-    /// Additional blocks that were live when another program replaced theirs (`exec`).
+    /// Additional blocks that were live when `exec` replaced their program.
     pub replaced_blocks: u64,
     /// The total size of these blocks.
     pub replaced_bytes: u64,
@@ -224,8 +224,8 @@ impl StillLive {
         self.blocks += 1;
         self.bytes = self.bytes.saturating_add(size);
         let block = LargestBlock { size, time, address };
-        // Of equally large blocks, the earlier one comes first, then the one with the lower address. Otherwise the
-        // result would depend on the order of a hash map.
+        // Equally large blocks are ordered by time and then by address. Otherwise, the result would depend on the order
+        // of a hash map.
         let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
         let at = self.largest.partition_point(|other| key(other) < key(&block));
         if at < Self::LARGEST {

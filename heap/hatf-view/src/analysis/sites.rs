@@ -1,4 +1,4 @@
-//! Allocation sites, each given by a stack.
+//! Allocation sites. Each site is a stack.
 
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, Object, ObjectEvent, Observer as _, Result};
@@ -35,7 +35,7 @@ pub struct SitesReport {
     pub short: Vec<TopSite>,
 }
 
-/// A site, and its value of a measure.
+/// A site and its amount by some measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TopSite {
     /// Requested bytes.
@@ -44,7 +44,7 @@ pub struct TopSite {
     pub blocks: u64,
     /// The functions of the stack, innermost first; empty if the stack is unknown.
     pub functions: Vec<String>,
-    /// The names of the innermost functions with line numbers, shortened for people.
+    /// The names of the innermost functions with line numbers, shortened for display.
     #[serde(skip)]
     pub name: String,
 }
@@ -65,12 +65,12 @@ impl SitesReport {
     }
 }
 
-/// Counts by site. In a trace without stacks, everything belongs to one site.
+/// Counts by site. In a trace without stacks, all blocks belong to one site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sites(Counting);
 
 impl Sites {
-    /// Notes that the blocks are a sample; see [`hatf_lab::Observer::sampled`].
+    /// Sets the sampling rate; see [`hatf_lab::Observer::sampled`].
     pub(super) fn sampled(&mut self, mean: u64) {
         self.0.sampled(mean);
     }
@@ -91,7 +91,8 @@ impl Sites {
         self.0.report()
     }
 
-    /// Returns the sites that allocated most (`None` if the trace has no stacks) and the totals of all sites.
+    /// Returns the sites that allocated the most and the totals of all sites. The sites are `None` if the trace has no
+    /// stacks.
     pub(super) fn report(&self, heap: &Heap) -> (Option<SitesReport>, Counts) {
         let (stacks, sites) = (&heap.stacks, self.counts());
         let mut total = Counts::default();

@@ -43,7 +43,7 @@ fn sums_and_peak() {
     assert_eq!(report.duration, 11);
 }
 
-/// A corrupt trace can contain any sizes.
+/// A corrupt trace can contain arbitrary sizes.
 #[test]
 fn copied_bytes_end_at_the_most_there_can_be() {
     let mut analysis = new();
@@ -67,7 +67,7 @@ fn a_heap_takes_its_blocks_along() {
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (2, 101));
 }
 
-/// A block that is live when its heap ends is leaked, and does not count for a later peak. A block that is live when
+/// A block that is live when its heap ends is leaked and does not contribute to later peaks. A block that is live when
 /// another program replaces its program is not leaked.
 #[test]
 fn sites_of_heaps_that_end() {

@@ -11,8 +11,8 @@ use hatf_trace::event::Event;
 pub struct ThreadReport {
     /// The thread number.
     pub thread: u64,
-    /// The last name of the thread: its own, or else the name that its creator had when it created the thread. For the
-    /// main thread, this is the name of the program.
+    /// The last name of the thread. If the thread has not set a name, this is the name of its creator at the time of
+    /// creation. For the main thread, this is the name of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The kernel's thread ID, if the trace contains it.
@@ -26,7 +26,7 @@ pub struct ThreadReport {
     pub allocs: u64,
     /// Bytes allocated by the thread.
     pub bytes: u64,
-    /// Blocks freed by the thread, whichever thread allocated them.
+    /// Blocks freed by the thread, regardless of which thread allocated them.
     pub frees: u64,
     /// Bytes freed by the thread.
     pub bytes_freed: u64,
@@ -51,7 +51,7 @@ impl ThreadReport {
     }
 }
 
-/// All threads. The last one used is cached, because events of a thread come in runs.
+/// All threads. The last one used is cached, because consecutive events often come from the same thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Threads {
     others: BTreeMap<u64, ThreadReport>,

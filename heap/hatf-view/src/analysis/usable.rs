@@ -1,4 +1,4 @@
-//! Usable sizes of blocks that exceed the requested sizes.
+//! Usable sizes of blocks, which can exceed the requested sizes.
 
 use hatf_lab::address::AddressMap;
 use serde::Serialize;
@@ -14,15 +14,15 @@ pub struct UsableReport {
     pub asked: u64,
     /// Usable bytes of the blocks whose usable size is known.
     pub usable: u64,
-    /// Bytes beyond the requested sizes in the blocks that were live at the peak of live bytes.
+    /// Usable bytes in excess of the requested sizes, in the blocks that were live at the peak of live bytes.
     pub spare_at_peak: u64,
 }
 
-/// Collects usable sizes.
+/// A collector of usable sizes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usable {
     report: UsableReport,
-    /// Bytes beyond the requested size of live blocks, by address. Blocks without such bytes are not included.
+    /// Excess bytes of live blocks, by address. Blocks without excess bytes are not included.
     spare: AddressMap<u64>,
     /// The total of these excess bytes.
     live: u64,
@@ -44,7 +44,7 @@ impl Usable {
         self.report.asked = self.report.asked.saturating_add(size);
         self.report.usable = self.report.usable.saturating_add(usable);
         let spare = usable.saturating_sub(size);
-        // If only sizes are recorded, blocks have no addresses.
+        // In a sizes-only trace, blocks have no addresses.
         if spare > 0 && address != 0 {
             self.ended(address);
             self.spare.insert(address, spare);

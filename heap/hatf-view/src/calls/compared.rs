@@ -11,8 +11,8 @@ use super::places::Places;
 /// Maximum number of lines in the name of a function.
 const LINES: usize = 3;
 
-/// The identity of a function across builds with different directories and line numbers: its name, its module, and, if
-/// it has an offset instead of a name, the module's build.
+/// The identity of a function across builds with different directories and line numbers. It consists of the name, the
+/// module and, if the function has an offset instead of a name, the module's build ID.
 pub type FunctionKey<'p> = (&'p str, &'p str, &'p str);
 
 /// The key of allocations without a known stack.
@@ -26,8 +26,8 @@ pub fn function_keys<'p>(places: &'p Places<'_>) -> Vec<FunctionKey<'p>> {
     places.keys().iter().enumerate().map(|(group, key)| (&*key.name, key.module_name(), build(group))).collect()
 }
 
-/// Pairs the application functions of two traces. A pair has its name in the second trace, if the function occurs
-/// there.
+/// Pairs the application functions of two traces. The name of a pair is the name in the second trace, if the function
+/// occurs there.
 #[must_use]
 pub fn function_pairs(before: (&Places<'_>, &Groups), after: (&Places<'_>, &Groups)) -> Vec<Pair<String>> {
     let mut names = HashMap::from([(UNKNOWN, "unknown stack".to_owned())]);

@@ -1,5 +1,4 @@
-//! Allocations by function, line, file or module: those of their own calls, and those including the functions they
-//! called.
+//! Allocations by function, line, file or module, both by own calls and including those of called functions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +8,7 @@ use super::place::Place;
 use super::places::Places;
 use hatf_trace::short_name::short_name;
 
-/// The counts of a group, identified by its number.
+/// The number and counts of a group.
 pub type Share = (u32, Counts);
 
 /// The counts of a group.
@@ -19,9 +18,9 @@ pub struct Group {
     pub own: Counts,
     /// Allocations of all stacks that contain the group.
     pub inclusive: Counts,
-    /// Counts by line of the group's own calls. Line 0 means unknown.
+    /// Counts by line, for the group's own allocations. Line 0 means unknown.
     pub lines: BTreeMap<u64, Counts>,
-    /// Counts by number of the caller, for the group's own allocations.
+    /// Counts by group number of the caller, for the group's own allocations.
     pub callers: BTreeMap<u32, Counts>,
 }
 
@@ -70,8 +69,8 @@ impl Groups {
         this
     }
 
-    /// Returns the numbers of the groups with a nonzero measure in descending order, by own counts or, if `inclusive`
-    /// is set, with those of the functions they called. `None` denotes allocations without a stack.
+    /// Returns the numbers of the groups with a nonzero measure in descending order. Groups are ranked by their own
+    /// counts or, if `inclusive` is set, by their inclusive counts. `None` denotes allocations without a stack.
     #[must_use]
     pub fn ranked(&self, measure: Measure, inclusive: bool, by_blocks: bool) -> Vec<(Option<u32>, Amount)> {
         let rank = |amount: Amount| if by_blocks { amount.blocks } else { amount.bytes };
@@ -89,9 +88,9 @@ impl Groups {
 pub struct Around {
     /// The groups that match the function.
     pub groups: Vec<u32>,
-    /// The allocations of the function itself and those including its callees.
+    /// The own and the inclusive allocations of the function.
     pub total: Group,
-    /// Allocations by caller, for the stacks through it. `None` means that the function has no caller.
+    /// Allocations by caller. `None` means that the function has no caller.
     pub callers: HashMap<Option<u32>, Counts>,
     /// Allocations by callee. `None` denotes the function's own allocations.
     pub callees: HashMap<Option<u32>, Counts>,
@@ -126,7 +125,7 @@ impl Around {
     }
 }
 
-/// Formats a group as one line: its function and file, its file, or its module.
+/// Formats a group as one line, which contains the function and its file, only the file, or only the module.
 #[must_use]
 pub fn title(key: &Place, lines: &[u64]) -> String {
     let known: Vec<String> = lines.iter().filter(|line| **line > 0).map(u64::to_string).collect();

@@ -1,8 +1,8 @@
 //! Attribution of memory to application functions, by folding stacks.
 //!
-//! Most stacks begin with functions that only pass a request on: the allocator, `operator new`, containers, or an
-//! interpreter loop. [`Folding`] defines these wrappers. The innermost remaining function is the stack's *own
-//! function*. [`Groups`] contains the allocations of each function, by itself and including its callees.
+//! Most stacks begin with functions that only forward a request, such as the allocator, `operator new`, containers, or
+//! an interpreter loop. [`Folding`] defines these wrappers. The innermost remaining function is the stack's *own
+//! function*. [`Groups`] contains each function's own allocations, and its allocations including those of its callees.
 
 mod compared;
 mod groups;

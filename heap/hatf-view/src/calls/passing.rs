@@ -1,4 +1,4 @@
-//! Allocation wrappers: functions that only pass a memory request on.
+//! Detection of allocation wrappers, which are functions that only forward a memory request.
 
 use super::place::Place;
 use super::qualified::leading;
@@ -10,9 +10,9 @@ use super::qualified::leading;
 pub struct Folding {
     /// Patterns of frames to fold in addition to the built-in list.
     pub skip: Vec<String>,
-    /// Patterns of application frames. If there are any, all other frames are folded.
+    /// Patterns of application frames. If the list is not empty, all other frames are folded.
     pub project: Vec<String>,
-    /// Disables folding.
+    /// Whether to disable folding.
     pub whole: bool,
 }
 
@@ -44,7 +44,7 @@ const NAMES: [&str; 32] = [
     "tc_",
     "tcmalloc::",
     "do_malloc",
-    // Interpreters, which run application functions.
+    // Interpreter functions, which run application code.
     "_PyEval_",
     "PyEval_",
     "_PyFunction_Vectorcall",
@@ -53,7 +53,7 @@ const NAMES: [&str; 32] = [
     "rb_vm_exec",
 ];
 
-/// Full names of functions that allocate or run other functions.
+/// Full names of functions that only allocate or only run other functions.
 const WHOLE_NAMES: [&str; 43] = [
     // Code that runs before main or before a thread's function.
     "_start",
@@ -101,7 +101,7 @@ const WHOLE_NAMES: [&str; 43] = [
     "luaD_callnoyield",
 ];
 
-/// File name prefixes of modules whose functions are all wrappers: C and C++ libraries, and allocators.
+/// File name prefixes of modules in which all functions are wrappers, such as C and C++ libraries and allocators.
 const MODULES: [&str; 16] = [
     "libc.so",
     "libc-",
@@ -121,7 +121,7 @@ const MODULES: [&str; 16] = [
     "linux-vdso",
 ];
 
-/// Source directories of standard libraries, because the names of inlined functions lack a namespace.
+/// Source directories of standard libraries, which identify inlined functions whose names lack a namespace.
 const FILES: [&str; 6] = [
     "/library/alloc/src/",
     "/library/core/src/",
@@ -145,8 +145,8 @@ impl Folding {
         any(&self.skip) || is_known(place)
     }
 
-    /// Returns whether wrappers are also detected from the stacks: functions that only allocate for others, and native
-    /// frames around Python code.
+    /// Returns whether wrappers are also detected from the stacks. These are functions that only allocate on behalf of
+    /// callers, and native frames around Python code.
     pub(super) fn is_by_default(&self) -> bool {
         !self.whole && self.project.is_empty()
     }
@@ -163,9 +163,9 @@ fn is_known(place: &Place) -> bool {
     NAMES.iter().any(|start| name.starts_with(start)) || WHOLE_NAMES.contains(&word)
 }
 
-/// Returns whether the name of a function suggests that it allocates for others.
+/// Returns whether the name of a function suggests that it allocates on behalf of its callers.
 ///
-/// Such a function is folded if it has several callers and never calls anything but allocation functions.
+/// Such a function is folded if it has several callers and calls only allocation functions.
 pub(super) fn may_wrap(place: &Place) -> bool {
     let name = leading(&place.name).split('(').next().unwrap_or_default().to_ascii_lowercase();
     ["alloc", "strdup", "strndup", "memdup", "xnew", "obstack"].iter().any(|part| name.contains(part))

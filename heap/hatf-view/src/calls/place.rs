@@ -1,4 +1,4 @@
-//! Source lines of functions, and the groups they can belong to.
+//! Source lines of functions, and the groups to which they can belong.
 
 use hatf_trace::stacks::Location;
 
@@ -18,7 +18,7 @@ pub enum GroupBy {
 /// A line in a function. Unknown parts are empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The function name, or the module and the offset in it.
+    /// The function name, or else the module and the offset in the module.
     pub name: String,
     /// The source file; empty if unknown.
     pub file: String,
@@ -41,7 +41,7 @@ impl Place {
         self.name.contains(pattern) || self.file.contains(pattern) || self.module.contains(pattern)
     }
 
-    /// Returns the fields that identify the group.
+    /// Returns the fields that identify the line's group.
     pub(super) fn key(&self, by: GroupBy) -> Self {
         let nothing = Self::default;
         match by {
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Returns the frames of a location, innermost first: its functions, or a placeholder if they are unknown.
+    /// Returns the frames of a location, innermost first. If the functions are unknown, returns a placeholder.
     pub(super) fn of(location: &Location) -> impl Iterator<Item = Self> {
         location.names().enumerate().map(|(number, name)| {
             let function = location.functions.get(number);

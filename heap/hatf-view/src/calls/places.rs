@@ -1,4 +1,4 @@
-//! The distinct frames of all stacks: functions with their lines.
+//! The distinct frames of all stacks. A frame is a function and a line.
 
 use hashbrown::HashMap;
 
@@ -6,15 +6,15 @@ use super::passing::{Folding, may_wrap};
 use super::place::{GroupBy, Place};
 use hatf_trace::stacks::{Location, Stacks, is_python};
 
-/// The numbered frames of a trace, and the numbered groups they belong to.
+/// The numbered frames of a trace, and the numbered groups to which they belong.
 #[derive(Debug)]
 pub struct Places<'s> {
     stacks: &'s Stacks,
     places: Vec<Place>,
     /// The frames at each location of the stacks, innermost first.
     of_location: Vec<Vec<u32>>,
-    /// Whether each location is in Python code; empty if no location is. Native frames around Python code are treated
-    /// as wrappers.
+    /// Whether each location is in Python code; empty if no location is. Native frames around Python frames count as
+    /// wrappers.
     is_python: Vec<bool>,
     /// Whether each frame is a wrapper.
     passes: Vec<bool>,
@@ -89,8 +89,8 @@ impl<'s> Places<'s> {
         &self.keys
     }
 
-    /// Returns the module's build ID for each group whose name is only an offset, indexed by group number. The other
-    /// entries are empty.
+    /// Returns a build ID for each group, indexed by group number. The build ID is that of the module if the name of
+    /// the group is only an offset, and otherwise empty.
     pub(super) fn builds_of_nameless(&self) -> Vec<&str> {
         let mut builds = vec![""; self.keys.len()];
         let locations = self.stacks.locations().iter().zip(&self.of_location);
@@ -114,8 +114,8 @@ impl<'s> Places<'s> {
         range.and_then(|range| self.own.get(range)).unwrap_or_default()
     }
 
-    /// Returns the own function of each stack, indexed by stack number: the innermost of [`own`](Self::own), or an
-    /// empty string if it is unknown.
+    /// Returns the own function of each stack, indexed by stack number. This is the innermost frame of
+    /// [`own`](Self::own), or an empty string if unknown.
     #[must_use]
     pub fn own_functions(stacks: &Stacks, folding: &Folding) -> Vec<String> {
         let places = Places::new(stacks, folding, GroupBy::Function);
@@ -152,13 +152,13 @@ impl<'s> Places<'s> {
         self.passes.get(place as usize).copied().unwrap_or(false)
     }
 
-    /// Folds functions that only allocate for several callers, such as `xmalloc`, and functions that wrap these in
-    /// turn. Returns whether any function was folded.
+    /// Folds functions such as `xmalloc`, which only allocate on behalf of several callers, and functions that wrap
+    /// these functions in turn. Returns whether any function was folded.
     fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32]) -> bool {
         let mut folded = false;
         let may: Vec<bool> = functions.iter().map(may_wrap).collect();
         let function = |place: u32| function_of.get(place as usize).copied().unwrap_or(0) as usize;
-        // The deepest nesting found in practice is a wrapper of a wrapper of a wrapper.
+        // In practice, wrappers are nested at most three deep.
         for _ in 0..3 {
             let mut seen = vec![Seen::default(); functions.len()];
             for stack in 1..self.stacks.count() {
@@ -207,7 +207,7 @@ fn groups(places: &[Place], by: GroupBy) -> (Vec<Place>, Vec<u32>) {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     callers: Callers,
-    /// Whether the function calls an allocating function other than an allocator.
+    /// Whether the function calls a function that allocates but is not an allocation function itself.
     does_more: bool,
 }
 

@@ -2,7 +2,7 @@
 
 /// Returns a demangled name without the return type that C++ puts before templates.
 ///
-/// `void std::vector<int>::push_back(int const&)` gives `std::vector<int>::push_back(int const&)`.
+/// For example, `void std::vector<int>::push_back(int const&)` becomes `std::vector<int>::push_back(int const&)`.
 pub(super) fn qualified(text: &str) -> &str {
     let (mut depth, mut start) = (0_u32, 0);
     for (at, byte) in text.bytes().enumerate() {
@@ -14,7 +14,7 @@ pub(super) fn qualified(text: &str) -> &str {
             // The arguments begin here.
             b'(' if depth == 0 && at > start => break,
             b'<' | b'(' | b'[' | b'{' => depth += 1,
-            // The arrow in the type of a Rust function closes nothing.
+            // The arrow in the type of a Rust function is not a closing bracket.
             b'>' if text.get(..at).is_some_and(|before| before.ends_with('-')) => {}
             b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b' ' if depth == 0 => start = at + 1,
@@ -24,8 +24,8 @@ pub(super) fn qualified(text: &str) -> &str {
     text.get(start..).unwrap_or(text)
 }
 
-/// Returns the leading part of a qualified name. For Rust's `<alloc::vec::Vec<T> as ..>::extend` this is the type. If
-/// the type has no path, as in `<T as alloc::slice::Join>::join`, it is the trait.
+/// Returns the leading part of a qualified name. For Rust's `<alloc::vec::Vec<T> as ..>::extend`, this is the type. If
+/// the type has no path, as in `<T as alloc::slice::Join>::join`, this is the trait.
 pub(super) fn leading(text: &str) -> &str {
     let name = qualified(text);
     let Some(inner) = name.strip_prefix('<') else { return name };

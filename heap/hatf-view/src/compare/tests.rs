@@ -2,7 +2,7 @@ use super::*;
 use hatf_lab::HeapTracker;
 use hatf_trace::event::{Call, EventKind, EventSink as _, Function};
 
-/// Builds a trace from modules at a base address, and blocks by stack.
+/// A builder for a trace of modules and of blocks with stacks.
 struct Trace(HeapTracker<Counting>);
 
 impl Trace {
@@ -46,7 +46,8 @@ impl Trace {
     }
 }
 
-/// Returns the sites that differ in allocated bytes: names from the second trace, or else the first, and the change.
+/// Returns the sites whose allocated bytes differ, with the change. Names are from the second trace if it contains the
+/// site.
 fn differing(before: &Summary, after: &Summary) -> Vec<(String, i128)> {
     let comparison = Comparison::new(before, after);
     let rows = hatf_lab::compare::ranked(&comparison.sites, hatf_lab::sites::Measure::Allocated, false);
@@ -82,7 +83,7 @@ fn builds_are_matched_by_function() {
     assert_eq!(differing(&more, &before), pairs_of(&[("f <- main", -7)]));
 }
 
-/// Several lines of a function are one site.
+/// Stacks that differ only in the lines of a function are one site.
 #[test]
 fn lines_are_summed() {
     let before = build(0x1000, "/p", 1).symbol(0x1030, 9, "f").block(256, 5, &[0x1030, 0x1020]).end();
@@ -101,9 +102,9 @@ fn functions_of_one_name_in_two_modules() {
     let libraries = ["/a/one.so", "/a/two.so"];
     let before = trace(libraries, [10, 20]);
     assert_eq!(differing(&before, &trace(libraries, [9, 110])), changed);
-    // In another directory, the modules are considered the same.
+    // Modules match if only their directories differ.
     assert_eq!(differing(&before, &trace(["/b/one.so", "/b/c/two.so"], [9, 110])), changed);
-    // Two files with one name are distinguished by their directories.
+    // Two modules with the same file name are distinguished by their directories.
     let plugins = ["/a/plugin.so", "/b/plugin.so"];
     let before = trace(plugins, [10, 20]);
     assert_eq!(differing(&before, &trace(plugins, [9, 110])), changed);
@@ -125,7 +126,7 @@ fn two_programs_in_a_trace() {
 fn traces_without_symbols_are_matched_by_offset() {
     let trace = |base: u64, build_id: &str, path: &str| {
         let trace = Trace::new().module(base, &format!("{build_id} {path}"));
-        // A frame in no module has no name that another run shares.
+        // A frame outside of all modules has no name that matches one in another run.
         trace.block(64, 10, &[base + 0x10]).block(128, 5, &[base + 0x2000, base + 0x20]).end()
     };
     let before = trace(0x1000, "ab", "/p");
@@ -133,7 +134,7 @@ fn traces_without_symbols_are_matched_by_offset() {
     assert_eq!(differing(&before, &trace(0x8000, "ab", "/q")), []);
     let other: Vec<i128> = differing(&before, &trace(0x8000, "cd", "/p")).into_iter().map(|row| row.1).collect();
     assert_eq!(other, [-10, 10, -5, 5]);
-    // A trace with symbols and one without, from the same build.
+    // One trace has symbols and the other has none, but both are of the same build.
     let named = |end: Trace| end.symbol(0x8010, 3, "f").block(64, 10, &[0x8010]).block(128, 5, &[0xa000, 0x8020]).end();
     let after = named(Trace::new().module(0x8000, "ab /p"));
     assert_eq!(Comparison::new(&before, &after).matching, Matching::Offsets);

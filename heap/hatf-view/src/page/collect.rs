@@ -1,4 +1,4 @@
-//! The data of a trace that the HTML report needs, collected while the trace is read.
+//! Collects the data for the HTML report while a trace is read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,12 @@ use super::grid::Grid;
 use crate::analysis::Report;
 use hatf_trace::event::{Event, EventKind};
 
-/// Maximum number of marks shown; a trace may contain a million.
+/// Maximum number of marks shown. A trace may contain a million marks.
 const MOST_MARKS: usize = 200;
 /// Maximum number of threads shown.
 const MOST_THREADS: usize = 32;
 
-/// Observer that collects the report's data that is not in the [`Report`].
+/// An observer that collects the data of the HTML report that [`Report`] does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     moments: Moments,
@@ -47,7 +47,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Adds the pages held at a point in time with this name.
+    /// Adds the pages held at a named point in time.
     pub fn add_pages(&mut self, name: &str, moment: &Moment) {
         self.grids.push(Grid::pages(name, moment));
     }
@@ -96,7 +96,7 @@ impl Collected {
         self.of_last.sum(self.weight.amount(object.size));
     }
 
-    /// Adds the blocks of the last pair of threads, unless there are too many pairs.
+    /// Adds the blocks counted for the current pair of threads, unless there are too many pairs.
     #[cold]
     fn note_threads(&mut self) {
         let noted = std::mem::take(&mut self.of_last);
@@ -172,7 +172,7 @@ impl Summed {
     }
 }
 
-/// Returns the other quantities known over time.
+/// Returns the quantities over time other than live bytes.
 fn series(report: &Report) -> Vec<Line> {
     let Some(pages) = report.pages.as_ref().filter(|pages| pages.samples > 0) else { return Vec::new() };
     let step = pages.timeline.step;
@@ -198,7 +198,7 @@ impl Observer for Collected {
         self.weight = Weight::sampled(mean);
     }
 
-    /// Each mark adds a point in time.
+    /// Handles a record. Each mark adds a point in time.
     #[inline]
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.growths.record(event, heap)?;

@@ -14,12 +14,12 @@ const LINES: usize = 3;
 pub(super) struct Functions {
     /// Function number of each group, by trace.
     of: Vec<Vec<u32>>,
-    /// For each function, the last trace that contains it and its group in that trace.
+    /// For each function, the last trace that contains the function, and the function's group in that trace.
     at: Vec<(usize, u32)>,
 }
 
 impl Functions {
-    /// Numbers the functions. Functions of two traces are matched as in `hatf diff`.
+    /// Numbers the functions. The functions of two traces are matched as in `hatf diff`.
     pub(super) fn new(sides: &[Side<'_>]) -> Self {
         let mut this = Self::default();
         let mut known = HashMap::new();

@@ -1,11 +1,11 @@
-//! Tables of two quantities, whose cells select data to show.
+//! Tables of two quantities. Users select cells to show their data.
 
 use hatf_lab::fragmentation::Moment;
 use hatf_lab::lifetimes::Cell;
 use hatf_lab::sites::Amount;
 use serde::Serialize;
 
-/// A table with the amount of each site in each cell.
+/// A table whose cells contain the amount of each site.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     pub(super) about: About,
@@ -25,8 +25,8 @@ pub(super) struct About {
 enum Kind {
     /// Rows are sizes and columns are lifetimes: see [`Cell`].
     Lifetimes,
-    /// Rows are the fill of pages and columns their ages: see [`OnPage`](hatf_lab::fragmentation::OnPage). Bytes are
-    /// wasted bytes.
+    /// Rows are fill levels of pages, and columns are ages: see [`OnPage`](hatf_lab::fragmentation::OnPage). Amounts
+    /// are in wasted bytes.
     Pages,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct GridCell {
 }
 
 impl GridCell {
-    /// Returns site, row and column as a single number that sorts in this order.
+    /// Returns site, row and column as a single number, which sorts by these in this order.
     pub(super) fn key(&self) -> u64 {
         u64::from(self.site) << 16 | u64::from(self.row) << 8 | u64::from(self.column)
     }
@@ -58,7 +58,7 @@ impl Grid {
         Self { about, cells: (0..).zip(sites).flat_map(of_site).collect() }
     }
 
-    /// Creates the table of pages at a point in time with this name.
+    /// Creates the table of pages at a named point in time.
     pub(super) fn pages(name: &str, moment: &Moment) -> Self {
         let cells = moment.on_pages.iter().map(|on| GridCell {
             site: u32::try_from(on.site).unwrap_or(0),

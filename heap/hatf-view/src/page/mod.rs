@@ -1,8 +1,8 @@
-//! Interactive HTML report on a heap: one file that needs only a browser, no network.
+//! Interactive HTML report on a heap. The report is a single file, which requires a browser but no network.
 //!
 //! The report shows live bytes over time. The range selected there determines the contents of the call chart and the
-//! function table. The text report follows as tables. The report on two traces is the same, but shows their
-//! differences.
+//! function table. The content of the text report follows in tables. A report on two traces has the same structure but
+//! shows differences.
 
 mod collect;
 mod functions;
@@ -25,7 +25,7 @@ use functions::Functions;
 use payload::Payload;
 use tree::Tree;
 
-/// The document template, with a word in braces for each part to insert.
+/// The document template. Each part to insert is marked by a word in braces.
 const DOCUMENT: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
 const DATA: &str = include_str!("assets/data.js");
@@ -57,9 +57,9 @@ pub struct HeapPage<'p> {
     pub sides: &'p [Side<'p>],
     /// Sentences about the most notable facts.
     pub sentences: Vec<Sentence>,
-    /// Whether functions are known and, for two traces, matched.
+    /// Whether functions are known and, in a report on two traces, matched.
     pub has_functions: bool,
-    /// The content at the bottom: the text report and other analyses.
+    /// The content at the bottom, which is the text report and other analyses.
     pub below: &'p Page,
     /// Number of threads used to build the report.
     pub threads: usize,
@@ -73,7 +73,7 @@ struct Words<'p> {
     /// Name, source location and module of each function.
     functions: Vec<[String; 3]>,
     sentences: &'p [Sentence],
-    /// Nodes are kept if they have at least one part in `shares` of some quantity.
+    /// Denominator of the share for which nodes are kept.
     shares: u64,
     nodes: usize,
     all_nodes: usize,

@@ -7,14 +7,14 @@ use serde::Serialize;
 use crate::analysis::Report;
 use crate::calls::{Groups, Places, title};
 
-/// A sentence and the view that it links to.
+/// A sentence with a link to a view of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sentence {
     /// Text of the sentence.
     pub text: String,
     /// Measure to show.
     pub(super) measure: &'static str,
-    /// Point in time to show, `peak` or `end`, or empty for the whole trace.
+    /// Point in time to show: `peak`, `end`, or empty for the whole trace.
     pub(super) at: &'static str,
 }
 

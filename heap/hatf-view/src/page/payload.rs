@@ -1,4 +1,4 @@
-//! Numeric data for the report's script: compressed varints.
+//! Numeric data for the report's script, encoded as compressed varints.
 //!
 //! `assets/data.js` reads the data in the same order.
 
@@ -22,9 +22,9 @@ const NEVER: u64 = 0;
 /// Maximum size of the compressed data in a report, in bytes.
 const MOST: usize = 650_000;
 
-/// Nodes in a report have at least one part in this many of some total.
+/// Denominator of the smallest share of some total for which a node is kept.
 const SHARES: u64 = 5_000;
-/// Nodes with one part in this many are kept even if the report is too large.
+/// Denominator of the smallest share for which a node is kept even if the report is too large.
 const FEWEST_SHARES: u64 = 100;
 /// Minimum number of points in time kept.
 const FEWEST_MOMENTS: usize = 100;
@@ -33,7 +33,7 @@ const FEWEST_MOMENTS: usize = 100;
 pub(super) struct Payload {
     /// The pruned call tree.
     pub(super) tree: Cut,
-    /// Nodes are kept if they have at least one part in `shares`.
+    /// Denominator of the share for which nodes are kept.
     pub(super) shares: u64,
     /// The compressed data.
     numbers: Vec<u8>,
@@ -47,7 +47,7 @@ impl Payload {
     pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
         let mut size = Size::new(tree, sides, measures, threads)?;
         loop {
-            // The next smaller size is needed more often than not, so it is computed in parallel.
+            // The next smaller size is usually needed as well, so it is computed in parallel.
             let next = || (threads > 1 && !size.is_least()).then(|| size.smaller(measures));
             let (packed, smaller) = both(threads, || size.packed(), next)?;
             if let Some(numbers) = packed {
@@ -64,7 +64,7 @@ impl Payload {
     }
 }
 
-/// A size reduction of the report's data.
+/// The report's data, reduced to a certain size.
 struct Size {
     shares: u64,
     cut: Cut,
@@ -73,7 +73,7 @@ struct Size {
 }
 
 impl Size {
-    /// Returns the largest allowed size.
+    /// Returns the data at the largest size.
     fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
         let cut = tree.cut(sides, measures, SHARES, threads)?;
         let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site, cut.nodes.len(), threads);
@@ -81,7 +81,8 @@ impl Size {
         Ok(Self { shares: SHARES, numbers: numbers(&cut, &parts, measures), cut, parts })
     }
 
-    /// Returns whether no more points in time can be merged: there are few, or most of them must be kept.
+    /// Returns whether no more points in time can be merged, because there are few or because most of them must be
+    /// kept.
     fn has_few_moments(&self) -> bool {
         let has_few = |part: &ByNode| {
             let moments = &part.timeline.moments;
@@ -107,8 +108,8 @@ impl Size {
         if self.is_least() {
             return compressed(&self.numbers, best, usize::MAX);
         }
-        // Fast compression takes a quarter of the time. If even its result exceeds the limit by a quarter, the data is
-        // too large.
+        // Fast compression takes a quarter of the time. If its result exceeds the limit by more than a quarter, so will
+        // the result of the best compression.
         compressed(&self.numbers, Compression::fast(), MOST + MOST / 4)?;
         compressed(&self.numbers, best, MOST)
     }
@@ -142,7 +143,7 @@ fn compressed(bytes: &[u8], how: Compression, most: usize) -> Option<Vec<u8>> {
     encoder.finish().ok().filter(|compressed| compressed.len() <= most)
 }
 
-/// The amounts of a trace by tree node, in order. Site numbers stand for nodes here.
+/// The amounts of a trace by tree node, in order. Site numbers are node numbers here.
 struct ByNode {
     timeline: Timeline,
     grids: Vec<Vec<GridCell>>,
@@ -178,7 +179,7 @@ fn lived_by(list: &[Lived], now: &[u32], nodes: usize) -> Vec<Lived> {
     list
 }
 
-/// Sums allocations by node and point in time. There are too many of them to sort.
+/// Sums allocations by node and point in time without sorting, because there are too many entries to sort.
 fn allocated_by(list: &[Allocated], now: &[u32], nodes: usize, moments: usize) -> Vec<Allocated> {
     let of_nodes = list.iter().map(|one| (new_number(now, one.site), (one.moment, one.amount)));
     let of_nodes = Lists::new(nodes, of_nodes);
@@ -249,7 +250,7 @@ fn moments(out: &mut Vec<u8>, moments: &[Moment]) {
     }
 }
 
-/// Writes the allocations of nodes at each point in time, and the blocks that outlived it.
+/// Writes the allocations of each node in each interval, and the blocks that outlived the interval.
 fn changes(out: &mut Vec<u8>, timeline: &Timeline) {
     let mut place = Place::default();
     number(out, timeline.lived.len() as u64);

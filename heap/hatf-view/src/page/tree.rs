@@ -1,4 +1,4 @@
-//! The call tree: application functions, outermost first, with their allocations.
+//! The call tree of application functions, outermost first, with their allocations.
 
 use std::io;
 
@@ -10,16 +10,16 @@ use super::Side;
 use super::functions::Functions;
 use crate::threads::both;
 
-/// The root, which calls functions without a caller.
+/// The root, which is the caller of functions without a caller.
 pub(super) const ROOT: u32 = 0;
 
 /// Number of points in time at which a node's share of all live bytes is checked.
 const LOOKS: usize = 128;
 
-/// A function called by another function.
+/// A node of the call tree: a function and its caller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// Calling node; the root calls itself. Callers precede the nodes that they call.
+    /// The calling node; the root calls itself. Callers precede their callees.
     pub(super) parent: u32,
     /// Function number in [`Functions`], or `None` for the root and for unknown stacks.
     pub(super) function: Option<u32>,
@@ -38,7 +38,7 @@ impl Tree {
     pub(super) fn new(sides: &[Side<'_>], functions: &Functions) -> Self {
         let (mut nodes, mut known) = (vec![Node { parent: ROOT, function: None }], HashMap::new());
         let mut of_site = Vec::new();
-        // Stacks with adjacent numbers begin alike, so most of the previous path can be reused.
+        // Stacks with adjacent numbers have common callers, so most of the previous path can be reused.
         let (mut path, mut last): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
         for (trace, side) in sides.iter().enumerate() {
             let sites = &side.recorded.counts;
@@ -66,8 +66,9 @@ impl Tree {
         Self { nodes, of_site }
     }
 
-    /// Merges small nodes into their callers. A node is kept if it and its callees have at least one part in `parts` of
-    /// a trace's total, either by a measure or of the bytes live at some point in time.
+    /// Merges small nodes into their callers. A node is kept if it accounts (including its callees) for at least one
+    /// part in `parts` of a total of a trace. Totals are those of each measure, and the live bytes at each point in
+    /// time.
     ///
     /// # Errors
     /// Returns an error if no thread can be created.
@@ -120,8 +121,8 @@ impl Tree {
         }
     }
 
-    /// Raises the share of each node to at least its maximum share of live bytes over time, if that is one part in
-    /// `parts` or more.
+    /// Raises the share of each node to at least its maximum share of live bytes over time, if this maximum is at least
+    /// one part in `parts`.
     #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
     fn shares_of_moments(&self, timeline: &Timeline, of_site: &[u32], parts: u64, shares: &mut [f64]) {
         let count = timeline.moments.len();
@@ -138,8 +139,8 @@ impl Tree {
         lived.iter().for_each(|(_, span)| add(&mut total, *span));
         running(&mut total);
         let inverse: Vec<f64> = total.iter().map(|all| if *all > 0.0 { 1.0 / all } else { 0.0 }).collect();
-        // Most nodes are too small at every check, as an upper bound shows: the sum of the largest shares of their
-        // spans. Such nodes are merged into their callers here.
+        // Most nodes are too small at every check. An upper bound of their share, the sum of the largest shares of
+        // their spans, detects these nodes, which are merged into their callers here.
         let mut bounds = vec![0.0; self.nodes.len()];
         for (node, (from, to, bytes)) in &lived {
             let most = inverse.iter().take(*to).skip(*from).copied().fold(0.0, f64::max);
@@ -187,7 +188,7 @@ impl Tree {
             row.clear();
             spare.push(row);
         }
-        // Remaining nodes have consecutive numbers from 0; merged nodes have a number that occurred before.
+        // Remaining nodes have consecutive numbers from 0. A merged node has a number that occurred before.
         let mut most_of = (0..).zip(most_of).peekable();
         for (share, now) in shares.iter_mut().zip(&now) {
             most_of.next_if(|(number, _)| number == now).into_iter().for_each(|(_, most)| *share = share.max(most));
@@ -199,7 +200,7 @@ impl Tree {
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) nodes: Vec<Node>,
-    /// Allocations of each node itself, by trace.
+    /// Allocations of each node without its callees, by trace.
     pub(super) own: Vec<Vec<Counts>>,
     /// Node of each site, by trace.
     pub(super) of_site: Vec<Vec<u32>>,
@@ -233,8 +234,9 @@ impl Cut {
     }
 }
 
-/// Returns the nodes with at least one part in `parts` of some total, and the new number of each old node. Pruned nodes
-/// get the number of their caller. A node never has more than its caller, so the caller of a kept node is kept too.
+/// Returns the nodes that account for at least one part in `parts` of some total, and the new number of each old node.
+/// Pruned nodes get the number of their caller. The share of a node never exceeds that of its caller, so the caller of
+/// a kept node is also kept.
 #[expect(clippy::cast_precision_loss, reason = "parts are few")]
 fn left(nodes: &[Node], shares: &[f64], parts: u64) -> (Vec<Node>, Vec<u32>) {
     let least = (1.0 - 1e-9) / parts as f64;
@@ -257,7 +259,8 @@ pub(super) fn new_number(now: &[u32], node: u32) -> u32 {
     now.get(node as usize).copied().unwrap_or(ROOT)
 }
 
-/// Returns the shares of the remaining nodes. A merged node's share counts for its caller, which keeps the largest.
+/// Returns the shares of the remaining nodes. A caller's share becomes the largest share of itself and the nodes merged
+/// into it.
 fn kept(shares: &[f64], now: &[u32], count: usize) -> Vec<f64> {
     let mut kept = vec![0.0_f64; count];
     for (share, node) in shares.iter().zip(now) {
@@ -266,7 +269,7 @@ fn kept(shares: &[f64], now: &[u32], count: usize) -> Vec<f64> {
     kept
 }
 
-/// Adds bytes that are live from one check until another.
+/// Adds bytes that are live from one check to another.
 fn add(row: &mut [f64], (from, to, bytes): (usize, usize, f64)) {
     row.get_mut(from).into_iter().for_each(|sum| *sum += bytes);
     row.get_mut(to).into_iter().for_each(|sum| *sum -= bytes);
@@ -281,7 +284,7 @@ fn running(changes: &mut [f64]) {
     }
 }
 
-/// A list for each number, stored in a single allocation.
+/// One list per number, all stored in a single allocation.
 pub(super) struct Lists<T> {
     starts: Vec<usize>,
     items: Vec<T>,
@@ -351,7 +354,8 @@ mod tests {
         Timeline { moments: vec![Moment::default(); 2], lived: lived.collect(), allocated: Vec::new() }
     }
 
-    /// A node that is small by every measure is kept if it was large at some point in time; its caller gets the rest.
+    /// A node that is small by every measure is kept if it was large at some point in time. Other nodes are merged into
+    /// their caller.
     #[test]
     fn parts_of_a_moment_stay() {
         let tree = tree(3);
@@ -360,8 +364,8 @@ mod tests {
         assert_eq!((nodes.len(), now), (3, vec![ROOT, 1, 2, ROOT]));
     }
 
-    /// Only nodes that are too small at every point in time are merged early; the largest shares of the remaining nodes
-    /// are exact.
+    /// Only nodes that are too small at every point in time are merged early, so the largest shares of the remaining
+    /// nodes are exact.
     #[test]
     fn shares_of_those_that_stay_are_exact() {
         let mut random = 9_u64;

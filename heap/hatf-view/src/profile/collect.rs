@@ -1,4 +1,4 @@
-//! The data of a trace that its profile contains in addition to blocks: the memory map and the program.
+//! Collects the data of a trace, other than blocks, that its profile contains: the memory map and the program.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use hatf_lab::{Heap, Observer};
 use hatf_trace::event::{Event, EventKind, UserMetadata};
 use hatf_trace::stacks::{Module, Modules};
 
-/// An [`Observer`] that collects every loaded module.
+/// An [`Observer`] that collects the loaded modules and user metadata.
 #[derive(Debug, Default)]
 pub struct Collect {
     modules: Modules,
@@ -21,7 +21,7 @@ pub struct Collect {
 /// The user metadata keys that a profile copies from its trace.
 const ABOUT: [&str; 4] = ["program", "command", "sampling", "start"];
 
-/// The user metadata key of a profile for the nanoseconds from the start of the trace to its last record.
+/// The user metadata key for the time in nanoseconds from the start of a trace to its last record.
 pub(super) const DURATION: &str = "duration_ns";
 
 impl Collect {

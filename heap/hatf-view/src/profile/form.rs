@@ -11,7 +11,7 @@ use hatf_trace::forms::{Head, Input};
 pub struct ProfileForm {
     /// The name on the command line.
     pub name: &'static str,
-    /// A description of one line, for help.
+    /// A one-line description, for help.
     pub about: &'static str,
     /// The file extension.
     pub ending: &'static str,
@@ -34,8 +34,8 @@ pub type CreateProfile = fn(&HeapProfile, &ProfileOptions, &mut dyn FnMut(&str),
 pub struct ProfileOptions {
     /// The locations in which to search for program files.
     pub files: Files,
-    /// Whether contexts with unknown accesses are written as if they had no accesses.
+    /// Whether to write contexts with unknown accesses as if their blocks were never accessed.
     pub unknown_is_unused: bool,
-    /// Whether frames of shared objects are written, too.
+    /// Whether to also write frames in shared objects.
     pub shared_objects: bool,
 }

@@ -1,4 +1,4 @@
-//! The heap profile formats: each has totals per context and a row in [`PROFILES`].
+//! The heap profile formats, all of which contain totals per context. [`PROFILES`] lists them.
 
 use super::form::ProfileForm;
 use super::{HeapProfile, dhat, folded, jemalloc, massif, memprof, pprof, raw, speedscope, write};

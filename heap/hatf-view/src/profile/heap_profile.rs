@@ -1,4 +1,4 @@
-//! Heap profiles in memory, and merging them.
+//! Heap profiles in memory, and functions that merge them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -37,12 +37,12 @@ pub struct HeapProfile {
     pub infos: Vec<HeapInfo>,
     /// Nanoseconds per tick.
     pub tick: u64,
-    /// The source of the profile: the value of `trace` in its user metadata.
+    /// Information on the source of the profile, from the value of `trace` in the user metadata.
     pub about: UserMetadata,
 }
 
 impl Default for HeapProfile {
-    /// Returns an empty profile with the tick length of the document.
+    /// Returns an empty profile with the RFC's tick length.
     fn default() -> Self {
         Self {
             modules: Vec::new(),
@@ -76,7 +76,7 @@ impl HeapProfile {
     }
 
     /// Merges the heap info blocks of each context in the order in which they were written. The result is exact if the
-    /// blocks contain their first stamps.
+    /// heap info blocks contain the `first_*` fields.
     #[must_use]
     pub fn merged(self) -> Self {
         let infos = self.infos.into_iter().collect::<Merged>().finish();
@@ -104,7 +104,7 @@ impl HeapProfile {
         self.places(context).iter().filter_map(|frame| self.locations.get(*frame as usize))
     }
 
-    /// Returns the name of a context in one line: its innermost functions with line numbers, at most `most` of them.
+    /// Returns the name of a context in one line, which consists of up to `most` innermost functions with line numbers.
     #[must_use]
     pub fn name(&self, context: u64, most: usize) -> String {
         match self.contexts.get(&context) {
@@ -129,8 +129,7 @@ impl HeapProfile {
     }
 }
 
-/// A frame in a form that is comparable between runs. Addresses differ between runs if modules are loaded at other
-/// addresses.
+/// A frame in a form that is comparable between runs, in which modules may be loaded at different addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Frame {
     module: String,
@@ -156,8 +155,8 @@ impl Frame {
 /// and functions, or if their size class and thread are the same.
 ///
 /// The last block of one run and the first block of the next are not compared, so the three counts that compare
-/// neighbors are sums. Time stamps are those of the last run. The start is that of the earliest run, and the duration
-/// is the sum over all runs.
+/// neighbors are sums. Timestamps of last blocks are from the last run. The start is that of the earliest run, and the
+/// duration is the sum over all runs.
 ///
 /// # Errors
 /// The profiles have different tick lengths.

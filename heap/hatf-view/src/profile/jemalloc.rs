@@ -1,8 +1,8 @@
-//! jemalloc heap profiles in text format (`heap_v2`): stacks of addresses with their live memory, and the program's
-//! memory map.
+//! jemalloc heap profiles in text format (`heap_v2`), which contain stacks of addresses with their live memory, and the
+//! program's memory map.
 //!
-//! jemalloc samples: the probability that a profile contains a block grows with the size of the block. Totals are
-//! extrapolated as in jemalloc's own `jeprof`, so they are estimates.
+//! jemalloc records a sample of blocks, which contains a large block with a higher probability than a small one. Totals
+//! are estimates, extrapolated as in jemalloc's own `jeprof`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Read as _};
@@ -35,7 +35,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
 const LINE: usize = 1 << 16;
 /// Maximum size of a profile in bytes.
 const LONGEST: u64 = 1 << 30;
-/// Maximum count of a single stack, small enough that sums do not overflow.
+/// Maximum amount of a single stack, which is small enough that sums do not overflow.
 const MOST: f64 = (1_u64 << 62) as f64;
 
 enum Problem {
@@ -76,7 +76,7 @@ struct JemallocProfile {
     stack: Option<Vec<u64>>,
     stacks: Vec<(Vec<u64>, [u64; 4])>,
     in_map: bool,
-    /// Start, end, and address of the start of the file, by path.
+    /// By path, the start and end addresses, and the address of the start of the file.
     map: BTreeMap<String, (u64, u64, u64)>,
 }
 
@@ -104,7 +104,7 @@ impl JemallocProfile {
             // The counts before the first stack are totals.
             self.stacks.extend(self.stack.take().map(|stack| (stack, counts)));
         }
-        // Counts of one thread are skipped, because `t*` contains their sum.
+        // Skip the counts of single threads, because `t*` contains their sum.
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl JemallocProfile {
     }
 }
 
-/// Returns the estimated memory that sampled blocks stand for.
+/// Returns the estimated memory that sampled blocks represent.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn estimate(blocks: u64, bytes: u64, interval: u64) -> Amount {
     if blocks == 0 || bytes == 0 {

@@ -1,4 +1,5 @@
-//! Profiles in the format of valgrind's massif: two snapshots, of which the peak contains a tree of stacks.
+//! Profiles in the format of valgrind's massif. They consist of two snapshots; the peak snapshot contains a tree of
+//! stacks.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
@@ -25,8 +26,8 @@ pub(super) static FORM: ProfileForm = ProfileForm {
 
 /// Nodes with less than a hundredth of the total are combined, as in massif.
 const THRESHOLD: u64 = 100;
-/// Maximum number of frames per stack, counted from the innermost. This is massif's maximum and bounds the recursion
-/// here.
+/// Maximum number of frames per stack, counted from the innermost frame. This is massif's own maximum, and it also
+/// bounds the recursion here.
 const DEPTH: usize = 200;
 
 /// A frame with its callers.

@@ -1,7 +1,7 @@
 //! Profiles in the YAML format of LLVM's memory profiles, which `llvm-profdata merge` reads from LLVM 21 on.
 //!
-//! LLVM keeps a record for each function: the allocations in it with their call stacks, and the calls in it that lead
-//! to allocations. A field missing in a record counts as 0.
+//! LLVM keeps a record for each function. A record contains the allocations in the function with their call stacks, and
+//! the calls in the function that lead to allocations. Missing fields count as 0.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -57,7 +57,7 @@ pub struct CompilerFrame {
     pub line_offset: u32,
     /// The column of the call, from 1, or 0 if unknown.
     pub column: u32,
-    /// Whether the function was inlined into the next one.
+    /// Whether the function was inlined into the function of the next frame.
     pub inlined: bool,
 }
 
@@ -65,7 +65,7 @@ impl CompilerFrame {
     /// Converts a frame. Returns `None` if its function or its line is unknown.
     fn new(frame: Frame) -> Option<Self> {
         let Frame { symbol: function, line, first_line, column, inlined, .. } = frame;
-        // For a line in another file, for example from a macro, the subtraction wraps as in LLVM, which uses 0 for an
+        // For a line in another file, for example from a macro, the subtraction wraps as in LLVM. LLVM uses 0 for an
         // unknown first line.
         let line_offset = line.wrapping_sub(first_line);
         (!function.is_empty() && line > 0).then_some(Self { function, line_offset, column, inlined })
@@ -78,18 +78,18 @@ type Stack = Vec<CompilerFrame>;
 /// The frames of a profile in LLVM's terms.
 #[derive(Clone, Debug, Default)]
 pub struct CompilerFrames {
-    /// The frames of each location in [`HeapProfile::locations`], empty if unknown.
+    /// The frames of each location in [`HeapProfile::locations`]; empty if unknown.
     pub by_location: Vec<Stack>,
-    /// Modules without any known frame, because they contain no debug information.
+    /// Modules without known frames, because they contain no debug information.
     pub without: Vec<String>,
     /// Modules whose file could not be used.
     pub problems: Vec<Problem>,
 }
 
 impl CompilerFrames {
-    /// Symbolizes the frames of a profile with the files of their modules. As in LLVM's own profiles, this covers the
-    /// program only, unless `shared_objects` is set. If the profile does not identify the program, all modules are
-    /// symbolized.
+    /// Symbolizes the frames of a profile with the files of their modules. As in LLVM's own profiles, only frames in
+    /// the program are symbolized unless `shared_objects` is set. If the profile does not identify the program, all
+    /// modules are symbolized.
     #[must_use]
     pub fn find(profile: &HeapProfile, shared_objects: bool, files: &Files) -> Self {
         let mut found = Self { by_location: vec![Stack::new(); profile.locations.len()], ..Self::default() };
@@ -141,8 +141,8 @@ fn can_be_written(name: &str) -> bool {
     !is_number && !name.contains(char::is_control)
 }
 
-/// Returns whether a function is C++'s `operator new`. The allocation is then the call to it, unless the program
-/// defines its own.
+/// Returns whether a function is C++'s `operator new`. If so, LLVM considers the call of `operator new` as the
+/// allocation, unless the program defines the operator itself.
 fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
 }
@@ -154,13 +154,13 @@ struct Record<'p> {
     calls: BTreeSet<&'p [CompilerFrame]>,
 }
 
-/// A profile with the contexts that LLVM uses.
+/// A profile whose contexts are stacks of LLVM frames.
 #[derive(Clone, Debug)]
 pub struct Memprof {
     contexts: BTreeMap<Stack, HeapInfo>,
     /// Nanoseconds per tick.
     tick: u64,
-    /// The number of contexts in the profile without a frame that LLVM could know.
+    /// The number of contexts without any frame that LLVM can identify.
     pub unplaced: usize,
     /// The number of contexts whose accesses are partly or entirely unknown.
     pub unknown: usize,
@@ -170,7 +170,7 @@ impl Memprof {
     /// Converts a merged profile. Unknown frames are omitted, and contexts that become equal are merged.
     ///
     /// A context with unknown accesses is written without lifetimes, so LLVM considers it neither hot nor cold. If
-    /// `unknown_is_unused` is set, unknown accesses count as none, and long-lived contexts are cold.
+    /// `unknown_is_unused` is set, unknown accesses count as no accesses, so long-lived contexts are cold.
     #[must_use]
     pub fn new(profile: &HeapProfile, frames: &CompilerFrames, unknown_is_unused: bool) -> Self {
         let mut memprof = Self { contexts: BTreeMap::new(), tick: profile.tick, unplaced: 0, unknown: 0 };
@@ -218,7 +218,8 @@ impl Memprof {
                     allocations.push((stack, info));
                 }
             }
-            // Each function of a frame contains the entire frame. The first call is the allocation.
+            // Each function of a call, inlined or not, records all functions of that call. The first call is the
+            // allocation.
             for (number, call) in stack.chunk_by(|frame, _| frame.inlined).enumerate() {
                 for frame in call.iter().skip(usize::from(number == 0)) {
                     records.entry(&frame.function).or_default().calls.insert(call);
@@ -273,7 +274,8 @@ fn scalar(name: &str) -> String {
     format!("'{}'", name.replace('\'', "''"))
 }
 
-/// Returns the known fields of a block by their names in LLVM. Times are in milliseconds, and 32-bit numbers saturate.
+/// Returns the known fields of a heap info block with their LLVM names. Times are in milliseconds, and 32-bit numbers
+/// saturate.
 fn fields(info: &HeapInfo, tick: u64) -> Vec<(&'static str, u64)> {
     let small = |value: u64| value.min(u32::MAX.into());
     let milliseconds = |ticks: u64| u64::try_from(u128::from(ticks) * u128::from(tick) / 1_000_000).unwrap_or(u64::MAX);

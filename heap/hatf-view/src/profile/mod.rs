@@ -1,5 +1,4 @@
-//! Heap profiles: files of `dtds/heapprof.dtd`, and the other [formats](PROFILES) in which profiles are read and
-//! written.
+//! Heap profiles in the format of `dtds/heapprof.dtd` and in the other [formats](PROFILES) that are read or written.
 //!
 //! `hatf_lab::profile` computes the heap info blocks of a trace.
 

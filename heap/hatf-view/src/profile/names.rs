@@ -7,8 +7,7 @@ use crate::symbolize::{Answer, Files, Image, Missing, Symbolizer, build_id, func
 use hatf_trace::stacks::Location;
 use hatf_trace::{Error, Result};
 
-/// Symbolizes the frames of a profile that are in a program or shared object of which the profile contains only the
-/// build ID.
+/// Symbolizes the frames in a program or shared object that a profile identifies only by build ID.
 ///
 /// # Errors
 /// The file has no build ID, its build ID does not occur in the profile, or the file cannot be used.

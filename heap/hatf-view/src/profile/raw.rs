@@ -1,5 +1,5 @@
-//! LLVM's raw memory profiles (`*.memprofraw`), versions 3 to 5, written by programs that clang built with
-//! `-fmemory-profile`.
+//! LLVM's raw memory profiles (`*.memprofraw`), versions 3 to 5. They are written by programs that were compiled by
+//! clang with `-fmemory-profile`.
 //!
 //! Every number is validated against the available bytes before it is used, so memory use is bounded by the file size.
 
@@ -35,10 +35,11 @@ const HEADER: usize = 48;
 /// Maximum size of a build ID in bytes.
 const BUILD_ID: usize = 32;
 
-/// Reads the consecutive profiles in a file. Their heap info blocks lack first stamps and utilization.
+/// Reads the consecutive profiles in a file. Their heap info blocks contain neither the `first_*` fields nor
+/// utilization.
 ///
 /// # Errors
-/// The file is not such a profile, is corrupt, or is truncated. The error contains the offset.
+/// The file is not a raw profile, is corrupt, or is truncated. The error contains the offset.
 pub fn import(file: &[u8]) -> Result<Vec<HeapProfile>> {
     let mut profiles = Vec::new();
     let mut at = 0;
@@ -104,7 +105,7 @@ impl<'f> Bytes<'f> {
     }
 }
 
-/// Reads a profile. Returns its end.
+/// Reads a profile. Also returns its end offset.
 fn profile(start: Bytes<'_>) -> Result<(HeapProfile, usize)> {
     let mut header = start;
     if header.u64("the magic number").ok() != Some(MAGIC) {
@@ -159,14 +160,14 @@ fn read_segments(mut bytes: Bytes<'_>) -> Result<Vec<Module>> {
             return place.error(&format!("the build id of segment {number} has more than {BUILD_ID} bytes"));
         };
         let build_id = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        // The field that the layout calls an offset is the base address at which the module was loaded.
+        // LLVM calls this field an offset, but it is the base address at which the module was loaded.
         let bias = offset;
         modules.push(Module { number, bias, start, end, build_id, path: String::new(), is_program: false });
     }
     Ok(modules)
 }
 
-/// Stacks by ID: call addresses, innermost first.
+/// Stacks by ID. A stack consists of call addresses, innermost first.
 type Stacks = HashMap<u64, Vec<u64>>;
 
 fn read_stacks(mut bytes: Bytes<'_>) -> Result<Stacks> {
@@ -219,8 +220,8 @@ fn read_infos(mut bytes: Bytes<'_>, version: u64, stacks: &Stacks, profile: &mut
 }
 
 fn location(call: u64, segments: &BTreeMap<u64, Module>) -> Location {
-    // The runtime stores the addresses of calls, one byte before their return addresses. Elsewhere, a frame is a return
-    // address.
+    // The runtime stores the addresses of calls, one byte before their return addresses. Frames of other profiles are
+    // return addresses.
     let address = call.wrapping_add(1);
     let segment = segments.range(..=call).next_back().map(|(_, module)| module);
     let segment = segment.filter(|module| call < module.end);
@@ -231,7 +232,7 @@ fn location(call: u64, segments: &BTreeMap<u64, Module>) -> Location {
 
 fn read_info(bytes: &mut Bytes<'_>, version: u64, context: u64) -> Result<HeapInfo> {
     const WHAT: &str = "a memory info block";
-    /// Numbers of 4 and 8 bytes.
+    /// Reads 4-byte and 8-byte numbers.
     macro_rules! read {
         ($($name:ident: $kind:ident),+ $(,)?) => { $(let $name = bytes.$kind(WHAT)?;)+ };
     }
@@ -274,8 +275,8 @@ fn read_info(bytes: &mut Bytes<'_>, version: u64, context: u64) -> Result<HeapIn
     })
 }
 
-/// Reads the number of entries, a stale pointer, and the entries, which are small floating-point numbers in version 5.
-/// Without entries, there is no histogram.
+/// Reads the number of histogram entries, a stale pointer, and the entries, which are small floating-point numbers in
+/// version 5. Returns `None` if there are no entries.
 fn read_histogram(bytes: &mut Bytes<'_>, version: u64) -> Result<Option<Vec<u64>>> {
     let place = *bytes;
     let entries = bytes.u32("the number of entries of a histogram")?;

@@ -12,10 +12,10 @@ use super::heap_profile::{HeapProfile, ProfileContext};
 use hatf_trace::stacks::{Function, Location, Module};
 use hatf_trace::{Error, Result};
 
-/// Reads a profile. Calls `step` for each record. Memory use is bounded by the content of the file.
+/// Reads a profile. Calls `step` for each record. Memory use is bounded by the file size.
 ///
 /// # Errors
-/// The profile is corrupt or of another kind. The error contains the offset.
+/// The file is corrupt or not a profile. The error contains the offset.
 pub fn read_profile(container: Reader<'_>, mut step: impl FnMut()) -> Result<HeapProfile> {
     let text = container.dtd_text().unwrap_or_default();
     let word = b"heap_info";
@@ -72,7 +72,7 @@ fn describe(profile: &mut HeapProfile, number: u64, context: ProfileContext) -> 
     }
 }
 
-/// The tables of a profile. Each location is read once.
+/// The tables of a profile. Each location is read only once.
 struct Tables<'t> {
     strings: Elements<'t, Protocol, format::String>,
     locations: Elements<'t, Protocol, format::Location>,
@@ -116,7 +116,7 @@ impl Tables<'_> {
     }
 }
 
-/// Returns the only group, if there is one.
+/// Returns the single optional group of a record.
 fn only<T>(name: &str, context: u64, groups: Vec<T>) -> Result<Option<T>> {
     let mut groups = groups.into_iter();
     let first = groups.next();

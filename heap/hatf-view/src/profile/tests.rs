@@ -1,4 +1,4 @@
-//! Tests that written profiles are read back unchanged, and that raw LLVM profiles are read according to their layout.
+//! Tests that written profiles are read back unchanged and that raw LLVM profiles are read according to their layout.
 
 use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
 use metatf::container::Reader;
@@ -71,8 +71,8 @@ fn info() -> impl Strategy<Value = HeapInfo> {
     )
 }
 
-/// Returns a profile of two modules, three locations and three contexts, one of which is a size class. Context 0 is not
-/// described.
+/// Returns a profile with two modules, three locations and three contexts, one of which is a size class. There is no
+/// description of context 0.
 fn profile(infos: Vec<HeapInfo>) -> HeapProfile {
     let module = |number: usize, path: &str| {
         let start = 0x1000 * (number as u64 + 1);
@@ -139,12 +139,13 @@ fn block(context: u64, first: u64, last: u64) -> HeapInfo {
     HeapInfo::new(&ended(first, last), 1000)
 }
 
-/// Blocks of different runs are not neighbors. Contexts are the same if their stacks are, wherever modules were loaded.
+/// Blocks of different runs are not neighbors. Contexts are the same if their stacks are, regardless of where the
+/// modules were loaded.
 #[test]
 fn profiles_of_two_runs() {
     let first = profile(vec![block(1, 0, 10), block(3, 0, 5), block(1, 5, 12)]);
     let mut second = profile(vec![block(2, 0, 3), block(1, 0, 4), block(3, 1, 2)]);
-    // The program is loaded at another address, and contexts have other numbers.
+    // In the second run, the program is loaded at another address, and contexts have other numbers.
     for location in &mut second.locations {
         location.address += 0x10_0000;
     }
@@ -160,7 +161,8 @@ fn profiles_of_two_runs() {
         (merged.name(info.context, 1), info.alloc_count, overlaps, info.cpus.unwrap().num_same_alloc_cpu)
     };
     let infos: Vec<_> = merged.infos.iter().map(counts).collect();
-    // In the first run, two blocks overlap. The last block of a run never overlaps with the first of the other run.
+    // In the first run, two blocks overlap. The last block of one run never counts as overlapping the first block of
+    // the other run.
     let expected =
         [("f4112:4112 <- ..", 3, 1, 1), ("up to 64 bytes, thread 2", 2, 0, 0), ("f8240:8240 <- ..", 1, 0, 0)];
     assert_eq!(infos, expected.map(|(name, blocks, overlaps, same)| (name.to_owned(), blocks, overlaps, same)));
@@ -278,7 +280,7 @@ fn expected(n: u64, context: u64, access_histogram: Option<Vec<u64>>) -> HeapInf
 
 #[test]
 fn raw_profiles_of_each_version() {
-    // Version 5 has an odd number of entries, so that a block is not aligned: 5, and 0xfff << 15.
+    // For version 5, the number of entries is odd, so that a block is not aligned. The entries are 5 and 0xfff << 15.
     for (version, stored, histogram) in [
         (3, &[][..], None),
         (4, &[7, u64::MAX][..], Some(vec![7, u64::MAX])),
@@ -353,7 +355,7 @@ fn damaged_raw_profiles() {
     assert!(import(&[]).is_err());
 }
 
-/// Covers all parts of an LLVM profile: merged contexts, quoted names, numbers that are too large, and unknown data.
+/// Covers merged contexts, quoted names, numbers that are too large, and unknown data.
 #[test]
 fn memory_profiles_of_llvm() {
     let frame = |function: &str, line_offset, column, inlined| CompilerFrame {
@@ -398,12 +400,12 @@ fn memory_profiles_of_llvm() {
         String::from_utf8(out).unwrap()
     };
     insta::assert_snapshot!("memprof", yaml(&memprof));
-    // Both contexts with unknown accesses have lifetimes, in all functions that contain the allocation.
+    // Now both contexts with unknown accesses have lifetimes, in all functions that contain the allocation.
     let unused = yaml(&Memprof::new(&profile, &frames, true));
     assert_eq!(unused.matches("TotalLifetime:").count(), yaml(&memprof).matches("TotalLifetime:").count() + 2);
 }
 
-/// Returns an uncompressed pprof profile of the profile with three contexts.
+/// Returns the profile with three contexts as an uncompressed pprof profile.
 fn pprof() -> Vec<u8> {
     let amount = |blocks| Amount { blocks, bytes: 7 * blocks };
     let live = Some(Live { peak: amount(2), end: amount(1) });
@@ -486,7 +488,7 @@ fn pprof_that_is_damaged() {
     }
 }
 
-/// Formats that contain live memory reject a profile without it, or report a note.
+/// Formats that contain live memory reject a profile without live memory or report a note.
 #[test]
 fn profiles_that_do_not_say_what_was_live() {
     let profile = profile(vec![HeapInfo::of_sums(1, Amount { blocks: 3, bytes: 8 }, None)]);

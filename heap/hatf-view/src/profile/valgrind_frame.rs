@@ -14,7 +14,7 @@ pub(super) fn frames(profile: &HeapProfile, context: u64) -> Vec<String> {
 
 fn of_location(location: &Location) -> impl Iterator<Item = String> {
     location.names().enumerate().map(|(number, name)| {
-        // An address inside the call instruction.
+        // Use an address inside the call instruction.
         let address = location.address.saturating_sub(1);
         let place = match location.functions.get(number) {
             Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!(" ({file}:{line})"),

@@ -16,7 +16,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     name: "heapprof",
     about: "This project's own format: heapprof.dtd",
     ending: "prof.mtf",
-    // A trace of another DTD is reported as an error when it is opened.
+    // Opening a trace with another DTD results in an error.
     sniff: |head| head.trace.is_some(),
     open: Some(|input, step| Ok(vec![read_profile(input.into_container()?, step)?])),
     create: Some(|profile, _, _, output| write_profile(profile, output).map(|()| profile.infos.len())),
@@ -25,7 +25,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
 /// Writes a profile record by record.
 pub struct ProfileWriter<'w> {
     writer: format::Writer<&'w mut dyn Sink>,
-    /// Offsets of locations, by their indices in the list that all stacks refer to.
+    /// Offsets of the locations written so far. Keys are indices in the list that all stacks refer to.
     locations: HashMap<u32, u64>,
     /// The error that stopped the writer as an [`InfoSink`].
     error: Option<Error>,
@@ -43,7 +43,7 @@ impl<'w> ProfileWriter<'w> {
         Ok(Self { writer, locations: HashMap::new(), error: None })
     }
 
-    /// Writes the facts about the entire profile.
+    /// Writes the metadata of the profile.
     ///
     /// # Errors
     /// The sink failed.
@@ -241,7 +241,7 @@ pub fn write_profile(profile: &HeapProfile, sink: &mut dyn Sink) -> Result<()> {
     }
 }
 
-/// Returns a group of fields that occurs once or not at all.
+/// Converts an optional group of fields to a list.
 fn group<T>(fields: Option<T>) -> Vec<T> {
     fields.into_iter().collect()
 }

@@ -47,13 +47,13 @@ impl Report for Difference<'_> {
 }
 
 impl Difference<'_> {
-    /// Returns the change in each measure that changed, with the function that contributes the most to it.
+    /// Describes each measure that changed, with the function that contributed the most to the change.
     #[must_use]
     pub fn verdicts(&self) -> Vec<(Measure, Note)> {
         self.measures.iter().filter_map(|measure| Some((*measure, self.verdict(*measure)?))).collect()
     }
 
-    /// Describes the change in a measure and the function that contributes the most to it.
+    /// Describes the change in a measure, and the function that contributed the most to it.
     fn verdict(&self, measure: Measure) -> Option<Note> {
         let all = &self.comparison.all;
         let (before, after) = (all.before.get(measure), all.after.get(measure));
@@ -65,7 +65,8 @@ impl Difference<'_> {
         let what = Value::text(verdict(measure));
         let amount = if by_blocks { Value::CountChange(total) } else { Value::BytesChange(total) };
         let part = Value::PartChange { before: self.tables.rank(before), after: self.tables.rank(after) };
-        // Other functions may have changed in the opposite direction, so one function's change may exceed the total.
+        // Other functions may have changed in the opposite direction, so the change of one function may exceed the
+        // total change.
         let most = ranked(&self.functions, measure, by_blocks)
             .into_iter()
             .find(|(_, change)| (self.growth(*change) > 0) == (total > 0));
@@ -127,7 +128,7 @@ impl Difference<'_> {
         tables.for_each(|table| page.push(table));
     }
 
-    /// Builds the rows with the largest changes; the last row sums up the rows not shown.
+    /// Builds a table of the largest changes. The last row sums up the omitted rows.
     fn table<K>(
         &self,
         measure: Measure,
@@ -158,7 +159,7 @@ impl Difference<'_> {
         Some(table)
     }
 
-    /// Returns the stack of a site in the second trace, or in the first if the second does not contain it.
+    /// Returns the stack of a site in the second trace, or in the first if the second does not contain the site.
     fn site(&self, key: SiteStacks) -> Value {
         match (key.after, key.before) {
             (Some(number), _) => stack(self.comparison.after.stacks.get(number), self.tables.depth),
@@ -208,7 +209,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
     }
 }
 
-/// Names a thread by its position, and by its numbers if they differ from the position.
+/// Names a thread by its position, followed by its numbers if they differ from the position.
 fn thread(comparison: &Comparison<'_>, place: usize) -> String {
     let [before, after] =
         [comparison.before, comparison.after].map(|side| side.threads.get(place).map(|(number, _)| *number));
@@ -297,7 +298,7 @@ impl RowReport {
     }
 }
 
-/// Builds the JSON report: all rows that differ, sorted by the change in the measure.
+/// Builds the JSON report, which contains all rows that differ, sorted by the change in the measure.
 fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) -> DiffReport<'c> {
     let site = |pair: &Pair<SiteStacks>| SiteDiff {
         counts: RowReport::new(pair),

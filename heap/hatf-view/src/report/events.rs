@@ -1,4 +1,4 @@
-//! Text output of events: one line per event, with its stack below.
+//! Text output of events. Each event is a line, followed by its stack.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::sites::stack_lines;
 use hatf_trace::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf_trace::stacks::Stacks;
 
-/// Printer of events.
+/// A printer of events.
 #[derive(Debug, Default)]
 pub struct EventPrinter {
     stacks: Stacks,
@@ -28,13 +28,13 @@ impl EventPrinter {
     }
 
     /// Updates the loaded modules and function locations from an event. Must be called for every event of a trace,
-    /// printed or not.
+    /// whether or not it is printed.
     pub fn note(&mut self, event: &Event<'_>) {
         self.stacks.note(&event.kind);
     }
 
-    /// Adds an event to print, with its record number. Returns whether it will be printed: events about modules and
-    /// symbols are not, because stacks show their contents.
+    /// Adds an event to print, with its record number. Returns whether the event will be printed. Events about modules
+    /// and symbols are not printed, because stacks show their contents.
     pub fn add(&mut self, number: u64, event: &Event<'_>) -> bool {
         let Some(text) = text(&event.kind) else { return false };
         let (seconds, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000 / 1000);
@@ -50,7 +50,7 @@ impl EventPrinter {
         self.pending.len()
     }
 
-    /// Returns the stacks so far, so that they can be symbolized, and the numbers of the stacks to print next.
+    /// Returns the stacks so far, so that callers can symbolize them, and the numbers of the stacks to print next.
     pub fn stacks(&mut self) -> (&mut Stacks, Vec<u64>) {
         let sites = self.pending.iter().map(|(_, site)| *site).filter(|site| *site > 0).collect();
         (&mut self.stacks, sites)
@@ -89,7 +89,7 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
     }
 }
 
-/// Formats an event, or returns `None` for an event that describes frames.
+/// Formats an event. Returns `None` for an event that only describes frames.
 fn text(kind: &EventKind<'_>) -> Option<String> {
     let name = |name: &[u8]| shown(&String::from_utf8_lossy(name)).into_owned();
     Some(match *kind {

@@ -1,4 +1,4 @@
-//! `hatf fragmentation`: reports on the blocks that keep pages from being freed, at some points in a trace.
+//! Reports of `hatf fragmentation` on the blocks that keep pages from being free at certain points in a trace.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ use hatf_trace::{Error, Result};
 /// Maximum number of functions shown per stack.
 const FRAMES: usize = 4;
 
-/// Title of the end of the trace.
+/// Title for the end of the trace.
 const END: &str = "END";
 
 /// A point in time to inspect.
@@ -55,13 +55,13 @@ impl FromStr for When {
 /// Options of the fragmentation report.
 #[derive(Clone, Debug)]
 pub struct FragmentationOptions {
-    /// Points in time to inspect; those at the same event are reported once.
+    /// Points in time to inspect. Several points at the same event are reported once.
     pub at: Vec<When>,
-    /// Page size in bytes for attributing waste, one of [`PAGES`].
+    /// Page size in bytes for which waste is attributed, one of [`PAGES`].
     pub page: u64,
     /// Maximum number of live bytes on a pinned page, or `None` for a sixteenth of a page.
     pub pin: Option<u64>,
-    /// Frames to fold in stacks.
+    /// Rules for folding frames of stacks.
     pub folding: Folding,
 }
 
@@ -95,11 +95,11 @@ impl Report for Fragmentation {
 }
 
 impl Fragmentation {
-    /// Reads a trace once for the curve, and once more for each point in time except the end. `name` symbolizes the
-    /// stacks. Also returns the heap at the end.
+    /// Reads a trace once for the curve, and again for each point in time except the end. `name` symbolizes the stacks.
+    /// Also returns the heap at the end.
     ///
     /// # Errors
-    /// Returns an error of `read` or `name`, or if an event in `options` does not exist.
+    /// Returns errors of `read` and `name`. Fails if an event in `options` does not exist.
     pub fn read(
         trace: String,
         options: &FragmentationOptions,
@@ -109,7 +109,7 @@ impl Fragmentation {
         let mut calls = HeapTracker::new(Held::new());
         read(&mut calls)?;
         let (mut end, held) = calls.into_parts();
-        // All stacks are known at the end; the stacks at an earlier point are among them, with the same numbers.
+        // The heap at the end contains all stacks. Those of an earlier point have the same numbers.
         name(&mut end.stacks)?;
         let (totals, held) = (end.totals(), held.report());
         let places = Places::new(&end.stacks, &options.folding, GroupBy::Function);
@@ -133,7 +133,7 @@ impl Fragmentation {
         Ok((Self { name: trace, trace: totals, held, moments }, end))
     }
 
-    /// Reports only on the end of a trace, because earlier live blocks are no longer known.
+    /// Reports only on the end of a trace, because the heap at earlier points is not available.
     #[must_use]
     pub fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
         let held = held.report();
@@ -232,12 +232,12 @@ pub fn default_moments(
     Ok(moments)
 }
 
-/// Reads the trace up to an event, and also returns the event's time.
+/// Reads the trace up to an event. Returns the heap and the time of the event.
 fn until(read: &mut ReadTrace<'_>, tick: u64) -> Result<(Heap, u64)> {
     let mut calls = HeapTracker::new(Until::new(tick));
     let read = read(&mut calls);
     let (heap, until) = calls.into_parts();
-    // The reader reports an early stop as an error.
+    // Ignore the error by which the reader reports an early stop.
     if !until.reached() {
         read?;
     }

@@ -12,14 +12,14 @@ const LINES: usize = 3;
 /// Maximum number of callers in a row.
 const CALLERS: usize = 3;
 
-/// Allocations by group; JSON contains all groups.
+/// Allocations by group. JSON contains all groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Grouped<'s> {
     /// The places that form the groups.
     pub places: &'s Places<'s>,
     /// Allocations of each group.
     pub groups: &'s Groups,
-    /// Whether groups are ranked by the allocations of a function and everything it called.
+    /// Whether groups are ranked by their inclusive allocations.
     pub inclusive: bool,
 }
 

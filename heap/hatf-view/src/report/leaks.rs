@@ -1,5 +1,5 @@
-//! Report on the blocks live at the end of a trace or at another point in time: their functions, their age, and whether
-//! they grow.
+//! Report on the blocks live at the end of a trace or at another point in time. It shows their functions and ages, and
+//! whether their memory grows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -52,7 +52,7 @@ pub struct Startup {
     /// Last event of the startup.
     #[serde(flatten)]
     pub end: Place,
-    /// Whether the startup was not specified and is assumed to be the first 5% of events.
+    /// Whether the startup is assumed to be the first 5% of events, because it was not specified.
     pub is_guess: bool,
 }
 
@@ -64,7 +64,7 @@ impl Startup {
     }
 }
 
-/// The live blocks; JSON contains all groups.
+/// The live blocks of a trace. JSON contains all groups.
 #[derive(Debug, Serialize)]
 pub struct Leaks<'s> {
     #[serde(skip)]
@@ -81,7 +81,7 @@ pub struct Leaks<'s> {
     live: Amount,
     suppressed: Amount,
     known: Amount,
-    /// All blocks that are neither suppressed nor known.
+    /// All live blocks that no suppression matches, neither the user's nor a built-in one.
     left: GroupLeak,
     groups: Vec<GroupReport<'s>>,
     known_to_stay: Vec<Suppressed<'s>>,
@@ -92,7 +92,7 @@ pub struct Leaks<'s> {
     has_times: bool,
     #[serde(skip)]
     drawn: Vec<Series>,
-    /// Remaining sites, with their group numbers.
+    /// Sites that no suppression matches, with their group numbers.
     #[serde(skip)]
     sites: Vec<(u64, Amount, u32)>,
     #[serde(skip)]
@@ -223,7 +223,7 @@ impl<'s> Leaks<'s> {
         }
     }
 
-    /// Returns the blocks that are neither suppressed nor known.
+    /// Returns the live blocks that no suppression matches.
     #[must_use]
     pub fn left(&self) -> Amount {
         self.left.live
@@ -236,12 +236,13 @@ impl<'s> Leaks<'s> {
         self
     }
 
-    /// Returns the suppressions that matched nothing, each with the reason if its text cannot match anything.
+    /// Returns the suppressions that matched nothing. If a suppression cannot match anything, the reason is returned
+    /// with it.
     pub fn unused(&self) -> impl Iterator<Item = (&Suppressed<'s>, Option<&'static str>)> {
         self.suppressions.iter().filter(|used| used.stacks == 0).map(|used| (used, used.cannot_match))
     }
 
-    /// Returns suppressions for the remaining leaks: one per stack, sorted by bytes in descending order.
+    /// Returns one suppression per remaining stack, sorted by bytes in descending order.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'s>> {
         let mut sites = self.sites.clone();
@@ -259,7 +260,7 @@ impl<'s> Leaks<'s> {
         sites.into_iter().map(entry).collect()
     }
 
-    /// Adds a summary in sentences.
+    /// Adds a summary in full sentences.
     fn verdict(&self, page: &mut Page) {
         let amount = |amount: Amount| [Value::Bytes(amount.bytes), Value::Count(amount.blocks)];
         let Place { tick, time, .. } = self.at;
@@ -414,7 +415,7 @@ impl Leaks<'_> {
     }
 }
 
-/// Adds a table of the blocks matched by suppressions, largest first; suppressions with the same name share a row.
+/// Adds a table of the blocks matched by suppressions, largest first. Suppressions with the same name share a row.
 fn taken(title: &'static str, list: &[Suppressed<'_>], page: &mut Page) {
     let mut by_name: BTreeMap<&str, (u64, Amount)> = BTreeMap::new();
     for taken in list {

@@ -70,7 +70,7 @@ fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.note("Figures below describe the sample, except for those by stack.");
 }
 
-/// Formats the counts of the items, omitting zeros.
+/// Appends the counts of the items to a note, omitting zeros.
 fn list(named: &[(&'static str, u64)], mut before: Note) -> Note {
     let met: Vec<_> = named.iter().filter(|(_, times)| *times > 0).collect();
     let mut text = String::new();
@@ -98,7 +98,7 @@ fn events(report: &Report, page: &mut Page) {
         ("failed", calls.failed),
     ];
     page.push(list(&named, Note::new("{} records: {}").with([Value::Count(totals.records)])));
-    // This line is identical to Valgrind's, so that the two can be compared.
+    // This line is identical to Valgrind's, so that users can compare the two.
     let sums = [totals.allocs, totals.frees, totals.bytes].map(Value::Count);
     page.push(Note::new("total heap usage: {} allocs, {} frees, {} bytes allocated").with(sums));
     totals.contradictions.lines().for_each(|line| page.note(line));
@@ -141,7 +141,7 @@ fn peak(report: &Report, page: &mut Page) {
     });
 }
 
-/// Adds the limitations caused by pauses in the recording.
+/// Adds notes on the limitations caused by pauses in the recording.
 fn paused(report: &Report, off: &Off, page: &mut Page) {
     let duration = report.time(off.duration);
     page.push(match off.times {
@@ -194,7 +194,7 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     page.push(list(&named, Note::new("calls: {}; {} kernel samples")).with([Value::Count(pages.samples)]));
 }
 
-/// Describes whether memory grows, and for what reason.
+/// Describes whether and why memory grows.
 fn grown(Grown { private, live, by }: Grown) -> Note {
     let grown = |[before, after]: [u64; 2]| Value::Bytes(after.saturating_sub(before));
     let (pages, blocks) = (grown(private), grown(live));
@@ -301,7 +301,7 @@ fn threads(report: &Report, page: &mut Page) {
     let mut table = Table::new([Column::key("thread")].into_iter().chain(columns));
     for thread in report.threads.iter().take(SHOWN) {
         let time = |at: Option<u64>| at.map_or(Value::Unknown, |at| report.time(at));
-        // Thread IDs are shown as names, without digit grouping.
+        // Thread IDs are shown without digit grouping.
         let task = thread.task.map_or(Value::Unknown, |task| Value::text(task.to_string()));
         table.row([
             Value::text(thread.thread.to_string()),

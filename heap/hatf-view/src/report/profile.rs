@@ -15,9 +15,9 @@ use crate::profile::{HeapProfile, ProfileContext};
 pub struct ProfileTable {
     /// Column to sort by.
     pub by: Column,
-    /// Sorts in ascending order.
+    /// Whether to sort in ascending order.
     pub reverse: bool,
-    /// Columns to show; if empty, a selection of those in the profile.
+    /// Columns to show. If empty, the default columns that the profile contains.
     pub columns: Vec<Column>,
     /// Maximum number of rows.
     pub rows: usize,
@@ -25,7 +25,7 @@ pub struct ProfileTable {
     pub depth: usize,
 }
 
-/// Default columns, limited to those that the profile contains.
+/// Default columns. Those that the profile does not contain are omitted.
 const COLUMNS: [&str; 9] = [
     "alloc_count",
     "total_size",
@@ -51,7 +51,7 @@ impl ProfileTable {
         columns
     }
 
-    /// Sorts heap info blocks; unknown values come last.
+    /// Sorts heap info blocks. Unknown values come last.
     fn sorted<'i>(&self, infos: &'i [HeapInfo]) -> Vec<&'i HeapInfo> {
         let mut sorted: Vec<&HeapInfo> = infos.iter().collect();
         match self.reverse {
@@ -84,7 +84,7 @@ pub struct ProfileReport<'p> {
     pub profile: &'p HeapProfile,
     /// Thresholds for hot and cold contexts.
     pub thresholds: Thresholds,
-    /// Selection of contexts to show; JSON contains all contexts.
+    /// Selection of contexts to show. JSON contains all contexts.
     pub shows: Shows,
     /// Options of the table.
     pub table: ProfileTable,
@@ -151,7 +151,7 @@ impl ProfileReport<'_> {
         page.push(table);
     }
 
-    /// Adds rows for the first contexts to a table: the given cells, followed by the context.
+    /// Adds rows for the first contexts to a table. Each row consists of the given cells and the context.
     fn rows(&self, infos: &[&HeapInfo], table: &mut Table, cells: impl Fn(&HeapInfo) -> Vec<Value>) {
         let (first, rest) = infos.split_at(self.table.rows.min(infos.len()));
         for info in first {
@@ -192,7 +192,7 @@ impl ProfileReport<'_> {
         page.push(table);
     }
 
-    /// Adds hot and cold contexts, and the number of contexts that are neither.
+    /// Adds hot and cold contexts, and the number of other contexts.
     fn advice(&self, page: &mut Page) {
         let Thresholds { cold_density, cold_lifetime, hot_density } = &self.thresholds;
         let of = |info: &HeapInfo| self.thresholds.advise(info, self.profile.tick);
@@ -215,7 +215,7 @@ impl ProfileReport<'_> {
         page.heading(Note::new("NEITHER: {}. Unknown accesses or lifetimes: {}").with(numbers));
     }
 
-    /// Adds contexts whose blocks are not read, and the number of unknown ones.
+    /// Adds contexts whose blocks are not read, and the number of contexts whose accesses are unknown.
     fn unread(&self, page: &mut Page) {
         let titles = [
             (Reads::NeverAccessed, "NEVER ACCESSED"),

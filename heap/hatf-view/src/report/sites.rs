@@ -22,10 +22,10 @@ pub struct Sites<'s> {
     pub title: String,
     /// Totals of the trace.
     pub trace: Totals,
-    /// Mean number of bytes per sampled block; if set, figures by site are estimates.
+    /// Mean number of bytes per sampled block. If set, the amounts of sites are estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<u64>,
-    /// Whether each block is counted as if it had been freed immediately.
+    /// Whether blocks are counted as if they had been freed immediately, because their ends are unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sizes_only: bool,
     /// Point in time for [`Measure::At`].
@@ -34,12 +34,12 @@ pub struct Sites<'s> {
     /// Range for [`Measure::Between`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
-    /// The sites; JSON contains all of them.
+    /// The sites. JSON contains all of them.
     pub sites: AllSites<'s>,
-    /// The same data by function, line, file or module; if `None`, tables are by stack.
+    /// The allocations by function, line, file or module. If `None`, tables are by stack.
     #[serde(rename = "groups", skip_serializing_if = "Option::is_none")]
     pub grouped: Option<Grouped<'s>>,
-    /// Pattern of the functions whose callers and callees are shown in place of the tables.
+    /// Pattern of functions. If set, the callers and callees of these functions are shown in place of the tables.
     #[serde(skip)]
     pub around: Option<&'s str>,
     /// Measures to show as tables.
@@ -106,8 +106,8 @@ fn place(Place { tick, time, .. }: Place) -> [Value; 2] {
 }
 
 impl<'s> Sites<'s> {
-    /// Returns a table for each measure that is known, ranked by bytes: by function, or by stack if no functions are
-    /// given.
+    /// Returns the sites with all known measures to show. Tables are by group if `grouped` is given, and otherwise by
+    /// stack.
     #[must_use]
     pub fn all(
         title: String,
@@ -131,7 +131,7 @@ impl<'s> Sites<'s> {
         }
     }
 
-    /// Adds the tables.
+    /// Adds the tables, or the callers and callees of the functions that match `around`.
     pub fn describe(&self, page: &mut Page) {
         if let (Some(pattern), Some(Grouped { places, .. })) = (self.around, self.grouped) {
             let found = Around::new(places, self.sites.counts, pattern);
@@ -143,7 +143,7 @@ impl<'s> Sites<'s> {
         self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), page));
     }
 
-    /// Adds the top sites, each with its stack.
+    /// Adds a heading and the table of the top sites: by stack, or by group if sites are grouped.
     fn table(&self, measure: Measure, total: Amount, page: &mut Page) {
         let values = [Value::text(title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
         page.heading(Note::new("{}: {} in {} blocks").with(values));
@@ -224,8 +224,8 @@ struct FunctionReport {
     line: u64,
 }
 
-/// The frames of a site. They are built only when printed, because the frames of all sites take more memory than the
-/// trace's heap.
+/// The frames of a site. The frames are built only when they are printed, because the frames of all sites occupy more
+/// memory than the trace's heap.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteFrames<'s> {
     /// The stacks of the trace.

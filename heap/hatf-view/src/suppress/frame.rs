@@ -1,9 +1,9 @@
-//! Stack frames as suppressions see them: one frame per function, including inlined functions.
+//! Stack frames for matching suppressions, with one frame per function, including inlined functions.
 
 use hatf_trace::stacks::Stacks;
 
 /// Allocation functions, which valgrind replaces. The stacks in a trace begin with the callers of these functions,
-/// unless another recorder wrote the trace.
+/// unless the trace was written by another recorder.
 pub(super) const ALLOCATE: [&str; 11] = [
     "malloc",
     "calloc",
@@ -23,7 +23,7 @@ pub(super) const ALLOCATE: [&str; 11] = [
 pub struct Frame<'s> {
     /// The name, or empty if unknown.
     pub function: &'s str,
-    /// The path of the program or shared object, or empty if there is none.
+    /// The path of the program or shared object, or empty if the function is in neither.
     pub object: &'s str,
     /// The source file, or empty if unknown.
     pub file: &'s str,
@@ -33,7 +33,7 @@ pub struct Frame<'s> {
 
 impl<'s> Frame<'s> {
     /// Returns the frames of a stack, innermost first, starting with the caller of the allocation function. glibc
-    /// functions have the names that glibc exports.
+    /// functions get the names that glibc exports.
     #[must_use]
     pub fn of_stack(stacks: &'s Stacks, site: u64) -> Vec<Self> {
         let mut frames = Vec::new();

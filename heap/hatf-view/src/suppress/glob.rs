@@ -13,7 +13,7 @@ pub(super) enum Wildcards {
 pub(super) fn matches(pattern: &str, text: &str, wildcards: Wildcards) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut place) = (0, 0);
-    // The position after the last star, and the text position at which it was last tried.
+    // The position after the last star, and the last text position from which a match was tried there.
     let mut star: Option<(usize, usize)> = None;
     loop {
         match (pattern.get(at), text.get(place)) {

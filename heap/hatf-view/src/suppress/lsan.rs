@@ -1,5 +1,5 @@
-//! LeakSanitizer suppressions: lines of the form `leak:PATTERN`. The pattern must occur in the name of a function, its
-//! source file or its object.
+//! LeakSanitizer suppressions, which are lines of the form `leak:PATTERN`. The pattern must occur in the name of a
+//! function, its source file or its object.
 
 use super::frame::Frame;
 use super::glob::{Wildcards, matches};
@@ -25,7 +25,7 @@ const OTHERS: [&str; 16] = [
     "mainfile",
 ];
 
-/// A pattern that matches if a name contains it. `*` matches any string, `^` the start of the name and `$` its end.
+/// A pattern that matches names that contain it. `*` matches any string, `^` the start of the name and `$` its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern(String);
 

@@ -1,7 +1,7 @@
 //! Suppressions for known leaks, in the formats of valgrind's Memcheck and of LeakSanitizer.
 //!
-//! Files come from other tools and from people, so errors contain the file and the line, and the sizes of files, lines
-//! and suppressions are limited.
+//! Files come from other tools and from users. Errors therefore contain the file and line, and the sizes of files,
+//! lines and suppressions are limited.
 
 mod frame;
 mod glob;
@@ -47,7 +47,7 @@ enum Rule {
 }
 
 impl Suppression {
-    /// Returns whether the suppression matches a stack, given by its frames, innermost first.
+    /// Returns whether the suppression matches a stack of these frames, innermost first.
     #[must_use]
     pub fn takes(&self, frames: &[Frame<'_>]) -> bool {
         match &self.rule {
@@ -56,7 +56,7 @@ impl Suppression {
         }
     }
 
-    /// Returns the reason that the suppression cannot match any stack, if its text alone shows this.
+    /// Returns the reason that the suppression cannot match any stack, if its text alone determines this.
     #[must_use]
     pub fn cannot_match(&self) -> Option<&'static str> {
         match &self.rule {
@@ -76,7 +76,7 @@ pub struct Suppressions {
 }
 
 impl Suppressions {
-    /// Returns the built-in suppressions. Each name explains which memory is kept, and by which code.
+    /// Returns the built-in suppressions. Each name explains which code keeps which memory.
     ///
     /// # Panics
     /// Never, because a test parses the suppressions.
@@ -108,7 +108,7 @@ impl Suppressions {
     /// Adds the suppressions in a string. The first line that is not a comment determines the format.
     ///
     /// # Errors
-    /// The string is malformed. The error contains its name and the line.
+    /// The string is malformed. The error contains `file` and the line.
     pub fn add(&mut self, file: &str, text: &str) -> Result<()> {
         let lines =
             || (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

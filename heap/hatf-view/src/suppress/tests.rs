@@ -167,8 +167,7 @@ fn what_is_known_is_read() {
     assert_eq!(find(&[frame("main", "/bin/x")]), None);
 }
 
-/// A written suppression matches the stack it was written for and no others. In LeakSanitizer's format, each function
-/// occurs once.
+/// A written suppression matches its stack and no others. In LeakSanitizer's format, each function occurs once.
 #[test]
 fn what_is_written_is_read() {
     let stacks = [
@@ -198,8 +197,8 @@ fn what_is_written_is_read() {
     assert!(written.list()[0].takes(&mangled), "{text}");
     let (text, left_out) = write("t", &entries, SuppressionForm::Lsan);
     assert_eq!((&*text, left_out), ("# t\nleak:own::Table*::grow\nleak:own::make\nleak:read@plt\n", 2));
-    // The blocks that main allocates directly have one stack in valgrind. In LeakSanitizer's format, the suppression
-    // would match all stacks.
+    // In valgrind's format, the suppression matches only the blocks that `main` allocates directly. In LeakSanitizer's
+    // format, it would match all stacks.
     let main = [Entry { name: "m".to_owned(), function: "main", frames: vec![frame("main", ""), frame("_start", "")] }];
     let (text, left_out) = write("t", &main, SuppressionForm::Valgrind);
     assert_eq!((&*text, left_out), ("# t\n{\n   m\n   Memcheck:Leak\n   fun:*\n   fun:main\n}\n", 0));
@@ -207,7 +206,7 @@ fn what_is_written_is_read() {
     assert_eq!(write("t", &main, SuppressionForm::Lsan), ("# t\n".to_owned(), 1));
 }
 
-/// Written suppressions match their stacks in both formats, whatever characters the names and paths contain.
+/// Written suppressions match their stacks in both formats, regardless of the characters in names and paths.
 #[test]
 fn what_is_written_takes_odd_names() {
     for function in [
@@ -232,7 +231,7 @@ fn what_is_written_takes_odd_names() {
                 let read = read(&text).unwrap();
                 assert_eq!(read.list().len() as u64 + left_out, 1, "{text}");
                 assert!(read.list().iter().all(|one| one.takes(&frames)), "{text}{frames:?}");
-                // The suppression does not match everything, either.
+                // The suppression must not match every stack, either.
                 assert!(
                     !read.list().iter().any(|one| one.takes(&[frame("other", "/lib/other.so"), frames[1]])),
                     "{text}"

@@ -1,4 +1,4 @@
-//! valgrind suppressions: blocks of lines in braces, as described in section 2.5 of its manual.
+//! valgrind suppressions, which are blocks of lines in braces, as described in section 2.5 of the valgrind manual.
 
 use super::frame::{ALLOCATE, Frame};
 use super::glob::{Wildcards, matches};
@@ -36,7 +36,7 @@ enum Line {
 
 type Lines<'t> = dyn Iterator<Item = (u64, &'t str)> + 't;
 
-/// Name, line and rule of each leak suppression, and the number of other suppressions.
+/// Name, line number and rule of each leak suppression, and the number of other suppressions.
 pub(super) type Parsed<T> = Result<(Vec<(String, u64, T)>, u64), (u64, String)>;
 
 /// Parses suppressions from numbered lines without comments. An error contains its line number.
@@ -55,7 +55,7 @@ pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)> + 't) -> Par
     Ok((list, others))
 }
 
-/// Reads a suppression up to its `}`. Returns `None` if it is not for leaks.
+/// Reads a suppression up to its `}`. Returns `None` if the suppression is not for leaks.
 fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames)>, (u64, String)> {
     let mut next = |what: &str| match lines.next() {
         Some((at, "}")) => Err((at, format!("the suppression ends before its {what}"))),
@@ -76,7 +76,7 @@ fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames
         if line == "}" {
             break;
         }
-        // Suppressions for other errors may have other lines.
+        // Suppressions for other errors may contain other kinds of lines.
         if !is_leak {
             continue;
         }
@@ -149,8 +149,8 @@ impl Line {
 }
 
 impl Frames {
-    /// Returns whether the suppression matches a stack: its first frames, after that of the allocation function, must
-    /// match the lines. The time is at most proportional to the product of both lengths.
+    /// Returns whether the suppression matches a stack. The lines must match the innermost frames, which follow the
+    /// allocation function. The time is at most proportional to the product of both lengths.
     pub(super) fn takes(&self, frames: &[Frame<'_>]) -> bool {
         let Self(lines) = self;
         let takes = |line: &Line, place: usize| match place.checked_sub(1) {
@@ -158,7 +158,7 @@ impl Frames {
             Some(place) => frames.get(place).is_some_and(|frame| line.takes(frame)),
         };
         let (mut at, mut place) = (0, 0);
-        // The position after the last `...`, and the frame at which it was last tried.
+        // The position after the last `...`, and the last frame from which a match was tried there.
         let mut any: Option<(usize, usize)> = None;
         loop {
             match lines.get(at) {

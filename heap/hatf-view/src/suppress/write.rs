@@ -6,8 +6,8 @@ use metatf_page::shown;
 
 use super::frame::Frame;
 
-/// Maximum number of frames in a suppression. By default, valgrind's stacks have 12 frames, and a suppression with more
-/// frames matches no stack.
+/// Maximum number of frames in a suppression. By default, valgrind's stacks contain 12 frames, so a suppression with
+/// more frames would match no stack.
 const FRAMES: usize = 10;
 
 /// A suppression format.
@@ -30,8 +30,9 @@ pub struct Entry<'s> {
     pub frames: Vec<Frame<'s>>,
 }
 
-/// Writes suppressions with `title` as a comment. Returns the text and the number of omitted entries: those without a
-/// stack, and in LeakSanitizer's format those for `main`, because such a line would match everything that `main` calls.
+/// Writes suppressions with `title` as a comment. Returns the text and the number of omitted entries. Entries without a
+/// stack are omitted. LeakSanitizer's format also omits entries for `main`, because their line would match everything
+/// that `main` calls.
 #[must_use]
 pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (String, u64) {
     let mut text = format!("# {}\n", shown(title));
@@ -66,14 +67,14 @@ pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (Stri
 }
 
 /// Returns the lines of a stack up to `main`, where valgrind's stacks end. The first line is for the allocation
-/// function, and its callers follow.
+/// function; its callers follow.
 fn lines(frames: &[Frame<'_>]) -> Vec<String> {
     let end = frames.iter().position(|frame| frame.function == "main").map_or(frames.len(), |main| main + 1);
     let lines = frames.iter().take(end.min(FRAMES)).map_while(line);
     ["fun:*".to_owned()].into_iter().chain(lines).collect()
 }
 
-/// Returns the line for a frame: its function, or else its object.
+/// Returns the line for a frame, which contains the function or else the object.
 fn line(frame: &Frame<'_>) -> Option<String> {
     let Frame { function, object, .. } = frame;
     let is_plain = |name: &str| {
@@ -99,8 +100,8 @@ fn line(frame: &Frame<'_>) -> Option<String> {
     Some(format!("fun:*{}*", words.join("*")))
 }
 
-/// Returns a name up to its parameters, with `arguments` in place of each template argument list. The parts around a
-/// list remain separate.
+/// Returns a name up to its parameters, with `arguments` in place of each template argument list, so that the parts
+/// around a list remain separate.
 fn identifiers(name: &str, arguments: char) -> String {
     let (mut depth, mut short) = (0_usize, String::new());
     for c in name.chars().take_while(|c| *c != '(') {
@@ -120,18 +121,18 @@ fn identifiers(name: &str, arguments: char) -> String {
     short.trim().trim_start_matches("::").to_owned()
 }
 
-/// Returns a pattern that matches a function whatever its template arguments are.
+/// Returns a pattern that matches a function regardless of its template arguments.
 fn lsan_pattern(function: &str) -> String {
     let name = printable(&identifiers(function, '*'));
-    // At the ends, these characters would match the start or the end of a name. The pattern may match anywhere without
-    // them.
+    // At the ends of a pattern, these characters anchor the pattern or are redundant. Without them, the pattern can
+    // match anywhere.
     let name =
         name.trim_start_matches(['*', '^']).trim_end_matches(|c: char| matches!(c, '*' | '$') || c.is_whitespace());
     name.trim_start_matches("::").to_owned()
 }
 
-/// Returns a pattern that matches a string, with `*` for everything that a line cannot contain: control characters, and
-/// leading and trailing whitespace.
+/// Returns a pattern that matches a string. Characters that a line cannot contain (control characters, and leading and
+/// trailing whitespace) are replaced by `*`.
 fn printable(text: &str) -> String {
     let end = text.trim_end().len();
     let start = text.len() - text.trim_start().len();

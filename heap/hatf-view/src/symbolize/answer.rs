@@ -1,4 +1,4 @@
-//! Queries about images, and the answers.
+//! Queries about images, and their answers.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Image {
     /// The path of the file.
     pub path: String,
-    /// The build ID in hexadecimal digits; empty if the image has none or any build ID is acceptable.
+    /// The build ID in hexadecimal digits; empty if the image has no build ID or if any build ID is acceptable.
     pub build_id: String,
 }
 
@@ -18,9 +18,9 @@ pub struct Image {
 pub struct Frame {
     /// The demangled name of the function.
     pub function: String,
-    /// The mangled name of the function, or empty if it is longer than 16 KiB.
+    /// The mangled name of the function; empty if it is longer than 16 KiB.
     pub symbol: String,
-    /// The source file of the call, or empty if unknown.
+    /// The source file of the call; empty if unknown.
     pub file: String,
     /// The line of the call, from 1, or 0 if unknown.
     pub line: u32,
@@ -28,7 +28,7 @@ pub struct Frame {
     pub column: u32,
     /// The line on which the function begins, from 1, or 0 if unknown.
     pub first_line: u32,
-    /// Whether the function was inlined into that of the next frame.
+    /// Whether the function was inlined into the function of the next frame.
     pub inlined: bool,
 }
 
@@ -39,7 +39,7 @@ pub enum Missing {
     File(String),
     /// The file cannot be read or is corrupt.
     Image(String),
-    /// The image has no debug information, and none was found elsewhere. Functions come from its symbol table.
+    /// The image contains no debug information, and no separate file was found. Functions come from the symbol table.
     DebugInformation,
     /// A part of the debug information is missing or corrupt.
     Part(String),
@@ -59,7 +59,7 @@ impl fmt::Display for Missing {
 pub struct Answer {
     /// The frames of each address, inlined functions first; empty if unknown.
     pub frames: Vec<Vec<Frame>>,
-    /// The missing data, if any.
+    /// The data that was missing, if any.
     pub missing: Option<Missing>,
 }
 

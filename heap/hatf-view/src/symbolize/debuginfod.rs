@@ -1,5 +1,5 @@
-//! Files from other machines, fetched by the debuginfod client, which is a program of elfutils. The client queries the
-//! servers in `DEBUGINFOD_URLS`.
+//! Files from other machines, fetched by the debuginfod client of elfutils. The client queries the servers in
+//! `DEBUGINFOD_URLS`.
 //!
 //! The client caches files in a directory shared with debuggers.
 
@@ -11,12 +11,12 @@ use metatf_cli::output_of;
 /// The name of the client program.
 pub const CLIENT: &str = "debuginfod-find";
 
-/// Default limits of a query, which environment variables override: seconds with too little progress, total seconds,
-/// and bytes.
+/// Default limits of a query, which environment variables override. The limits are seconds with too little progress,
+/// total seconds, and bytes.
 const LIMITS: [(&str, &str); 3] =
     [("DEBUGINFOD_TIMEOUT", "20"), ("DEBUGINFOD_MAXTIME", "300"), ("DEBUGINFOD_MAXSIZE", "2147483648")];
 
-/// Returns whether to query debuginfod servers, which is the case if the user specified any.
+/// Returns whether the user specified debuginfod servers, and thus whether to query them.
 #[must_use]
 pub fn is_debuginfod_asked() -> bool {
     std::env::var_os("DEBUGINFOD_URLS").is_some_and(|urls| !urls.is_empty())
@@ -49,7 +49,7 @@ impl Debuginfod {
         Self { shows_progress, ..self }
     }
 
-    /// Returns the debug information file for a build ID, or `None` if no server has it.
+    /// Returns the debug information file with a build ID, or `None` if no server provides it.
     pub(super) fn debug_information(&self, build_id: &str) -> Option<PathBuf> {
         self.ask("debuginfo", build_id)
     }

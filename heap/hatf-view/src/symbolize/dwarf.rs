@@ -1,4 +1,4 @@
-//! Frames from debug information: functions including inlined ones, files, lines and columns.
+//! Frames from debug information, which consist of functions (including inlined ones), files, lines and columns.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -42,7 +42,7 @@ impl<'m> Sections<'m> {
         let read = |elf: &Elf<'m>| {
             DwarfSections::load(|id| if is_read(id) { elf.section(id.name()) } else { Ok(Cow::default()) })
         };
-        // The index of the package refers to parts of every section, so all sections must be loaded.
+        // The package index refers to all sections, so all of them must be loaded.
         let section = |elf: &Elf<'m>, id: SectionId| id.dwo_name().map_or(Ok(Cow::default()), |name| elf.section(name));
         let package = package.map(|elf| DwarfPackageSections::load(|id| Ok::<_, Box<dyn Error>>(section(elf, id)?)));
         let package = package.transpose()?;
@@ -92,12 +92,13 @@ impl<'b> LookUp<'b> {
         Ok(Self { context, split, first_lines: FirstLines::new(dwarf), symbols })
     }
 
-    /// Returns the first split file that was missing.
+    /// Returns a message about the first missing split file.
     pub(super) fn missing(self) -> Option<String> {
         self.split.missing()
     }
 
-    /// Returns the frames of an address, innermost first, or none if there is no debug information for it.
+    /// Returns the frames of an address, innermost first. Returns no frames if there is no debug information about the
+    /// address.
     ///
     /// If the debug information contains only line tables (`-gmlt`), names come from the symbol table, and a function
     /// begins on the line of its first instruction. The first line of inlined functions is then unknown.
@@ -106,7 +107,7 @@ impl<'b> LookUp<'b> {
     /// The debug information is corrupt.
     pub(super) fn frames(&self, address: u64) -> gimli::Result<Vec<Frame>> {
         if address == u64::MAX {
-            // The library searches for ranges that begin before the next address.
+            // There is no next address, but the library searches for ranges that begin before it.
             return Ok(Vec::new());
         }
         for (load, loaded) in self.context.preload_units(address) {
@@ -138,13 +139,13 @@ impl<'b> LookUp<'b> {
         Ok(found)
     }
 
-    /// Completes the frame of a function that was not inlined with data from the symbol table.
+    /// Completes a frame with data from the symbol table. The frame's function must not be inlined.
     fn complete(&self, address: u64, frame: &mut Frame) -> gimli::Result<()> {
         let Some(symbol) = self.symbols.find(address) else { return Ok(()) };
         if frame.first_line == 0 {
             frame.first_line = self.context.find_location(symbol.start)?.and_then(|place| place.line).unwrap_or(0);
         }
-        // Line-table-only information contains short names, and compilers give some functions no other name.
+        // Line-table-only information contains unqualified names, and some functions have no linkage name in it.
         if frame.function.is_empty() || (is_mangled(symbol.name) && !is_mangled(frame.symbol.as_bytes())) {
             let name = String::from_utf8_lossy(symbol.name);
             (frame.function, frame.symbol) = (demangled(&name), cut_symbol(&name));

@@ -1,4 +1,4 @@
-//! ELF files of programs and of debug information. Their sections cannot claim more than a maximum size.
+//! ELF files of programs and of debug information. The total size of their sections is limited.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use object::{CompressionFormat, Object, ObjectSection};
 
-/// Maximum size in bytes of the uncompressed sections, in addition to [`TIMES`] the file size.
+/// Maximum size in bytes of the uncompressed sections, in addition to [`TIMES`] times the file size.
 const SECTIONS: u64 = 256 << 20;
 
-/// Factor for the file size. Compilers' tables compress by a factor of three to eight.
+/// Factor for the file size. Debug information usually compresses by a factor of three to eight.
 const TIMES: u64 = 16;
 
 /// Returns the maximum total size of the sections in a file of this size.
@@ -32,7 +32,7 @@ impl Mapped {
     /// Maps a file.
     ///
     /// # Errors
-    /// The file cannot be read, or it is a pipe, a device or the like, because opening such a file might block forever.
+    /// The file cannot be read, or it is not a regular file. (Opening a pipe or device might block forever.)
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let about = |error: std::io::Error| format!("{}: {error}", path.display());
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(about)?;
@@ -93,7 +93,7 @@ impl<'m> Elf<'m> {
         self.bytes.len() as u64
     }
 
-    /// Returns the checksum by which a debug link identifies this file.
+    /// Returns the checksum that a debug link to this file contains.
     pub(super) fn checksum(&self) -> u32 {
         let mut checksum = flate2::Crc::new();
         checksum.update(self.bytes);
@@ -116,7 +116,7 @@ impl<'m> Elf<'m> {
         Some((OsStr::from_bytes(name).to_owned(), checksum))
     }
 
-    /// Returns the name of the supplementary debug file, and the ID that identifies it.
+    /// Returns the name and the ID of the supplementary debug file.
     pub(super) fn shared_link(&self) -> Option<(OsString, SharedId<'m>)> {
         if let Ok(Some((name, build_id))) = self.object.gnu_debugaltlink() {
             return Some((OsStr::from_bytes(name).to_owned(), SharedId::BuildId(build_id)));
@@ -125,7 +125,7 @@ impl<'m> Elf<'m> {
         (!name.is_empty()).then(|| (OsStr::from_bytes(name).to_owned(), SharedId::Checksum(checksum)))
     }
 
-    /// Returns whether this is the supplementary file that another file refers to.
+    /// Returns whether this is the supplementary file with this ID.
     pub(super) fn is_shared(&self, id: &SharedId<'_>) -> bool {
         match id {
             SharedId::BuildId(id) => self.build_id() == *id,
@@ -135,23 +135,22 @@ impl<'m> Elf<'m> {
         }
     }
 
-    /// Returns the name in `.debug_sup`, which is empty in the supplementary file itself, and the checksum that follows
-    /// it.
+    /// Returns the name and the checksum in `.debug_sup`. In the supplementary file itself, the name is empty.
     fn debug_sup(&self) -> Option<(&'m [u8], &'m [u8])> {
         let section = self.object.section_by_name(".debug_sup")?.data().ok()?;
-        // The version, and the flag for the supplementary file.
+        // Skip the version and the flag for the supplementary file.
         let text = section.get(3..)?;
         let end = text.iter().position(|byte| *byte == 0)?;
         Some((&text[..end], &text[end + 1..]))
     }
 
-    /// Returns a section. Compilers before 2016 used other names for compressed sections.
+    /// Returns a section. Compilers before 2016 named compressed sections differently.
     fn find(&self, name: &str) -> Option<object::Section<'m, '_>> {
         let older = || self.object.section_by_name(&name.replacen(".debug", ".zdebug", 1));
         self.object.section_by_name(name).or_else(older)
     }
 
-    /// Returns the uncompressed content of a section, or nothing if there is no such section.
+    /// Returns the uncompressed content of a section, which is empty if there is no such section.
     ///
     /// # Errors
     /// The section is corrupt.

@@ -1,6 +1,6 @@
 //! Searches for the files of images and of their debug information.
 //!
-//! A file named by another file is opened only if it is a regular file in a debug information directory or in the
+//! A file that another file refers to is opened only if it is a regular file in a debug information directory or in the
 //! directory of the image.
 
 use std::ffi::OsStr;
@@ -26,8 +26,8 @@ pub struct Files {
     /// or root.
     pub perf_map: Option<PathBuf>,
     /// The program of child processes that symbolize by calling [`help`](super::help), or `None` to symbolize in this
-    /// process. Files are untrusted: one of 1 MB may use 1 GB of memory, and a small one may take minutes. A child
-    /// process has limits, and its failure does no harm.
+    /// process. Files are untrusted: decoding a 1 MB file may use 1 GB of memory, and even a small file may take
+    /// minutes. A child process has limits, and its failure does no harm.
     pub helper: Option<ChildCommand>,
     /// The debuginfod client, which fetches files from other machines.
     pub debuginfod: Option<Debuginfod>,
@@ -59,7 +59,7 @@ impl Files {
     /// Returns the possible paths of a file with this build ID.
     fn of_build_id(&self, id: &str) -> Vec<PathBuf> {
         match id.split_at_checked(2) {
-            // A shorter build ID must be a mistake.
+            // A shorter build ID must be invalid.
             Some((first, rest)) if rest.len() >= 14 => {
                 let name = Path::new(".build-id").join(first).join(format!("{rest}.debug"));
                 self.debug_dirs.iter().map(|folder| folder.join(&name)).collect()
@@ -69,14 +69,15 @@ impl Files {
     }
 }
 
-/// Returns the build ID of a program or shared object in hexadecimal digits, or `None` if it has none or is not such a
-/// file.
+/// Returns the build ID of a program or shared object in hexadecimal digits. Returns `None` if the file has no build ID
+/// or is of another kind.
 #[must_use]
 pub fn build_id(path: &Path) -> Option<String> {
     build_id_of(path).ok().filter(|id| !id.is_empty())
 }
 
-/// Returns the build ID of a program or shared object, or an empty string if it has none or is not such a file.
+/// Returns the build ID of a program or shared object. Returns an empty string if the file has no build ID or is of
+/// another kind.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -99,8 +100,8 @@ pub(super) struct Candidate {
     build_id: Option<String>,
 }
 
-/// Returns the files from which an image may have been loaded, or which may contain its debug information. Reads no
-/// file.
+/// Returns the files from which an image may have been loaded, and those that may contain its debug information. Does
+/// not read the files.
 ///
 /// # Errors
 /// No such file exists.
@@ -138,10 +139,10 @@ fn is_file(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// Opens the file from which an image was loaded, or the one with its debug information.
+/// Opens the file from which an image was loaded, or else the file with its debug information.
 ///
 /// # Errors
-/// The reason that the file is missing.
+/// The reason that no file can be used.
 pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Result<Mapped, Missing> {
     let mut missing = None;
     for Candidate { path, build_id } in candidates_of(image, files, fetched)? {
@@ -161,8 +162,8 @@ pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Res
     Err(missing.unwrap_or_else(|| Missing::File(format!("{} is not there", image.path))))
 }
 
-/// Opens the separate debug information file of an image, unless the image contains debug information. Also returns the
-/// reason that an existing file is not used.
+/// Opens the separate debug information file of an image, unless the image itself contains debug information. Also
+/// returns the reason if an existing file is not used.
 ///
 /// # Errors
 /// A file that the image refers to could not be opened.
@@ -212,8 +213,7 @@ pub(super) fn open_shared(debug: &Elf<'_>, files: &Files) -> Result<Option<Mappe
     Ok(None)
 }
 
-/// Opens the package of split debug information, which is next to the program or next to its separate debug information
-/// file.
+/// Opens the package of split debug information, which is next to the program or its separate debug information file.
 ///
 /// # Errors
 /// The package could not be opened.
@@ -228,7 +228,8 @@ pub(super) fn open_package(own: &Elf<'_>, debug: &Elf<'_>) -> Result<Option<Mapp
     Ok(None)
 }
 
-/// Returns the possible paths of a file with a build ID, or of one named by an image, in the same order as GDB.
+/// Returns the possible paths of a file with this build ID or with the name by which `elf` refers to it, in GDB's
+/// order.
 fn candidates(elf: &Elf<'_>, build_id: &str, name: Option<&OsStr>, files: &Files) -> Vec<PathBuf> {
     let own = elf.path.canonicalize().unwrap_or_else(|_| elf.path.to_owned());
     let folder = own.parent().unwrap_or(Path::new("/"));
@@ -262,8 +263,8 @@ fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, S
     Mapped::open(path).map(Some)
 }
 
-/// Returns a path without `.` and `..`, resolved lexically: links in debug information directories are under the user's
-/// control.
+/// Removes `.` and `..` from a path lexically. Symbolic links need no resolution, because the user controls the debug
+/// information directories.
 fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

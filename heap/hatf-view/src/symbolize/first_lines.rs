@@ -8,7 +8,7 @@ use addr2line::gimli::{self, AttributeValue, DebugInfoOffset, Dwarf, Unit, UnitH
 
 use super::sections::Bytes;
 
-/// Maximum number of references to follow from one entry of a function to another.
+/// Maximum number of references to follow between the entries of a function.
 const ORIGINS: usize = 8;
 
 /// The first lines of functions.
@@ -55,7 +55,8 @@ impl<'b> FirstLines<'b> {
 /// A unit that is parsed on demand.
 type Lazy<'b> = OnceCell<Option<Unit<Bytes<'b>>>>;
 
-/// The units of a file. References can cross units, because link-time optimization inlines functions across units.
+/// The units of a file. References can lead to other units, because link-time optimization inlines functions across
+/// units.
 struct Units<'b> {
     dwarf: Arc<Dwarf<Bytes<'b>>>,
     /// Units by offset.

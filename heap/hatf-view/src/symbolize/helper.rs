@@ -1,4 +1,4 @@
-//! Symbolization in a child process with limits, because program files are untrusted and are decoded by libraries.
+//! Symbolization in a child process with limits, because libraries decode untrusted files.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,15 +12,17 @@ use super::files::{Fetched, Files};
 use super::in_process::answer;
 use hatf_trace::{Error, Result};
 
-/// Seconds of CPU time for a query; each of the following numbers of file bytes and frames adds another second.
+/// Seconds of CPU time for a query. Each [`BYTES_A_SECOND`] bytes of the files and each [`FRAMES_A_SECOND`] frames add
+/// a second.
 const SECONDS: u64 = 20;
 const BYTES_A_SECOND: u64 = 1 << 20;
 const FRAMES_A_SECOND: u64 = 1000;
 
-/// The kind of the child's message.
+/// The kind of message that contains the child's answer.
 const ANSWER: u8 = b'a';
 
-/// A child that symbolizes frames. It is started for the first image, and again after an image has ended it.
+/// A child process that symbolizes frames. The child is started for the first image, and restarted if it ended while
+/// processing an image.
 #[derive(Debug, Default)]
 pub(super) struct Helper(Option<Child>);
 
@@ -35,7 +37,7 @@ struct Question {
 }
 
 impl Helper {
-    /// Requests the frames of addresses in an image.
+    /// Requests the frames of addresses in an image from the child.
     ///
     /// # Errors
     /// The reason that there is no answer.
@@ -51,7 +53,7 @@ impl Helper {
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
         let was_running = self.0.is_some();
         let mut answer = self.answer(command, &question);
-        // Memory used for earlier images must not count against this one.
+        // Retry in a new child, because memory used for earlier images must not count for this image.
         if was_running && answer.is_err() {
             answer = self.answer(command, &question);
         }
@@ -68,7 +70,7 @@ impl Helper {
     }
 }
 
-/// Answers the requests of a symbolizing command in its child process, whose memory and time are limited from here on.
+/// Answers the requests of a symbolizing command in its child process. Limits the memory and time of the process.
 ///
 /// # Errors
 /// A request cannot be read, or an answer cannot be written.

@@ -10,7 +10,7 @@ use super::symbol_table::SymbolTable;
 
 /// Returns the frames of addresses in an image. Calls `opened` with the total size of the files before they are read.
 pub(super) fn answer(image: &Image, addresses: &[u64], files: (&Files, &Fetched), opened: impl FnOnce(u64)) -> Answer {
-    // The content of the files is untrusted.
+    // Decoding may panic, because the content of the files is untrusted.
     let answer = catch_unwind(AssertUnwindSafe(|| {
         let own = files::open_image(image, files.0, files.1)?;
         look_up(&own, addresses, files, opened).map_err(Missing::Image)

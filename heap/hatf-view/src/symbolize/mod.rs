@@ -1,8 +1,8 @@
-//! Writes the functions of stack frames into a trace, so that later processing needs no binaries.
+//! Writes the functions of stack frames into a trace, so that later processing does not depend on the program's files.
 //!
 //! A trace is read twice. In the first pass, [`Wanted`] collects the frames in each loaded module. [`find`] symbolizes
 //! them with the modules' files, in child processes with limits if [`Files::helper`] specifies their program. In the
-//! second pass, [`Symbolized`] passes everything on and inserts the symbols after the record of each module.
+//! second pass, [`Symbolized`] forwards all records and inserts the symbols of each module after its record.
 
 mod answer;
 mod debuginfod;
@@ -43,12 +43,13 @@ use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::loss::Losses;
 use hatf_trace::stacks::{Function, Module, Modules, is_python};
 
-/// The place that contains frames.
+/// A place that contains frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A module, by number; see [`Module::number`].
     Module(usize),
-    /// No module, in the image with this number, counted from 1. Code generated at run time is in no module.
+    /// Memory outside of all modules, in the image with this number, counted from 1. Code generated at run time is in
+    /// no module.
     Image(u64),
 }
 
@@ -63,7 +64,7 @@ pub struct Wanted {
     seen: HashSet<Vec<u64>>,
     loaded: Vec<Module>,
     frames: BTreeMap<Place, BTreeSet<u64>>,
-    /// Functions that were entered, and those among them that are in no known module.
+    /// Functions that were entered. `nowhere` contains those that are in no known module.
     entered: HashSet<u64>,
     nowhere: HashSet<u64>,
     has_symbols: bool,
@@ -100,7 +101,7 @@ impl EventSink for Wanted {
             self.seen.clear();
             self.entered.clear();
             let (modules, frames) = (&self.modules, &mut self.frames);
-            // A function may be entered before the first stack in its module.
+            // A function may be entered before its module is recorded.
             self.nowhere.retain(|function| !note(modules, frames, *function));
             if let EventKind::ModuleLoad { .. } = event.kind {
                 self.loaded.extend(self.modules.last().cloned());
@@ -134,7 +135,7 @@ impl EventSink for Wanted {
     }
 }
 
-/// Adds a frame of a module. Returns whether the frame is in a known module.
+/// Adds a frame. Returns whether the frame is in a known module.
 fn note(modules: &Modules, frames: &mut BTreeMap<Place, BTreeSet<u64>>, frame: u64) -> bool {
     let module = modules.find(frame);
     if let Some(module) = module {
@@ -143,7 +144,7 @@ fn note(modules: &Modules, frames: &mut BTreeMap<Place, BTreeSet<u64>>, frame: u
     module.is_some()
 }
 
-/// Writes a trace with symbols in the `heap` format. Returns counts of what this format cannot store.
+/// Writes a trace with symbols in the `heap` format. Returns counts of the data that this format cannot store.
 ///
 /// # Errors
 /// The trace or the sink failed.
@@ -157,7 +158,7 @@ pub fn write(trace: &mut TraceReader, found: &Found, options: &HeapOptions, sink
     writer.finish()
 }
 
-/// Passes a trace on and adds symbols.
+/// A sink that forwards a trace and adds symbols.
 pub struct Symbolized<'s> {
     sink: &'s mut dyn EventSink,
     symbols: &'s BTreeMap<Place, BTreeMap<u64, Vec<Function>>>,
@@ -169,7 +170,7 @@ pub struct Symbolized<'s> {
 }
 
 impl<'s> Symbolized<'s> {
-    /// Creates a sink that writes to another sink.
+    /// Creates a sink that forwards to another sink.
     pub fn new(sink: &'s mut dyn EventSink, found: &'s Found) -> Self {
         let modules = Modules::default();
         Self { sink, symbols: &found.symbols, modules, images: 0, read_source: Vec::new(), source: Vec::new() }
@@ -206,7 +207,7 @@ impl EventSink for Symbolized<'_> {
                 return Ok(());
             }
             EventKind::Symbol { frame, line, name } => {
-                // The trace's own symbols are kept if nothing was found now.
+                // The trace's own symbols are kept if no new symbols were found.
                 let place = self.modules.find(frame).map(|module| Place::Module(module.number));
                 let place = place.unwrap_or(Place::Image(self.images));
                 if self.symbols.contains_key(&place) && !is_python(frame) {

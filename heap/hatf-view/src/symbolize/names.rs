@@ -4,20 +4,20 @@ use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// Maximum length of a name in bytes. A trace contains one name per frame, and people read only the beginning.
+/// Maximum length of a name in bytes. A trace contains one name per frame, and users read only the beginning.
 const LONGEST: usize = 1024;
 
-/// Maximum number of bytes that demangling produces. Because of substitutions, a name of 255 bytes can stand for one of
-/// 2^80 bytes.
+/// Maximum number of bytes that demangling produces. Because of substitutions, a 255-byte name can demangle to 2^80
+/// bytes.
 const DEMANGLED: usize = 4 * LONGEST;
 
-/// Maximum length of a mangled name to demangle, because demangling reads its parts several times.
+/// Maximum length of a mangled name to demangle. Demangling may read each part several times.
 const MANGLED: usize = 16 * LONGEST;
 
 /// Maximum nesting depth of the parts of a name.
 const DEPTH: u32 = 96;
 
-/// Maximum number of prefixes of a name that are tried in search of one that can be demangled.
+/// Maximum number of prefixes of a name that are tried until one can be demangled.
 const CUTS: usize = 32;
 
 /// Truncates a string to the maximum length of a name.
@@ -28,8 +28,8 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
-/// Returns a mangled name, or an empty string if it is too long to be demangled: a truncated mangled name is useless
-/// for lookups.
+/// Returns a mangled name, or an empty string if it is too long to be demangled. (A truncated mangled name would be
+/// useless for lookups.)
 pub(super) fn cut_symbol(name: &str) -> String {
     if name.len() > MANGLED { String::new() } else { name.to_owned() }
 }
@@ -61,11 +61,11 @@ fn cpp(name: &str) -> Option<String> {
     (whole || text.is_full()).then_some(text.0)
 }
 
-/// Demangles a C++ function whose type the library cannot parse, such as one computed by an expression. The type is
-/// replaced by one without parameters and result, because neither is shown.
+/// Demangles the name of a C++ function whose type the library cannot parse, for example because an expression computes
+/// the type. The type is replaced by one without parameters and result, which are not shown anyway.
 fn cpp_without_type(name: &str) -> Option<String> {
     let ends = name.bytes().enumerate().filter(|(_, byte)| *byte == b'E').map(|(at, _)| at + 1);
-    // The name ends at the first `E` that closes all of it.
+    // The name ends at the first `E` for which the prefix can be demangled.
     ends.take(CUTS).find_map(|end| cpp(&format!("{}vv", name.get(..end)?)))
 }
 
@@ -87,7 +87,7 @@ impl Write for Bounded {
             return Ok(());
         }
         self.0.push_str(&text[..text.floor_char_boundary(room)]);
-        // The buffer is also full if a character did not fit.
+        // Fill the buffer, so that it also counts as full if a multi-byte character did not fit.
         while self.0.len() < DEMANGLED {
             self.0.push('.');
         }
@@ -95,7 +95,8 @@ impl Write for Bounded {
     }
 }
 
-/// Shortens names of the C++ library to the way people write them: `std::string`, and no default allocators.
+/// Shortens names of the C++ library to the form used in source code, such as `std::string`, without default
+/// allocators.
 fn shortened(name: &str) -> String {
     let name = name.replace("std::__cxx11::", "std::");
     let mut rest =
@@ -117,10 +118,10 @@ fn shortened(name: &str) -> String {
     without_empty_packs(short)
 }
 
-/// Removes what the library prints for empty argument packs: `make_shared<Cart, >`.
+/// Removes the commas that the library prints for empty argument packs, as in `make_shared<Cart, >`.
 fn without_empty_packs(mut name: String) -> String {
     for (written, wanted) in [(", , ", ", "), (", >", ">"), ("<, ", "<")] {
-        // Each iteration removes some.
+        // Each iteration shortens the name.
         while name.contains(written) && !name.contains("operator") {
             name = name.replace(written, wanted);
         }
@@ -184,7 +185,7 @@ mod tests {
         let doubled = |number: u8| {
             let digit = |at: u8| char::from_digit(u32::from(at), 36).unwrap().to_uppercase().to_string();
             let back = |at: u8| format!("S{}_", at.checked_sub(1).map_or(String::new(), digit));
-            // S_ is `f`, S0_ is `A`, and each of the others contains the previous one twice.
+            // S_ is `f`, S0_ is `A`, and each further substitution contains the previous one twice.
             let twice: String = (2..number).map(|at| format!("{}I{}{}E", back(1), back(at), back(at))).collect();
             format!("_Z1fI1AIiiE{twice}Evv")
         };

@@ -1,4 +1,4 @@
-//! `perf-PID.map`: functions that a compiler generated at run time, in the format used by Linux perf.
+//! `perf-PID.map` files, which list functions generated at run time in the format of Linux perf.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -21,8 +21,8 @@ struct Entry {
 pub(super) struct PerfMap(Vec<Entry>);
 
 impl PerfMap {
-    /// Reads lines that consist of a hexadecimal start, a hexadecimal size and a name, and skips other lines. If two
-    /// functions begin at the same address, the later line is used, because it describes the newer code.
+    /// Reads lines that consist of a start and a size in hexadecimal and a name. Skips other lines. If two functions
+    /// begin at the same address, the later line is used, because it describes the newer code.
     ///
     /// # Errors
     /// The input failed, or it exceeds the maximum size of a map.
@@ -38,7 +38,7 @@ impl PerfMap {
         if input.limit() == 0 {
             return Err(std::io::Error::other("it exceeds 256 MiB"));
         }
-        // The sort is stable, so the last function with a given start remains last.
+        // The sort is stable, so of several functions with the same start, the last one remains last.
         entries.sort_by_key(|entry: &Entry| entry.start);
         Ok(Self(entries))
     }

@@ -1,4 +1,4 @@
-//! Sections of debug information: their bytes, and which of them are read.
+//! Sections of debug information.
 
 use addr2line::gimli::{EndianSlice, RunTimeEndian, SectionId};
 

@@ -1,4 +1,4 @@
-//! Split debug information (`-gsplit-dwarf`), in a package or in one file per unit.
+//! Split debug information (`-gsplit-dwarf`) in a package, or in one file per unit.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use super::elf::{Elf, Mapped};
 use super::files::Files;
 use super::sections::{Bytes, is_read};
 
-/// Storage for the files of units, which are read on demand and kept.
+/// Storage for the files of units. Files are read on demand and kept.
 pub(super) struct SplitFiles {
     files: Vec<OnceCell<Box<DwarfSections<Vec<u8>>>>>,
     used: Cell<usize>,
@@ -32,7 +32,7 @@ impl SplitFiles {
     }
 }
 
-/// Finds split debug information.
+/// A finder of split debug information.
 pub(super) struct Split<'b> {
     package: Option<DwarfPackage<Bytes<'b>>>,
     kept: &'b SplitFiles,
@@ -54,7 +54,7 @@ impl<'b> Split<'b> {
         Self { package, kept, image: own.path, files, endian, missing: RefCell::new(None) }
     }
 
-    /// Returns the reason that the first missing file is not used.
+    /// Returns the reason that the first missing file could not be used.
     pub(super) fn missing(self) -> Option<String> {
         self.missing.into_inner()
     }
@@ -81,7 +81,8 @@ impl<'b> Split<'b> {
         Ok(None)
     }
 
-    /// Returns the possible locations of a unit's file: the one at compile time, and the directory of the image.
+    /// Returns the possible locations of a unit's file, which are its path at compile time and the directory of the
+    /// image.
     fn candidates(&self, load: &SplitDwarfLoad<Bytes<'b>>) -> Vec<PathBuf> {
         let path =
             |bytes: &Option<Bytes<'b>>| bytes.as_ref().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes.slice())));

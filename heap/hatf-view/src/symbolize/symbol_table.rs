@@ -21,8 +21,8 @@ pub(super) struct Symbol<'m> {
 /// The functions of an image.
 pub(super) struct SymbolTable<'m> {
     symbols: Vec<Symbol<'m>>,
-    /// The exported functions. In a stripped image they are few, so a function without a length is not extended to the
-    /// next one.
+    /// The exported functions. A stripped image has few of them, so a function without a length is not extended to the
+    /// next function.
     dynamic: Vec<Symbol<'m>>,
 }
 
@@ -33,7 +33,7 @@ impl<'m> SymbolTable<'m> {
         if symbols.is_empty() {
             symbols = functions(own.object.symbols());
         }
-        // A function without a length extends to the next one.
+        // A function without a length extends to the next function.
         let (mut start, mut next) = (u64::MAX, u64::MAX);
         for symbol in symbols.iter_mut().rev() {
             if symbol.start < start {
@@ -55,15 +55,15 @@ impl<'m> SymbolTable<'m> {
         })
     }
 
-    /// Returns the function that contains an address as a frame without further data.
+    /// Returns a frame that consists only of the function that contains an address.
     pub(super) fn frame(&self, address: u64) -> Option<Frame> {
         let name = String::from_utf8_lossy(self.find(address)?.name);
         Some(Frame { function: demangled(&name), symbol: cut_symbol(&name), ..Frame::default() })
     }
 }
 
-/// Returns functions by address. Among functions at one address, the preferred one is last: the longest, then exported
-/// ones, then the name with the fewest leading underscores.
+/// Returns functions sorted by address. Of several functions at one address, the preferred one is last. The longest
+/// function is preferred, then an exported one, then the one with the fewest leading underscores.
 fn functions<'m, 'e, S: ObjectSymbol<'m>>(symbols: impl Iterator<Item = S> + 'e) -> Vec<Symbol<'m>> {
     // Functions in assembly language may have no type.
     let is_code = |symbol: &S| matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown);

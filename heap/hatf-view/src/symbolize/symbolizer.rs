@@ -5,7 +5,7 @@ use super::files::{self, Fetched, Files};
 use super::helper::Helper;
 use super::in_process::answer;
 
-/// Symbolizes addresses in images. If [`Files::helper`] specifies a child, one child serves many images.
+/// A symbolizer for addresses in images. If [`Files::helper`] specifies a child process, one child serves many images.
 #[derive(Debug, Default)]
 pub struct Symbolizer {
     files: Files,
@@ -22,7 +22,7 @@ impl Symbolizer {
     /// Returns the frames of each return address in an image. Addresses are those in the image's file, without the load
     /// bias. Each call opens the files of the image, so all addresses of an image should be passed in one call.
     ///
-    /// Files missing on this machine are requested from debuginfod if [`Files::debuginfod`] contains its client.
+    /// If [`Files::debuginfod`] is set, files that are missing on this machine are requested from debuginfod.
     #[must_use]
     pub fn symbolize(&mut self, image: &Image, addresses: &[u64]) -> Answer {
         let mut fetched = Fetched::default();
@@ -43,7 +43,7 @@ impl Symbolizer {
         answer
     }
 
-    /// Passes a query to the child, if there is one. A missing file needs no child.
+    /// Passes a query to the child process, if there is one. If the file is missing, no child is needed.
     fn ask(&mut self, image: &Image, addresses: &[u64], fetched: &Fetched) -> Answer {
         if let Err(missing) = files::candidates_of(image, &self.files, fetched) {
             return Answer::without(addresses.len(), missing);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use hatf_trace::stacks::Stacks;
 
-/// A sink that stores stacks and their names.
+/// A sink that stores stacks and the names of their frames.
 #[derive(Default)]
 struct Kept(Stacks, Vec<u64>, Vec<String>);
 
@@ -88,7 +88,7 @@ fn functions_of_this_program() {
     assert_eq!((found.named, a_function_of_ours(1)), (1, 2));
 }
 
-/// Existing symbols are kept if nothing is found now.
+/// Existing symbols are kept if no new ones are found.
 #[test]
 fn symbols_that_the_trace_has() {
     let stack = [5];

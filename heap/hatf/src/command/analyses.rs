@@ -1,4 +1,4 @@
-//! The commands of analyses that need nothing but their row in [`ANALYSES`].
+//! The commands of analyses that are fully described by their row in [`ANALYSES`].
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
@@ -11,11 +11,11 @@ use super::lab::{Source, Tables};
 use super::output::show;
 use super::symbols::Symbols;
 
-/// An analysis of a trace, with the options of its command.
+/// An analysis with the options of its command.
 pub(crate) struct Analyze {
     analysis: &'static Analysis,
     source: Source,
-    /// For an answer that shows stacks.
+    /// The options for stacks, if the answer shows stacks.
     stacks: Option<Stacks>,
     output: OutputArgs,
     options: ArgMatches,
@@ -35,7 +35,7 @@ fn analyses() -> impl Iterator<Item = &'static Analysis> {
     ANALYSES.iter().filter(|analysis| !analysis.traits.own_command)
 }
 
-/// Returns the command of an analysis: its own help, and its options among those of all analyses.
+/// Returns the command of an analysis, with its own help and with its options among those of all analyses.
 fn command(analysis: &'static Analysis) -> Command {
     let own = analysis.arguments(Command::new(analysis.name));
     let command = analysis.arguments(Source::augment_args(Command::new(analysis.name)));

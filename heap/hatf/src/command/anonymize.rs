@@ -68,7 +68,7 @@ fn tokens(options: &Anonymize) -> Result<Tokens> {
         let mut key = [0; 16];
         let failed = |error: rustix::io::Errno| Error::System("random bytes".to_owned(), error.into());
         let got = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
-        // The system returns all bytes in a single call or none.
+        // The system returns either all bytes in a single call or no bytes.
         return if got == key.len() {
             Ok(Tokens::new(key))
         } else {

@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     } else {
         convert(input, to, &open, &create, &mut *sink)
     };
-    // If the output failed, its error is the cause of all others.
+    // If the output failed, report its error as the cause of all other errors.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 
-/// Reports the number of blocks that end early.
+/// Prints the number of blocks that end early.
 fn say(freed: &FreedEarly) {
     let FreedEarly { blocks, early, freed_later } = *freed;
     print_message(&format!(
@@ -72,7 +72,7 @@ fn say(freed: &FreedEarly) {
     ));
 }
 
-/// Returns the format of an output, derived from its name.
+/// Derives the format of an output from its name.
 fn of_name(output: Option<&Path>) -> Result<&'static Form> {
     let name = output.map(|path| path.display().to_string()).unwrap_or_default();
     if name.ends_with(".csv") {

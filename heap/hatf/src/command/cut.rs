@@ -146,14 +146,14 @@ fn cut(source: &Source, records: Records, sink: &mut dyn EventSink) -> Result<Cu
     }
     let mut cutting = Cutting::new(records, sink);
     let read = source.read(&mut cutting);
-    // The reader reports an early stop as an error.
+    // Ignore the error by which the reader reports an early stop.
     if !cutting.is_over() {
         read?;
     }
     cutting.finish().map_err(|error| about(&source.trace, error))
 }
 
-/// Sink that passes on all records.
+/// A sink that forwards all records.
 struct Whole<'s> {
     sink: &'s mut dyn EventSink,
     records: u64,
@@ -170,7 +170,7 @@ impl EventSink for Whole<'_> {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        // The counts in the metadata apply to the complete trace, not to the part.
+        // Remove the number of events, which is that of the complete trace.
         let mut user_metadata = user_metadata.clone();
         user_metadata.remove("events");
         self.sink.user_metadata(&user_metadata)

@@ -113,7 +113,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let (mut after, of_after) = summary(&options.after, options)?;
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
     problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
-    // Most problems occur in both traces.
+    // Most problems occur in both traces, but each is printed once.
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert((problem.path.clone(), problem.why.clone())));
     print_problems(&problems);
@@ -156,7 +156,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     Ok(u8::from(failed > 0))
 }
 
-/// Reads a trace and returns its summary, with the data for the HTML report if one is requested.
+/// Reads a trace and returns its summary, along with the data for the HTML report if the report is requested.
 fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
     let beside = options.html.is_some().then(|| (ReportBuilder::new(), Collected::new()));

@@ -59,7 +59,7 @@ pub(crate) struct Dump {
     symbols: Symbols,
 }
 
-/// Initial number of events to symbolize in one batch. It is small so that output appears soon.
+/// Initial number of events to symbolize in one batch, which is small so that output appears soon.
 const BATCH: usize = 1 << 8;
 /// Maximum number of events to symbolize in one batch.
 const BATCH_MOST: usize = 1 << 16;

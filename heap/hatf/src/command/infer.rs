@@ -93,7 +93,7 @@ pub(crate) struct Infer {
 struct Report {
     #[serde(skip)]
     name: String,
-    /// Number of arenas to list, and of callers of each.
+    /// Number of arenas to list, and number of callers per arena.
     #[serde(skip)]
     listed: (usize, usize),
     #[serde(skip)]
@@ -127,7 +127,8 @@ struct Arena {
 #[derive(Serialize)]
 struct Together {
     frees_saved: u64,
-    /// Maximum number of bytes: live, and with arenas, which keep all their bytes.
+    /// Maximum number of live bytes without arenas. `most_with_arenas` is the maximum with arenas, which keep all their
+    /// bytes.
     most_live: u64,
     most_with_arenas: u64,
     blocks: Outcome,
@@ -217,7 +218,7 @@ fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, S
     }
 }
 
-/// Further passes over the trace.
+/// Settings for further passes over the trace.
 struct Pass<'a> {
     source: &'a Source,
     by: Option<ScopeKind>,
@@ -230,7 +231,7 @@ impl Pass<'_> {
         read.map(|()| (sites, observer))
     }
 
-    /// Does the same as `over`, but also returns the observer if reading fails.
+    /// Does the same as [`over`](Self::over), but also returns the observer if reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
             let mut entries = HeapTracker::new(ScopeEvents::new(table.clone(), by, observer));
@@ -260,7 +261,7 @@ fn simulate(
     let name = options.output.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let failed = || Error::system(name.clone());
     let (file, mut sink) = options.output.as_deref().map(OutputFile::create).transpose().map_err(failed())?.unzip();
-    // Output errors are reported with the name of the output.
+    // If the output failed, report its error with the name of the output.
     let cause = |error| file.as_ref().and_then(OutputFile::error).map_or(error, failed());
     let scopes = RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), names, contexts, found);
     let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes.map_err(cause)?);

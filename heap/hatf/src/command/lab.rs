@@ -44,14 +44,14 @@ impl Source {
         Self { trace, from, threads, reread: OnceLock::new(), noted: AtomicBool::new(false) }
     }
 
-    /// Prepares for reading the trace more than once: input from a pipe is first copied to a temporary file.
+    /// Prepares for reading the trace more than once by copying input from a pipe to a temporary file.
     pub(crate) fn reread(&self) -> Result<()> {
         let input = RereadInput::new(&self.trace, self.from)?;
         self.reread.get_or_init(|| input);
         Ok(())
     }
 
-    /// Opens the trace, and prints messages about it the first time.
+    /// Opens the trace. Prints messages about the trace when it is first opened.
     pub(crate) fn open(&self) -> Result<TraceReader> {
         let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_message };
         let options = OpenOptions { form: self.from, note };
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Returns the default output file of a command: the trace's name with this extension.
+    /// Returns the default output file of a command, which is the trace's name with this extension.
     pub(crate) fn sibling(&self, ending: &str) -> Result<PathBuf> {
         if self.trace == Path::new("-") {
             return Err(Error::Usage("the trace is standard input: specify an output file with -o".to_owned()));
@@ -97,7 +97,7 @@ impl Source {
         both(self.threads(), there, here).map_err(Error::system("a thread"))
     }
 
-    /// Follows the heap of the trace for a command that needs every block, and warns if the trace is a sample.
+    /// Follows the heap of the trace for a command that requires every block, and warns if the trace is a sample.
     pub(crate) fn observe<O: Observer>(&self, tracker: &mut HeapTracker<O>) -> Result<()> {
         let read = self.read(tracker);
         self.warn_of_sample(tracker.heap());
@@ -118,8 +118,8 @@ impl Source {
         }
     }
 
-    /// Passes all events of the trace to a sink and shows progress. If two threads are allowed, a separate thread reads
-    /// the trace.
+    /// Passes all events of the trace to a sink and shows progress. Reads the trace in a separate thread if two threads
+    /// are allowed.
     pub(crate) fn read(&self, sink: &mut dyn EventSink) -> Result<()> {
         let mut losses = Losses::default();
         let progress = Progress::new("records");
@@ -143,7 +143,7 @@ impl Source {
     }
 }
 
-/// A sink that counts its records to show progress.
+/// A sink that counts records to show progress.
 struct WithProgress<'s> {
     sink: &'s mut dyn EventSink,
     progress: Progress,

@@ -175,12 +175,12 @@ fn read(options: &Leaks) -> Result<Read> {
         other => other.clone(),
     };
     let kept = startup.map(|startup| Kept::new(startup, Point::End));
-    // There is nothing before the first event.
+    // Stop after the first event at the earliest.
     let until = at.map(|tick| Until::new(tick.max(1)));
     let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));
     let read = source.read(&mut tracker);
     let (heap, (leaks, (kept, until))) = tracker.into_parts();
-    // The reader reports an early stop as an error.
+    // Ignore the error by which the reader reports an early stop.
     if !until.is_some_and(|until| until.reached()) {
         read?;
     }

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns the delay of the start of each trace relative to the earliest one.
+/// Returns the delay of the start of each trace relative to the earliest trace.
 fn offsets(paths: &[PathBuf], traces: &[TraceReader]) -> Result<Vec<u64>> {
     let recording = |about: &UserMetadata| {
         let recording = about.get("recording")?.as_str()?;

@@ -1,6 +1,6 @@
 //! The subcommands and their options.
 //!
-//! This file is long because it contains the help of many options, which is easier to compare side by side.
+//! This file is long because it contains the help texts of many options, which are easier to compare side by side.
 
 pub(crate) mod analyses;
 pub(crate) mod anonymize;
@@ -53,7 +53,7 @@ use metatf_cli::{OutputArgs, number};
 use metatf_tools::recode::Preset;
 use values::clock;
 
-/// The commands, grouped by purpose. A test checks that all of them are listed.
+/// The commands, grouped by purpose. A test checks that the list is complete.
 const HELP: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -103,7 +103,7 @@ Options:
 {options}{after-help}
 ";
 
-/// Returns the help with the analyses, and without commands that this build lacks.
+/// Returns the help text, with the analyses but without the commands that this build lacks.
 fn help() -> String {
     let analyses = ANALYSES.iter().map(|analysis| format!("  {:<14} {}", analysis.name, analysis.question));
     let help = HELP.replace("  @analyses", &analyses.collect::<Vec<_>>().join("\n"));
@@ -312,7 +312,7 @@ fn form() -> impl TypedValueParser<Value = &'static Form> {
     row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("unknown format"))
 }
 
-/// Returns a parser for the name of an output format. For CSV, which another command writes, the error names that
+/// Returns a parser for the name of an output format. Another command writes CSV, so the error for `csv` names that
 /// command.
 fn written_form() -> impl TypedValueParser<Value = &'static Form> {
     let written = FORMS.into_iter().filter(|form| form.create.is_some());
@@ -352,7 +352,7 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
-/// Returns the command to suggest if a file is given without a command.
+/// Returns the command to suggest for a file that was given without a command.
 pub(crate) fn for_file(path: &Path) -> String {
     let command = if hatf_trace::forms::is_program(path) { "hatf run" } else { "hatf report" };
     format!("{command} {}", path.display())

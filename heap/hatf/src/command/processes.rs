@@ -46,7 +46,7 @@ pub(crate) struct Processes {
     output: OutputArgs,
 }
 
-/// The list's entry for a process.
+/// An entry of the process list.
 #[derive(Default, Deserialize, Serialize)]
 struct Listed {
     number: u64,
@@ -65,7 +65,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Fills in values missing from the list with those in the trace.
+    /// Fills in missing values from the process's trace.
     fn complete(&mut self, told: Told) {
         self.process = self.process.or(told.process);
         self.parent = self.parent.or(told.parent);
@@ -102,7 +102,7 @@ fn write_path<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S
     path_to_json(path).serialize(to)
 }
 
-/// A process and the data of its trace, or `None` if the trace cannot be read.
+/// A process and the data of its trace. The data is `None` if the trace cannot be read.
 #[derive(Serialize)]
 struct Process {
     #[serde(flatten)]
@@ -118,7 +118,7 @@ struct Counted {
     /// Blocks live at the peak, or `None` if the trace contains only sizes.
     peak: Option<Amount>,
     leaked: Option<Amount>,
-    /// Blocks freed by a different thread from the one that allocated them.
+    /// Blocks freed by a thread other than the allocating thread.
     freed_by_others: Amount,
     /// Programs that the process executed with `exec`, in order.
     programs: Vec<String>,
@@ -131,7 +131,7 @@ struct Found {
     processes: Vec<Process>,
 }
 
-/// Observer that collects the data of a process.
+/// An observer that collects the data of a process.
 #[derive(Default)]
 struct Counting {
     all: Sites,
@@ -180,7 +180,7 @@ impl Observer for Counting {
 
 pub(crate) fn run(options: &Processes) -> Result<u8> {
     let mut folder = if options.place.is_dir() { options.place.clone() } else { folder_of(&options.place) };
-    // The program created no other processes, so there is no directory and only one process.
+    // If the program created no other processes, there is no directory, only its own trace.
     let alone = options.place.file_name().filter(|_| options.place.is_file() && !folder.exists());
     let all = if let Some(file) = alone {
         folder = options.place.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -236,7 +236,7 @@ fn list(folder: &Path) -> Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// Returns whether a trace is in the directory or next to it, as the program's own trace is.
+/// Returns whether a trace is in the directory or, like the program's own trace, next to the directory.
 fn is_beside(trace: &Path) -> bool {
     let parts: Vec<_> = trace.components().collect();
     matches!(parts[..], [Component::Normal(_)] | [Component::ParentDir, Component::Normal(_)])

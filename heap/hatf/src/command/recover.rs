@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let folder = &spool_of(given)?;
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes()?;
-    // A process that created its own spool did not specify a name.
+    // For a process that created its own spool, no trace name was specified.
     let named = spooled.is_standalone() && spooled.about()["output"].is_null();
     let named = options.output.clone().or_else(|| named.then(|| free_name(without_slash(folder).as_os_str())));
     let mut of_program = spooled.about().clone();
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     for process in &processes {
         let process = spooled.open_process(process)?;
         let own = path_from_json(&process.about()["output"]);
-        // A process not yet seen by the recorder has the data stored for the program.
+        // For a process that the recorder has not seen yet, the stored data is that of the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
         let output = match process.process() {
             Some(which) if named.is_some() || !is_seen => trace_of(&of_program, &which),
@@ -95,7 +95,7 @@ struct Made {
 }
 
 impl Made {
-    /// Returns whether the trace contains everything in the spool and in the unfinished trace.
+    /// Returns whether the trace contains all events of the spool and of the unfinished trace.
     fn is_complete(&self) -> bool {
         self.recovered.is_all_read() && self.recovered.missing == 0
     }
@@ -123,7 +123,7 @@ fn without_slash(folder: &Path) -> PathBuf {
     folder.components().collect()
 }
 
-/// Returns the list's entry for a process.
+/// Returns the entry of the process list for a process.
 fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     let exit = if let End::Exit(status) = recovered.end { Some(status) } else { None };
     let mut line = json!({
@@ -137,8 +137,8 @@ fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     line
 }
 
-/// Adds recovered processes to the list, which already contains those that ended earlier. If the program created no
-/// processes, there is no list.
+/// Adds recovered processes to the process list, which already contains the processes that ended earlier. Without
+/// processes created by the program, there is no list.
 fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value) -> Result<()> {
     let folder = folder_of(trace);
     if !folder.exists() {
@@ -166,8 +166,8 @@ fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value
     output.keep(sink).map_err(problem())
 }
 
-/// Writes the trace of one process. `folder` is the directory of processes, unless the process is the program itself.
-/// `is_named` is whether the user specified the name.
+/// Writes the trace of one process and returns its path and statistics. `folder` is the directory of the process
+/// traces, or `None` for the program itself. `is_named` indicates whether the user specified the output name.
 fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<PathBuf>, is_named: bool) -> Result<Made> {
     let about = spooled.about();
     let unfinished = path_from_json(&about["output"]);
@@ -183,7 +183,8 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
         None => OutputFile::create(&path),
     };
     let (recovered, trace) = WrittenTrace::write(&path, opened, form, &write, |sink| spooled.recover(source, sink))?;
-    // A spool that may be read again is kept, and so is another trace that has taken the name in the meantime.
+    // Do not overwrite an unfinished trace that may be needed again, nor another trace that has taken the name in the
+    // meantime.
     let is_taken = if is_unfinished { !recovered.is_all_read() } else { !is_named && path.exists() };
     let path = if is_taken { free_name(path.with_extension("").as_os_str()) } else { path };
     trace.keep_as(&path)?;
@@ -216,7 +217,7 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
         Err(error @ Error::System(..)) => return Err(error),
         Err(_) => return Ok(None),
     };
-    // User metadata precedes the first event.
+    // Read the first event, because user metadata precedes it.
     let _ = reader.next();
     let recording = reader.user_metadata().get("recording").cloned();
     let is_same = recording.is_some() && recording.as_ref() == spooled.recording();

@@ -82,7 +82,7 @@ pub(crate) struct ReplayWorker {
     operations: PathBuf,
 }
 
-/// Parses comma-separated names, or a single name preceded by variables, whose values may contain commas.
+/// Parses comma-separated names, or a single name preceded by environment variables, whose values may contain commas.
 fn allocators(text: &str) -> Result<Allocators, String> {
     if text.contains('=') { Ok(vec![text.parse()?]) } else { text.split(',').map(str::parse).collect() }
 }
@@ -127,8 +127,7 @@ pub(crate) fn run(options: &Replay) -> hatf_trace::Result<u8> {
     Ok(0)
 }
 
-/// Checks that the live blocks fit in the available memory: a replay allocates whatever the trace claims that the
-/// program had.
+/// Checks that the live blocks fit in the available memory, because a replay allocates as much as the trace claims.
 fn fits(options: &Replay, most_live: u64) -> hatf_trace::Result<()> {
     let allowed = memory_limit();
     if most_live <= allowed || !matches!(options.touch, Touch::Pages | Touch::Usable) {

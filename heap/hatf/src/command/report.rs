@@ -1,4 +1,4 @@
-//! `hatf report`, alone and with other analyses (`--with`).
+//! `hatf report`: reports on a trace, optionally with other analyses (`--with`).
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let (counts, tables) = (report.site_counts(), Tables::default().by(false));
     let view = View { tables, counts: &counts, ..View::new(&name, &heap) };
     let shown = running.iter().zip(&analyses).filter(|(_, analysis)| analysis.traits.stacks);
-    // A page shows all stacks.
+    // An HTML page shows all stacks.
     let shown = if collected.is_some() { None } else { shown.map(|(running, _)| running.shown(&view)).collect() };
     let shown: Option<Vec<Vec<u64>>> = shown;
     let shown = shown.map(|sites| (sites.concat(), tables.depth));
@@ -150,8 +150,8 @@ pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     Ok(analysis.report(&heap))
 }
 
-/// Prints the location of the remaining events, if the recording of a trace has not ended or was interrupted. A
-/// finished trace may still have its spool, which is ignored.
+/// Prints the location of the remaining events if the recording of a trace has not ended or was interrupted. If the
+/// trace is finished, a remaining spool is ignored.
 fn warn_of_spool(path: &Path) {
     if path == Path::new("-") || !path.is_file() {
         return;

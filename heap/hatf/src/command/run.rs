@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     Ok(status)
 }
 
-/// Returns the largest trace of a recording, because a program often only starts another one that does the work.
+/// Returns the largest trace of a recording, because a program often only starts another program that does the work.
 fn largest(trace: &Path) -> PathBuf {
     let size = |path: &PathBuf| path.metadata().map_or(0, |about| about.len());
     let others = std::fs::read_dir(folder_of(trace)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -135,7 +135,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
     for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| measure.is_known(&heap)) {
         let amount = total.get(measure);
-        // Blocks live at the end are often the same as those live at the peak.
+        // Omit the blocks live at the end if their amount is the same as at the peak.
         if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {
             grouped.describe(measure, amount, tables, &mut screen);
         }
@@ -153,7 +153,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Suggests commands with more details on notable findings.
+/// Suggests commands that show more details of notable findings.
 fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
     if total.leaked.bytes > total.peak.bytes / 4 {
@@ -168,7 +168,7 @@ fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     command(&format!("hatf whatif {trace}"), "allocators and settings that would save memory");
 }
 
-/// Opens the HTML report in the desktop's browser.
+/// Opens the HTML report in the default browser.
 fn open(page: &Path) {
     let started =
         Process::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     let read = options.source.observe(&mut calls);
     let (heap, grid) = calls.into_parts();
     let totals = heap.totals();
-    // A failed simulation stops the reader, so its error is reported first.
+    // A failed simulation stops the reader, so report the error of the simulation first.
     let mut outcomes = grid.finish()?;
     read?;
     let mut weights = Acts::weights();

@@ -229,7 +229,8 @@ impl Chosen {
         at.map(|_| Measure::At).into_iter().chain(between.map(|_| Measure::Between))
     }
 
-    /// Returns the observers that count these blocks. If the options name the peak, reads the trace once to find it.
+    /// Returns the observers that count the blocks live at chosen points. Reads the trace once to find the peak if an
+    /// option refers to it.
     fn observers(&self, source: &Source) -> Result<(Option<Kept>, Option<Kept>)> {
         let (at, between) = (self.at.clone(), self.live_between.clone());
         let ranges = [at.map(|at| (Point::Start, at)), between];
@@ -241,7 +242,7 @@ impl Chosen {
     }
 }
 
-/// Returns the event number of the peak.
+/// Reads the trace and returns the event number of the peak.
 pub(super) fn peak(source: &Source) -> Result<u64> {
     source.reread()?;
     let mut tracker = HeapTracker::new(Highest::new());
@@ -249,7 +250,7 @@ pub(super) fn peak(source: &Source) -> Result<u64> {
     Ok(tracker.observer().tick())
 }
 
-/// Counts of a trace.
+/// The heap and the counts of a trace.
 struct Counted {
     heap: Heap,
     counts: Vec<Counts>,
@@ -366,7 +367,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
-    // Other tools need full names.
+    // Folded output contains full names for other tools.
     let name = |place: &Place| {
         let name = if options.folded { (&*place.name).into() } else { short_name(&place.name) };
         metatf_cli::shown(&name).into_owned()

@@ -9,7 +9,7 @@ use metatf_cli::{Style, stdout};
 /// Heap tables for which the extension has functions.
 const TABLES: [&str; 8] = ["objects", "sites", "stacks", "lifetimes", "timeline", "marks", "processes", "traces"];
 
-/// Named queries. Each begins with its question.
+/// Named queries. Each starts with a comment that states its question.
 const QUERIES: [(&str, &str); 10] = [
     ("top-sites", include_str!("../../queries/top-sites.sql")),
     ("leaks", include_str!("../../queries/leaks.sql")),

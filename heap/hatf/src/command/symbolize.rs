@@ -105,7 +105,7 @@ pub(crate) fn write_symbols(
     write(&source, trace, create(), &found, heap).map(drop)
 }
 
-/// Writes the trace with the names found, and returns the values it cannot represent.
+/// Writes the trace with the names found. Returns the values that the new trace cannot represent.
 fn write(
     source: &Source,
     output: &Path,

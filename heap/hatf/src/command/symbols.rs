@@ -1,4 +1,4 @@
-//! Symbolization of stack frames: the options for finding names, and messages about frames without names.
+//! Symbolization of stack frames, with options for finding names and messages about frames without names.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use metatf_cli::{ChildCommand, shown, stderr_is_terminal};
 use super::lab::hint;
 use super::print_message;
 
-/// Maximum number of modules to name in messages about missing functions. Traces from other machines have many.
+/// Maximum number of modules to name in messages about missing functions. In a trace from another machine, many modules
+/// lack functions.
 const MODULES: usize = 3;
 
 /// Options for the locations to search for functions.
@@ -43,14 +44,14 @@ pub(crate) struct Symbols {
 }
 
 impl SymbolFiles {
-    /// Returns the locations to search. A separate process reads the files.
+    /// Returns the locations to search for program files, which a separate process reads.
     pub(crate) fn files(&self) -> Result<Files> {
         let Self { debug_dir, sysroot, perf_map } = self;
         Ok(Files { perf_map: perf_map.clone(), ..files(debug_dir, sysroot.as_ref())? })
     }
 }
 
-/// Returns the locations to search, without a map of functions.
+/// Returns the locations to search for program files, without a map of functions.
 pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
     let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
     let helper = Some(helper.map_err(Error::system("this program's path"))?);
@@ -61,18 +62,18 @@ pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result
     Ok(files)
 }
 
-/// The stacks shown, as their numbers and the number of frames of each; `None` for all.
+/// The displayed stacks, as stack numbers and the number of frames shown per stack. `None` means all stacks.
 pub(crate) type ShownStacks = Option<(Vec<u64>, usize)>;
 
 impl Symbols {
-    /// Symbolizes frames without names in the trace, and prints problems with the stacks shown.
+    /// Symbolizes frames that the trace does not name, and prints the problems that affect the displayed stacks.
     pub(crate) fn name(&self, trace: &Path, stacks: &mut Stacks, shown: ShownStacks) -> Result<()> {
         hint(trace, stacks);
         print_problems(&self.problems(stacks, 0, shown)?);
         Ok(())
     }
 
-    /// Symbolizes the locations starting at a number, without printing anything.
+    /// Symbolizes the locations from number `from` on, without printing anything.
     #[cfg(feature = "watch")]
     pub(crate) fn name_quietly(&self, stacks: &mut Stacks, from: usize) {
         let quiet = |mut files: Files| {
@@ -84,7 +85,7 @@ impl Symbols {
         }
     }
 
-    /// Symbolizes the locations starting at a number, and returns the problems to print.
+    /// Symbolizes the locations from number `from` on, and returns the problems to print.
     pub(crate) fn problems(&self, stacks: &mut Stacks, from: usize, shown: ShownStacks) -> Result<Vec<Problem>> {
         if self.no_symbols {
             return Ok(Vec::new());
@@ -103,7 +104,7 @@ impl Symbols {
         })
     }
 
-    /// Symbolizes locations without names in a profile.
+    /// Symbolizes the locations of a profile that have no names.
     pub(crate) fn name_locations(&self, locations: &mut [Location]) -> Result<()> {
         if self.no_symbols {
             return Ok(());

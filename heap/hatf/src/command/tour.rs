@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             return Err(cause(error));
         }
         file.keep(sink).map_err(problem())?;
-        // The trace contains all events in the spool, which is removed now.
+        // Remove the spool, because the trace contains all of its events.
         drop(outcome.spool);
         let bytes = options.output.metadata().map_err(problem())?.len();
         writeln!(
@@ -125,7 +125,7 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     Ok(())
 }
 
-/// Formats an event similarly to a line of C.
+/// Formats an event like a line of C.
 fn c_line(kind: &EventKind<'_>) -> String {
     match *kind {
         EventKind::Call(Call { function, size, old, address, .. }) => {
@@ -142,8 +142,8 @@ fn c_line(kind: &EventKind<'_>) -> String {
     }
 }
 
-/// Returns the first program with this name on the path that is not a script. Otherwise, the shell wrappers of version
-/// managers would be recorded first.
+/// Returns the first program with this name in `PATH` that is not a script, such as a shell wrapper of a version
+/// manager.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|directory| directory.join(name)).find(|file| {

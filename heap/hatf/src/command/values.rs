@@ -1,16 +1,16 @@
-//! Parsers for values of options: bytes, times, signals.
+//! Parsers for option values such as bytes, times and signals.
 
 use hatf_host::record::Keep;
 use hatf_lab::kept::Point;
 use metatf_page::units::parse_nanoseconds as nanoseconds;
 
-/// Parses a number of bytes of 1 MiB or more: `64MiB`, `1 GiB`, `1048576`.
+/// Parses a number of bytes of at least 1 MiB, such as `64MiB`, `1 GiB` or `1048576`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let bytes = metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
 }
 
-/// Parses a signal that a program may handle and that hatf does not use otherwise.
+/// Parses a signal that the recorder can handle and that hatf does not use otherwise.
 pub(super) fn signal(text: &str) -> Result<i32, String> {
     let signals = [("USR1", libc::SIGUSR1), ("USR2", libc::SIGUSR2), ("URG", libc::SIGURG), ("WINCH", libc::SIGWINCH)];
     let upper = text.to_ascii_uppercase();
@@ -25,7 +25,7 @@ pub(super) fn signal(text: &str) -> Result<i32, String> {
     found.ok_or_else(|| "expected USR1, USR2, URG, WINCH, or RTMIN+N".to_owned())
 }
 
-/// Parses the size of a part of a recording: a time or a number of bytes.
+/// Parses the size of the part of a recording to keep, which is a time or a number of bytes.
 pub(super) fn keep(text: &str) -> Result<Keep, String> {
     let bytes = || metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes);
     let kept = nanoseconds(text).map(Keep::Time).or_else(bytes);
@@ -48,7 +48,7 @@ pub(super) fn sample(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "expected a number of bytes, such as 512KiB".to_owned())
 }
 
-/// Parses a clock resolution in nanoseconds: `1us`, `100 ns`, `1ms`, or `off` for 0.
+/// Parses a clock resolution such as `1us`, `100 ns` or `1ms` into nanoseconds; `off` is 0.
 pub(super) fn clock(text: &str) -> Result<u64, String> {
     if text == "off" {
         return Ok(0);
@@ -57,7 +57,7 @@ pub(super) fn clock(text: &str) -> Result<u64, String> {
     nanoseconds(text).filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
-/// Parses a point in a trace: `30s`, `mark:ready`, `peak`, `end`.
+/// Parses a point in a trace, such as `30s`, `mark:ready`, `peak` or `end`.
 pub(super) fn point(text: &str) -> Result<Point, String> {
     let point = match text {
         "peak" => Some(Point::Peak),
@@ -70,7 +70,8 @@ pub(super) fn point(text: &str) -> Result<Point, String> {
     point.ok_or_else(|| "expected a time, such as 3.7s or 500ms, mark:NAME, peak or end".to_owned())
 }
 
-/// Parses a range of a trace: `10s..60s`. A missing first point is the start, and a missing second point is the end.
+/// Parses a range of a trace, such as `10s..60s`. A missing first point is the start, and a missing second point is the
+/// end.
 pub(super) fn range(text: &str) -> Result<(Point, Point), String> {
     let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
     let or = |text: &str, other| if text.is_empty() { Ok(other) } else { point(text) };

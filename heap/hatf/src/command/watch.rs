@@ -1,7 +1,7 @@
 //! `hatf watch`: shows the heap of a running program live.
 //!
 //! A separate process, `hatf record`, records the program, and this command displays the growing trace. Leaving the
-//! screen therefore does not affect the program, and a program already being recorded is watched in the same way.
+//! screen therefore does not affect the program. A program that is already being recorded is watched in the same way.
 
 mod started;
 
@@ -73,7 +73,7 @@ pub(crate) struct Watch {
 
 /// Maximum interval between two frames, and between two snapshots.
 const DRAW: Duration = Duration::from_millis(200);
-/// Interval at which the recording is told that it is being watched.
+/// Interval at which the recording is notified that it is being watched.
 const WATCH: Duration = Duration::from_secs(1);
 /// Maximum number of rows in the summary.
 const ROWS: usize = 5;
@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Watch) -> Result<u8> {
     Ok(ended.unwrap_or(0))
 }
 
-/// Starts a recording, or finds an existing trace.
+/// Starts a recording or finds an existing trace.
 fn begin(options: &Watch) -> Result<Watched> {
     if let Some(process) = options.pid {
         if let Some((_, trace)) = Ongoing::of_process(process) {
@@ -151,7 +151,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Shows the screen until the user leaves it. Returns the last contents and, if the program has ended, its status.
 fn show(options: &Watch, watched: &mut Watched, followed: &Arc<Followed>) -> Result<(Shown, Option<u8>, Written)> {
     let latest = Arc::new(Latest::default());
-    // These threads are not joined but end with this process, because symbolization may take a long time.
+    // These threads are not joined, because symbolization may take a long time. They end with this process.
     let numbers = (Arc::clone(&latest), Snapshots::new(Arc::clone(followed)), watched.trace.clone());
     spawn("hatf-numbers", {
         let followed = Arc::clone(followed);
@@ -208,7 +208,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     spawned.map(drop).map_err(Error::system("a thread"))
 }
 
-/// Waits for the next user action, at most until the next redraw.
+/// Waits for the next user action until the next redraw at the latest.
 fn next_action(view: &mut View) -> Result<Option<Action>> {
     let problem = || Error::system("the terminal");
     let come = match event::poll(DRAW) {
@@ -225,7 +225,7 @@ fn next_action(view: &mut View) -> Result<Option<Action>> {
     })
 }
 
-/// Takes snapshots repeatedly and makes the recording flush its trace.
+/// Repeatedly takes snapshots and notifies the recording, which then flushes its trace.
 fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathBuf), followed: &Followed) {
     let mut told: Option<Instant> = None;
     loop {
@@ -257,7 +257,7 @@ fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols),
         let now = begun.elapsed();
         finder.look(followed);
         if finder.unnamed() > 0 && now >= name_at {
-            // Show the functions known so far before symbolizing the others.
+            // Show the functions known so far before symbolizing further frames.
             *lock(&latest.functions) = Arc::new(finder.functions());
             finder.name(|stacks, from| symbols.name_quietly(stacks, from));
             let took = begun.elapsed().saturating_sub(now);
@@ -332,7 +332,8 @@ impl Report for Summary {
     }
 }
 
-/// Builds the output printed at the end: a short form of the last screen, and how to continue.
+/// Builds the output printed at the end, which consists of a short form of the last screen and suggestions on how to
+/// continue.
 fn summary(watched: &Watched, shown: &Shown) -> Page {
     let (snapshot, functions) = (&shown.snapshot, &shown.functions);
     let glance = &snapshot.glance;

@@ -1,4 +1,4 @@
-//! Output trace of a command that derives traces.
+//! The output trace of a command that derives a trace.
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ impl Written {
                 Err(error)
             }
         });
-        // If the output failed, its error is the cause of all others.
+        // If the output failed, report its error as the cause of all other errors.
         if let Some(error) = output.error() {
             return Err(problem()(error));
         }

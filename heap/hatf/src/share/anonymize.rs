@@ -1,8 +1,8 @@
-//! Removes names from a trace: strings become tokens, addresses are moved, and frames are numbered.
+//! Removes names from a trace. Strings become tokens, addresses are moved, and frames are numbered.
 //!
 //! Blocks and pages are moved together by a multiple of 1 GiB, so that the assignment of blocks to pages does not
-//! change. Code is not moved this way, because offsets in a known library are as revealing as names. Instead, each
-//! frame becomes the number of its first use in its module.
+//! change. Code is not moved this way, because offsets in a known library are as revealing as names. Instead, the
+//! frames of a module are numbered in the order of their first use.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,18 +14,18 @@ use hatf_trace::event::{Event, EventKind, EventSink, UserMetadata};
 use hatf_trace::stacks::is_python;
 use hatf_trace::{Error, Result};
 
-/// Blocks and pages are moved by a multiple of this, which exceeds any page size.
+/// Blocks and pages are moved by a multiple of this number, which is at least as large as any page.
 const STEP: u64 = 1 << 30;
 /// Exclusive upper bound for the multiple.
 const STEPS: u64 = 1 << 16;
 /// Size of the address range of each module.
 const MODULE: u64 = 1 << 24;
-/// Start of the module range. Frames below it are in no module.
+/// Start of the module range. Frames below are in no module.
 const MODULES: u64 = 1 << 33;
-/// End of the module range. Frames of Python code are above it.
+/// End of the module range. Frames of Python code are above.
 const MODULES_END: u64 = 1 << 47;
 
-/// User metadata keys that are defined by the format, not by the program.
+/// User metadata keys defined by the format rather than by the program.
 pub(super) const KEYS: [&str; 44] = [
     "program",
     "command",
@@ -79,8 +79,8 @@ pub(super) const STAMPS: [&str; 3] = ["tsc", "cntvct", "CLOCK_MONOTONIC"];
 /// The names to keep.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    /// Patterns for functions, for file names without their directories, and for strings in the user metadata; `*`
-    /// matches any string.
+    /// Patterns for functions, for file names (without directories), and for strings in the user metadata. `*` matches
+    /// any string.
     pub patterns: Vec<String>,
     /// Whether to keep the names of marks and phases.
     pub marks: bool,
@@ -94,8 +94,8 @@ impl Kept {
     }
 }
 
-/// Returns whether a pattern matches all of a text; `*` matches any string. The number of steps is at most the product
-/// of their lengths.
+/// Returns whether a pattern matches an entire string. `*` matches any string. The number of steps is at most the
+/// product of both lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from, mut star) = (0, 0, None);
     loop {
@@ -127,11 +127,11 @@ struct Module {
     bias: u64,
     end: u64,
     name: Vec<u8>,
-    /// The address in the new trace, which no previous module has used.
+    /// The start address in the new trace, which no previous module has used.
     start: u64,
 }
 
-/// Numbers of frames seen so far, by the new address of their module.
+/// Numbers of the frames seen so far, by the new address of their module.
 #[derive(Default)]
 struct Frames {
     numbers: HashMap<(u64, u64), u64>,
@@ -139,7 +139,7 @@ struct Frames {
     counts: HashMap<u64, u64>,
 }
 
-/// Passes a trace on without names.
+/// A sink that forwards a trace without names.
 pub struct Anonymizer<'s> {
     tokens: Tokens,
     kept: Kept,
@@ -154,7 +154,7 @@ pub struct Anonymizer<'s> {
 }
 
 impl<'s> Anonymizer<'s> {
-    /// Creates an anonymizer that writes to a sink.
+    /// Creates an anonymizer that forwards to a sink.
     pub fn new(tokens: Tokens, kept: Kept, sink: &'s mut dyn EventSink) -> Self {
         let shift = STEP * (1 + tokens.number(b"where blocks lie") % (STEPS - 1));
         Self {
@@ -170,7 +170,7 @@ impl<'s> Anonymizer<'s> {
         }
     }
 
-    /// Loads a module. A repeated load of an unchanged module is not counted again.
+    /// Loads a module and returns its new start address. A repeated load of an unchanged module is not counted again.
     fn load(&mut self, bias: u64, start: u64, end: u64, name: &[u8]) -> Result<u64> {
         let known = self.modules.get(&start).filter(|known| (known.bias, known.end, &*known.name) == (bias, end, name));
         if let Some(known) = known {
@@ -197,7 +197,8 @@ impl<'s> Anonymizer<'s> {
         self.tokens.token("/p", path).into_bytes()
     }
 
-    /// Returns the build ID in decimal digits and the path.
+    /// Returns the new name of a module, which consists of the tokens of the build ID (in decimal digits) and of the
+    /// path.
     fn module(&self, name: &[u8]) -> Vec<u8> {
         let space = name.iter().position(|byte| *byte == b' ');
         let (id, path) = space.map_or((&b"-"[..], name), |at| {
@@ -217,7 +218,7 @@ impl<'s> Anonymizer<'s> {
         *self.processes.entry(process).or_insert(next)
     }
 
-    /// Returns a value without strings. Numbers are kept, except those of processes.
+    /// Returns a value of the user metadata with its strings replaced. Numbers are kept, except for process IDs.
     fn value(&mut self, key: &str, value: &Value) -> Value {
         match value {
             Value::String(text) if key == "recorder" => text.split(' ').take(2).collect::<Vec<_>>().join(" ").into(),
@@ -244,9 +245,9 @@ impl<'s> Anonymizer<'s> {
         let mut without = Map::new();
         for (key, value) in object {
             match &**key {
-                // The time and the place of the recording.
+                // Drop the time and the place of the recording.
                 "host" | "start" | "recording" | "spool" => {}
-                // The writer adds these itself.
+                // Drop the format, which the writer adds itself.
                 "format" => {}
                 "clock" => {
                     let resolution = value.get("resolution_ns").filter(|resolution| resolution.is_u64());
@@ -352,7 +353,7 @@ impl EventSink for Anonymizer<'_> {
             // No other event contains a string.
             kind => moved(kind, self)?,
         };
-        // HATF 1.0 attributes may contain anything.
+        // Drop HATF 1.0 attributes, which may contain arbitrary data.
         let passed = self.sink.event(&Event { kind, stack: (&stack).into(), attributes: &[], ..*event });
         self.stack = stack;
         passed

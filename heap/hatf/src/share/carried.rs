@@ -1,11 +1,11 @@
-//! The blocks that are live at a position in a trace, as the calls that allocated them.
+//! The blocks that are live at a position in a trace, represented by the calls that allocated them.
 
 use hatf_lab::{Change, Heap, Object, ObjectEvent, Observer};
 
 use super::context::Context;
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
 
-/// Facts about the call that allocated a block, in addition to those in [`Object`].
+/// Data about the call that allocated a block, other than the data in [`Object`].
 #[derive(Clone, Copy, Debug)]
 struct Made {
     record: u64,
@@ -31,12 +31,12 @@ pub(super) struct Amount {
     pub(super) blocks: u64,
     pub(super) bytes: u64,
     pub(super) records: u64,
-    /// The number of heaps of earlier programs, by which the numbers of later heaps are reduced.
+    /// The number of heaps of earlier programs. The numbers of later heaps are reduced by this number.
     pub(super) heaps: u64,
 }
 
 impl Carried {
-    /// Passes to a sink the records that restore the current state, each with its original time, in their order.
+    /// Passes the records that restore the current state to a sink, in order and with their original times.
     pub(super) fn give(self, heap: &Heap, sink: &mut dyn EventSink) -> hatf_trace::Result<Amount> {
         let Self { context, made, .. } = self;
         let made = |object: &Object| made.get(object.slot as usize).copied().flatten();

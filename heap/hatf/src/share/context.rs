@@ -1,5 +1,5 @@
-//! The state at a position in a trace, apart from blocks: the program, its modules and symbols, threads, phases, and
-//! pages.
+//! The state at a position in a trace, except for blocks. This is the program, its modules and symbols, threads,
+//! phases, and pages.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use super::mapped::Mapped;
 use hatf_trace::event::{Event, EventKind};
 use hatf_trace::stacks::is_python;
 
-/// A record that is still in effect, and its number.
+/// The number of a record that is still in effect, and the record.
 type Holding = (u64, OwnedEvent);
 
 /// The state of a thread.
@@ -22,11 +22,11 @@ struct Thread {
     processor: Option<Holding>,
     /// The functions that the thread has entered but not left.
     entered: Vec<Holding>,
-    /// The number of its live blocks.
+    /// The number of the thread's live blocks.
     blocks: u64,
 }
 
-/// A function of a frame.
+/// A symbol record for a frame.
 #[derive(Clone, Debug)]
 struct Symbol {
     record: u64,
@@ -34,10 +34,11 @@ struct Symbol {
     symbol: OwnedEvent,
 }
 
-/// The state at a position in a trace. Everything that has ended is dropped, which bounds memory use.
+/// The state at a position in a trace. State that has ended is dropped, which bounds memory use.
 #[derive(Debug, Default)]
 pub(super) struct Context {
-    /// The last records about the program, its end, recording, and resident memory.
+    /// The last record about the program. The following fields contain the last records about its end, recording, and
+    /// resident memory.
     image: Option<Holding>,
     ended: Option<Holding>,
     recording: Option<Holding>,
@@ -134,7 +135,7 @@ impl Context {
         }
     }
 
-    /// Returns the number of heaps before that of the current program, or `None` if no program was loaded.
+    /// Returns the number of heaps before the current program's heap, or `None` if no program was loaded.
     pub(super) fn heaps_before(&self) -> Option<u64> {
         self.image.as_ref().map(|(_, image)| image.get().heap.saturating_sub(1))
     }
@@ -148,7 +149,7 @@ impl Context {
         }
     }
 
-    /// Returns the records that restore this state, in the order of their numbers.
+    /// Returns the records that restore this state, ordered by number.
     pub(super) fn records(self) -> Vec<Holding> {
         let heaps = self.heaps_before();
         let mut records: Vec<Holding> = Vec::new();

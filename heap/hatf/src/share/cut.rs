@@ -1,4 +1,4 @@
-//! Extraction of a part of a trace by record numbers. The live state at its beginning is carried over.
+//! Extraction of a part of a trace by record numbers. The live state at the beginning of the part is carried over.
 
 use hatf_lab::HeapTracker;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use hatf_trace::{Error, Result};
 pub struct Records {
     /// The first record.
     pub first: u64,
-    /// The last record, or `None` for the last of the trace.
+    /// The last record, or `None` for the last record of the trace.
     pub last: Option<u64>,
 }
 
@@ -22,8 +22,8 @@ pub struct Records {
 pub struct CutCounts {
     /// The number of records from the trace.
     pub records: u64,
-    /// The number of records inserted before these to restore the state at the beginning of the part: blocks, modules,
-    /// symbols, threads, phases, and pages.
+    /// The number of records inserted before these. They restore the state at the beginning of the part, which consists
+    /// of blocks, modules, symbols, threads, phases, and pages.
     pub carried_records: u64,
     /// The number of live blocks among the inserted records.
     pub carried_blocks: u64,
@@ -31,22 +31,22 @@ pub struct CutCounts {
     pub carried_bytes: u64,
 }
 
-/// Passes a part of a trace on.
+/// A sink that forwards part of a trace.
 pub struct Cut<'s> {
     records: Records,
-    /// Tracks the heap up to the first record.
+    /// The tracker of the heap up to the first record.
     before: Option<Box<HeapTracker<Carried>>>,
     sink: &'s mut dyn EventSink,
     user_metadata: UserMetadata,
     seen: u64,
-    /// The number of heaps of programs before the part.
+    /// The number of heaps of programs that ended before the part.
     heaps: u64,
     is_over: bool,
     counts: CutCounts,
 }
 
 impl<'s> Cut<'s> {
-    /// Creates a cut that writes to this sink.
+    /// Creates a cut that forwards to this sink.
     pub fn new(records: Records, sink: &'s mut dyn EventSink) -> Self {
         let before = HeapTracker::new(Carried::default()).with_sizes_only();
         Self {
@@ -61,7 +61,7 @@ impl<'s> Cut<'s> {
         }
     }
 
-    /// Returns whether the last record was passed on. In this case, the error only stopped the reading.
+    /// Returns whether the last record was forwarded. If so, the sink's error only served to stop reading.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
@@ -70,7 +70,7 @@ impl<'s> Cut<'s> {
     /// Returns the counts of the part.
     ///
     /// # Errors
-    /// The trace contains no record of the part, or the sink failed.
+    /// The trace contains no records of the part, or the sink failed.
     pub fn finish(mut self) -> Result<CutCounts> {
         let (first, seen) = (self.records.first, self.seen);
         if first > seen.max(1) && self.records.last.is_none_or(|last| last >= first) {
@@ -103,7 +103,7 @@ impl<'s> Cut<'s> {
         self.sink.user_metadata(&user_metadata)
     }
 
-    /// Stops the reading.
+    /// Stops reading by returning an error.
     #[cold]
     fn end(&mut self) -> Result<()> {
         self.begin()?;
@@ -137,7 +137,7 @@ impl EventSink for Cut<'_> {
             return Ok(());
         }
         self.user_metadata.clone_from(user_metadata);
-        // The count covers the entire trace.
+        // Remove the number of events, which is that of the entire trace.
         self.user_metadata.remove("events");
         if let Some(before) = &mut self.before {
             before.user_metadata(user_metadata)?;

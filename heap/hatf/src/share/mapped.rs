@@ -1,4 +1,4 @@
-//! The mapped pages at a position in a trace, as the calls that mapped them.
+//! The mapped pages at a position in a trace, represented by the calls that mapped them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use hatf_trace::OwnedEvent;
 
 use hatf_trace::event::{Event, EventKind, Pages};
 
-/// Pages mapped by a call, from the key to `end` (exclusive).
+/// Pages mapped by a call, from the map key to `end` (exclusive).
 #[derive(Clone, Debug)]
 struct Range {
     end: u64,
@@ -25,7 +25,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Processes a call, which is this record.
+    /// Processes a call for pages in record number `record`.
     pub(super) fn note(&mut self, record: u64, event: &Event<'_>, pages: Pages) {
         let given = |start, length| {
             let Pages::Map { protection, flags, .. } = pages else { return None };
@@ -58,7 +58,7 @@ impl Mapped {
         }
     }
 
-    /// Produces calls that recreate the same pages, each with its record number.
+    /// Passes calls that recreate the pages to `give`, each with its record number.
     pub(super) fn calls(&self, give: &mut dyn FnMut(u64, &Event<'_>)) {
         let (first, last) = (&self.first_break, &self.last_break);
         for (record, call) in
@@ -82,7 +82,7 @@ impl Mapped {
         }
     }
 
-    /// Removes pages. Returns the call that mapped the last of them.
+    /// Removes pages. Returns the call that mapped the last of these pages.
     fn remove(&mut self, start: u64, length: u64) -> Option<Rc<OwnedEvent>> {
         let end = start.saturating_add(length);
         let mut removed = None;

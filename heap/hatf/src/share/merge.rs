@@ -1,7 +1,7 @@
 //! Merges the traces of several processes into one trace, ordered by time.
 //!
-//! A heap trace describes one process. To avoid collisions, each process gets its own bits in
-//! [addresses](super::process) and its own thread numbers.
+//! A heap trace describes one process. To avoid collisions, some bits of [addresses](super::process) contain the
+//! process number, and each process gets its own thread numbers.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,8 +17,8 @@ use hatf_trace::event::{Event, EventKind, EventSink, EventSource, Item, Pages, R
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{Error, Result};
 
-/// The protection and flags of an `mmap` call equivalent to a program break: readable, writable, private, and
-/// anonymous.
+/// The protection (readable, writable) and the flags (private, anonymous) of an `mmap` call that is equivalent to a
+/// program break.
 const OF_BREAK: (u64, u64) = (3, 0x22);
 
 /// A trace to be merged.
@@ -37,7 +37,7 @@ struct Input {
     name: String,
     index: usize,
     offset: u64,
-    /// The sort key for items without a time.
+    /// The latest time, which is the sort key for items without a time.
     last: u64,
 }
 
@@ -51,7 +51,7 @@ struct Next {
 /// The tracked state of a process.
 #[derive(Default)]
 struct Process {
-    /// The label, for example `2-git`.
+    /// The label, such as `2-git`.
     label: String,
     name: String,
     path: String,
@@ -75,7 +75,7 @@ struct Merging<'s> {
     processes: Vec<Process>,
     sink: &'s mut dyn EventSink,
     threads: u64,
-    /// Whether an image was passed on.
+    /// Whether an image was forwarded.
     has_image: bool,
     source: Vec<u8>,
 }
@@ -104,7 +104,7 @@ impl Source<Merging<'_>, Error> for Input {
     }
 }
 
-/// Adds the name of the trace to an error about it.
+/// Adds the name of the trace to an error.
 fn about(name: &str, error: Error) -> Error {
     match error {
         Error::Trace(error) if !error.to_string().starts_with(name) => Error::Trace(format!("{name}: {error}").into()),
@@ -112,8 +112,8 @@ fn about(name: &str, error: Error) -> Error {
     }
 }
 
-/// Writes all events of the traces to a sink, ordered by time. If times are equal, events of the first trace come
-/// first.
+/// Writes all events of the traces to a sink, ordered by time. Events with equal times are in the order of their
+/// traces.
 ///
 /// # Errors
 /// There are too many traces, a trace cannot be merged with the others, or reading or writing failed.
@@ -164,7 +164,7 @@ fn fit(processes: &[Process]) -> Result<()> {
 }
 
 impl Merging<'_> {
-    /// Returns the user metadata of the new trace: that of the first trace, and the list of merged traces.
+    /// Returns the user metadata of the new trace, which is that of the first trace with the list of merged traces.
     fn user_metadata(&self) -> UserMetadata {
         let mut user_metadata = self.processes.first().map(|first| first.user_metadata.clone()).unwrap_or_default();
         for of_one in
@@ -186,13 +186,13 @@ impl Merging<'_> {
         user_metadata
     }
 
-    /// Handles the end of a trace. Its process is considered to have ended, even without an event for it.
+    /// Handles the end of a trace. Its process is considered to have ended, even if the trace does not contain its end.
     fn over(&mut self, index: usize, time: u64) -> Result<()> {
         let is_over = self.processes.get(index).is_none_or(|process| process.is_over);
         if is_over { Ok(()) } else { self.exit(index, time) }
     }
 
-    /// Ends the state of a process, whose memory is returned to the system, unless it is the last process.
+    /// Ends a process and returns its memory to the system, unless it is the last process.
     fn exit(&mut self, index: usize, time: u64) -> Result<()> {
         if let Some(process) = self.processes.get_mut(index) {
             process.is_over = true;
@@ -233,7 +233,7 @@ impl Merging<'_> {
         Ok(())
     }
 
-    /// Returns the memory of all processes.
+    /// Returns the resident memory of all processes together.
     fn resident(&self) -> Resident {
         self.processes.iter().fold(Resident::default(), |sum, process| {
             let Resident { resident, shared, data, mapped } = process.resident;
@@ -255,7 +255,7 @@ impl Merging<'_> {
         })
     }
 
-    /// Passes on the next item of a trace.
+    /// Forwards the next item of a trace.
     fn put(&mut self, index: usize) -> Result<()> {
         let Some(next) = self.next.get_mut(index) else { return Ok(()) };
         if let Some(comment) = next.comment.take() {
@@ -264,7 +264,7 @@ impl Merging<'_> {
         let next = std::mem::take(next);
         let put = self.event(index, &next.event.get());
         if let Some(place) = self.next.get_mut(index) {
-            // The memory is reused.
+            // Reuse the memory of the item.
             *place = next;
         }
         put
@@ -371,7 +371,7 @@ impl Merging<'_> {
         self.sink.event(&Event { kind, ..event })
     }
 
-    /// Handles the start of a process, or of another program in it.
+    /// Handles the start of a process, or of another program in the process.
     fn image(&mut self, index: usize, id: u64, path: &[u8], event: &Event<'_>) -> Result<()> {
         self.vanish(index, event.time, true)?;
         if !self.has_image {

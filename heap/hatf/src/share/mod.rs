@@ -1,7 +1,7 @@
-//! Traces derived from traces: a part of a trace, several merged traces, a sample, or a trace without names.
+//! Derives traces from other traces: part of a trace, several merged traces, a sample, or a trace without names.
 //!
-//! Each is an [`EventSink`](hatf_trace::EventSink) in front of another sink. It passes on selected events, changed or not,
-//! in memory bounded by the number of live blocks.
+//! Each derivation is an [`EventSink`](hatf_trace::EventSink) that forwards selected events, changed or unchanged, to
+//! another sink. Memory is bounded by the number of live blocks.
 
 mod anonymize;
 mod carried;

@@ -5,10 +5,10 @@ use hatf_trace::event::{Accesses, Call, EventKind, Pages};
 
 /// A mapping of addresses.
 pub(super) trait Places {
-    /// Returns the new address of a block or a page, never 0.
+    /// Returns the new address of a block or a page, which is never 0.
     fn address(&mut self, address: u64) -> Result<u64>;
 
-    /// Returns the new address of code: of a frame, a function or a module.
+    /// Returns the new address of code, which is that of a frame, a function or a module.
     fn frame(&mut self, frame: u64) -> Result<u64>;
 
     /// Returns the new value of a time within an event.
@@ -17,7 +17,7 @@ pub(super) trait Places {
     }
 }
 
-/// Changes all addresses in an event. A module moves as a unit with its start.
+/// Changes all addresses in an event. The end of a module moves by the same distance as its start.
 pub(super) fn moved<'a>(kind: EventKind<'a>, places: &mut impl Places) -> Result<EventKind<'a>> {
     Ok(match kind {
         EventKind::Call(of) => EventKind::Call(call(of, places)?),

@@ -1,7 +1,8 @@
-//! The address layout of merged traces, and the extraction of one process.
+//! The address layout of merged traces, and the extraction of a process from a merged trace.
 //!
-//! Bits from 48 on in an address contain the process number, so blocks of two processes never collide. Frames that
-//! denote positions in Python code contain it from bit 32 on and remain such frames.
+//! In an address, the bits from 48 on contain the process number, so blocks of two processes never collide. In a frame
+//! that denotes a position in Python code, the process number starts at bit 32, so that the frame remains recognizable
+//! as such.
 
 use std::collections::HashMap;
 
@@ -16,13 +17,13 @@ use hatf_trace::{Error, Result};
 const ADDRESS: u32 = 48;
 /// The first bit of the process number in a frame that denotes a position in Python code.
 const PYTHON: u32 = 32;
-/// Maximum number of processes, so that the number fits into a Python frame.
+/// Maximum number of processes for which the process number fits into a Python frame.
 pub(super) const MOST: usize = 1 << 15;
 
-/// Moves the addresses of a process, numbered from 0, to their places in a merged trace.
+/// A mapping of a process's addresses to a merged trace. Processes are numbered from 0.
 pub(super) struct Into<'n> {
     pub(super) process: u64,
-    /// Nanoseconds added to times.
+    /// Nanoseconds to add to times.
     pub(super) offset: u64,
     /// The name of the trace in errors.
     pub(super) name: &'n str,
@@ -46,7 +47,7 @@ impl Places for Into<'_> {
                 format!("{}: Python frame 0x{frame:x} has a number of 2^32 or more", self.name).into(),
             ));
         }
-        // Addresses outside the process, such as the kernel's vsyscall page, do not change.
+        // Addresses outside of the process, such as the kernel's vsyscall page, do not change.
         if frame != 0 && frame >> ADDRESS == 0 { self.address(frame) } else { Ok(frame) }
     }
 
@@ -55,7 +56,7 @@ impl Places for Into<'_> {
     }
 }
 
-/// Moves addresses back to their original places.
+/// The mapping of addresses in a merged trace back to the original addresses.
 struct Back;
 
 impl Places for Back {
@@ -71,19 +72,19 @@ impl Places for Back {
     }
 }
 
-/// Returns the number of the process that a frame belongs to, from 0.
+/// Returns the number of the process to which a frame belongs, from 0.
 fn process_of(frame: u64) -> u64 {
     if is_python(frame) { (frame - PYTHON_FRAMES) >> PYTHON } else { frame >> ADDRESS }
 }
 
-/// Passes on the events of one process in a merged trace, with its original addresses and thread numbers.
+/// A sink that forwards the events of one process in a merged trace, with their original addresses and thread numbers.
 pub struct OfProcess<'s> {
     /// The process number, from 1.
     number: u64,
     id: u64,
     program: Vec<u8>,
     user_metadata: UserMetadata,
-    /// Original thread numbers, by those in the merged trace.
+    /// Original thread numbers, by thread number in the merged trace.
     threads: HashMap<u64, u64>,
     stack: Vec<u64>,
     records: u64,
@@ -91,7 +92,7 @@ pub struct OfProcess<'s> {
 }
 
 impl<'s> OfProcess<'s> {
-    /// Starts forwarding the events of process `number`; `about` is its metadata in the merged trace.
+    /// Creates a sink for the events of process `number`. `about` is the metadata of the process in the merged trace.
     pub fn new(number: u64, about: &Value, sink: &'s mut dyn EventSink) -> Self {
         let threads = about.get("threads").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
@@ -112,7 +113,7 @@ impl<'s> OfProcess<'s> {
         }
     }
 
-    /// Returns the number of records passed on.
+    /// Returns the number of forwarded records.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
@@ -133,7 +134,7 @@ impl EventSink for OfProcess<'_> {
         let own = self.threads.get(&event.thread).copied();
         let wanted = match event.kind {
             EventKind::Image { .. } => true,
-            // The memory of all processes together.
+            // Drop resident memory, which is that of all processes together.
             EventKind::Resident(_) => false,
             EventKind::Source { .. } => true,
             EventKind::Symbol { frame: at, .. }
@@ -149,7 +150,7 @@ impl EventSink for OfProcess<'_> {
             EventKind::ThreadStart { creator, task } => {
                 EventKind::ThreadStart { creator: self.threads.get(&creator).copied().unwrap_or(0), task }
             }
-            // A thread name without the process label is not the thread's own.
+            // A thread name without the process label was not set by the thread.
             EventKind::ThreadName { name } => match self.own(name) {
                 Some(name) => EventKind::ThreadName { name },
                 None => return Ok(()),

@@ -1,4 +1,4 @@
-//! Checks that an anonymized trace contains no names, and that all figures are unchanged.
+//! Checks that an anonymized trace contains no names and that all figures are unchanged.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -21,10 +21,9 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
 
-/// Minimum number of letters in a word that is searched for in strings.
+/// Minimum number of letters of a word to search for in strings.
 const WORD: usize = 4;
-/// Minimum number of letters in a word that is searched for in all bytes, where shorter words occur by chance in
-/// numbers.
+/// Minimum number of letters of a word to search for in all bytes. Shorter words occur by chance in numbers.
 const LONG_WORD: usize = 8;
 /// Maximum number of found words to show.
 const SHOWN: usize = 10;
@@ -36,16 +35,16 @@ pub struct Figure {
     pub name: &'static str,
     /// The number of values in the figure.
     pub numbers: u64,
-    /// The first difference: its position, and the values before and after. `None` if all values are the same.
+    /// The position of the first difference, with the values before and after. `None` if all values are equal.
     pub differs: Option<String>,
 }
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// The number of distinct words in the original trace with 4 letters or more.
+    /// The number of distinct words with 4 or more letters in the original trace.
     pub words: u64,
-    /// Words of the original trace that occur in the new one, at most ten.
+    /// Words of the original trace that occur in the new trace, at most ten.
     pub found: Vec<String>,
     /// The number of searched bytes in the new trace, after decompression.
     pub bytes: u64,
@@ -60,7 +59,7 @@ impl Checked {
         self.found.is_empty() && self.figures.iter().all(|figure| figure.differs.is_none())
     }
 
-    /// Describes the result for the trace with this name.
+    /// Builds a page with the result and this title.
     #[must_use]
     pub fn page(&self, title: String) -> Page {
         let mut page = Page::new(title);
@@ -85,8 +84,8 @@ impl Checked {
     }
 }
 
-/// Compares a trace with the trace derived from it. `original` and `made` open the traces, and `path` is the file of
-/// the derived trace.
+/// Compares a trace with its anonymized trace. `original` and `made` open the traces, and `path` is the file of the
+/// anonymized trace.
 ///
 /// # Errors
 /// A trace could not be read.
@@ -103,7 +102,7 @@ pub fn check(
     let secret: HashSet<Vec<u8>> = secret.difference(&allowed).cloned().collect();
     let mut texts = Words::default();
     made()?.give(&mut texts)?;
-    // Metadata keys of the format occur in the bytes of the trace but not among its strings.
+    // The format's metadata keys occur in the bytes of a trace but not among its strings.
     KEYS.iter().for_each(|key| note(&mut allowed, key.as_bytes()));
     let longest = secret.iter().map(Vec::len).max().unwrap_or(0);
     let mut found: Vec<String> = Vec::new();
@@ -128,12 +127,12 @@ pub fn check(
 #[derive(Default)]
 struct Words {
     kept: Kept,
-    /// Words that must not remain, and words in kept names.
+    /// Words that must not remain. `allowed` contains the words in kept names.
     secret: HashSet<Vec<u8>>,
     allowed: HashSet<Vec<u8>>,
 }
 
-/// Collects the words of a string: runs of letters, including all non-ASCII characters.
+/// Collects the words of a string, which are runs of letters. All non-ASCII characters count as letters.
 fn note(words: &mut HashSet<Vec<u8>>, text: &[u8]) {
     for run in runs(text).filter(|run| run.len() >= WORD && !words.contains(*run)).collect::<Vec<_>>() {
         words.insert(run.to_vec());
@@ -184,7 +183,7 @@ impl Words {
 
     fn object(&mut self, object: &UserMetadata) {
         for (key, value) in object {
-            // Writers add clock and format themselves.
+            // Writers add the clock and the format themselves.
             if !matches!(&**key, "clock" | "format") {
                 self.value(key, value);
             }
@@ -227,7 +226,8 @@ impl EventSink for Words {
     }
 }
 
-/// Passes on all runs of letters in the decompressed content of a trace. Returns the size of the content in bytes.
+/// Passes all runs of letters in the decompressed content of a trace to `give`. Returns the size of the content in
+/// bytes.
 fn all_bytes(path: &Path, give: &mut dyn FnMut(&[u8])) -> Result<u64> {
     let failed = |error: metatf::Error| Error::Trace(format!("{}: {error}", path.display()).into());
     let mut reader = Reader::read(path).map_err(failed)?;
@@ -243,7 +243,7 @@ fn all_bytes(path: &Path, give: &mut dyn FnMut(&[u8])) -> Result<u64> {
 /// The figures of a trace.
 struct Figures {
     reports: Vec<(&'static str, Value)>,
-    /// The operations of a replay.
+    /// The operations for a replay.
     replay: Option<BufReader<File>>,
 }
 
@@ -300,7 +300,7 @@ fn moment(heap: &Heap, when: (u64, u64)) -> Moment {
 }
 
 fn json(report: &impl Serialize) -> Result<Value> {
-    // Converted through text, because sums may exceed 2^64.
+    // Convert the report through text, because sums may exceed 2^64.
     let text = serde_json::to_vec(report).map_err(|error| Error::Trace(error.into()))?;
     serde_json::from_slice(&text).map_err(|error| Error::Trace(error.into()))
 }
@@ -329,7 +329,8 @@ fn compare(place: String, before: &Value, after: &Value, figure: &mut Figure) {
     }
 }
 
-/// Compares the operations of two replays byte by byte. The rest of a replay contains names and is compared elsewhere.
+/// Compares the operations of two replays byte by byte. The rest of a replay contains names, and its figures are
+/// compared elsewhere.
 fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result<Figure> {
     let failed = Error::temporary_file;
     let mut lengths = [0_u64; 2];

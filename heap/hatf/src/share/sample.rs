@@ -1,7 +1,7 @@
 //! Samples the blocks of a trace in the same way as the recorder.
 //!
-//! A block of `s` bytes is in the sample with probability `1 - exp(-s / mean)`: every allocated byte has the same small
-//! probability of selecting its block. The selection depends only on the block number and the seed, so it is
+//! A block of `s` bytes is in the sample with probability `1 - exp(-s / mean)`, because every allocated byte selects
+//! its block with the same small probability. The selection depends only on the block number and the seed, so it is
 //! reproducible.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub struct SampleCounts {
     pub of_bytes: u64,
 }
 
-/// Passes on a sample of the blocks.
+/// A sink that forwards a sample of the blocks.
 pub struct Sampler<'s> {
     subset: Subset<'s, Chosen>,
 }
@@ -38,14 +38,14 @@ pub struct Sampler<'s> {
 /// The selected blocks.
 struct Chosen {
     mean: u64,
-    /// The mean of the trace, if the trace is already a sample.
+    /// The mean number of bytes per block of the trace's own sample, if the trace is already a sample.
     before: Option<u64>,
     number: u64,
     seed: u64,
 }
 
 impl<'s> Sampler<'s> {
-    /// Creates a sampler that writes to a sink. Another seed selects another sample.
+    /// Creates a sampler that forwards to a sink. A different seed selects a different sample.
     pub fn new(mean: u64, seed: u64, sink: &'s mut dyn EventSink) -> Self {
         let chosen = Chosen { mean: mean.max(1), before: None, number: 0, seed };
         Self { subset: Subset::new(chosen, sink) }
@@ -71,7 +71,7 @@ fn mix(number: u64) -> u64 {
 /// Returns a number in `0.0..1.0` for a block.
 ///
 /// The seed is hashed before it is combined with the block number. If the two were merely added, seed `s + 1` would
-/// select the blocks of seed `s`, shifted by one.
+/// select the same blocks as seed `s`, shifted by one.
 #[expect(clippy::cast_precision_loss, reason = "the value has 53 bits")]
 fn spread(number: u64, seed: u64) -> f64 {
     (mix(mix(seed.wrapping_add(1)).wrapping_add(number)) >> 11) as f64 / (1_u64 << 53) as f64
@@ -82,7 +82,7 @@ impl Wanted for Chosen {
         let number = self.number;
         self.number += 1;
         let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
-        // A block in a sample was already selected with its probability.
+        // A block of a trace that is already a sample was selected with probability `before`.
         let before = self.before.map_or(1.0, |mean| chance(size, mean));
         spread(number, self.seed) * before < chance(size, self.mean)
     }
@@ -118,14 +118,14 @@ impl EventSink for Sampler<'_> {
             }
             chosen.before = Some(before);
         }
-        // The count covers the entire trace.
+        // Remove the number of events, which is that of the entire trace.
         user_metadata.remove("events");
         user_metadata.insert("sampling".to_owned(), json!({"bytes": chosen.mean}));
         self.subset.user_metadata(&user_metadata)
     }
 }
 
-/// The number of blocks of each size in a trace, rounded to 128 sizes between powers of two.
+/// The number of blocks of each size in a trace. Sizes are rounded to 128 values between consecutive powers of two.
 #[derive(Clone, Debug, Default)]
 pub struct SizesSeen {
     sizes: BTreeMap<u64, u64>,
@@ -154,7 +154,7 @@ impl EventSink for SizesSeen {
     }
 }
 
-/// Returns the smallest mean, a power of two, for which a sample is expected to have at most this number of blocks.
+/// Returns the smallest power of two that, as the mean, leads to an expected sample of at most `blocks` blocks.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub fn mean_for(seen: &SizesSeen, blocks: u64) -> u64 {
@@ -181,8 +181,7 @@ mod tests {
         (0..BLOCKS).map(move |number| spread(number, seed) < CHANCE)
     }
 
-    /// The sizes of 1,000 samples are distributed like binomial draws, so that an average over seeds and its error are
-    /// correct.
+    /// The sizes of 1,000 samples are binomially distributed, so averages over seeds and their errors are correct.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
     fn samples_of_1000_neighbouring_seeds_are_independent() {
@@ -198,7 +197,7 @@ mod tests {
         assert!((spread / variance - 1.0).abs() < 0.2, "variance {spread} in place of {variance}");
     }
 
-    /// No sample equals another sample shifted by a few blocks.
+    /// No sample is equal to another sample shifted by a few blocks.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
     fn a_sample_is_not_its_neighbour_moved() {

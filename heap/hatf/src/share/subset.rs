@@ -1,4 +1,4 @@
-//! Passes on a subset of the blocks in a trace, each from its allocation to its end.
+//! Forwards a subset of the blocks in a trace. A block is forwarded from its allocation to its end.
 
 use hatf_lab::address::AddressMap;
 
@@ -20,27 +20,27 @@ pub trait Wanted {
     }
 }
 
-/// Passes on the events of selected blocks.
+/// A sink that forwards the events of selected blocks.
 ///
-/// A realloc of which only the new block is selected becomes a realloc without an old block; if only the old block is
-/// selected, it becomes a free. The recorder does the same when it samples.
+/// If only the new block of a realloc is selected, the realloc is forwarded without its old block. If only the old
+/// block is selected, a free is forwarded. The recorder does the same when it samples.
 pub struct Subset<'s, W> {
     wanted: W,
-    /// Live blocks that were passed on, with their sizes.
+    /// Live blocks that were forwarded, with their sizes.
     live: AddressMap<u64>,
     sink: &'s mut dyn EventSink,
-    /// Blocks and bytes passed on, and in total.
+    /// The numbers of forwarded blocks and bytes. `all` contains the total numbers.
     passed: (u64, u64),
     all: (u64, u64),
 }
 
 impl<'s, W: Wanted> Subset<'s, W> {
-    /// Creates a subset that writes to this sink.
+    /// Creates a subset that forwards to this sink.
     pub fn new(wanted: W, sink: &'s mut dyn EventSink) -> Self {
         Self { wanted, live: AddressMap::default(), sink, passed: (0, 0), all: (0, 0) }
     }
 
-    /// Returns the number of blocks and bytes passed on, then the total number of blocks and bytes.
+    /// Returns the numbers of forwarded blocks and bytes, followed by the total numbers.
     #[must_use]
     pub fn counts(&self) -> [(u64, u64); 2] {
         [self.passed, self.all]
@@ -62,7 +62,7 @@ impl<'s, W: Wanted> Subset<'s, W> {
         let had = call.old != 0 && self.live.remove(&call.old).is_some();
         let wants = self.wanted.block(event, call);
         self.all = (self.all.0 + 1, self.all.1.saturating_add(size));
-        // A block whose end is missing in the trace ends when another block has its address.
+        // A block whose end is missing in the trace ends when another block begins at its address.
         let overlaid = call.address != call.old && self.live.remove(&call.address).is_some();
         if !wants {
             let ended = [(had, call.old), (overlaid, call.address)].into_iter().filter(|(was, _)| *was);
@@ -87,7 +87,7 @@ impl<W: Wanted> EventSink for Subset<'_, W> {
                 return self.begin(event, &call);
             }
             EventKind::Call(call) if call.old_is_gone() => self.live.remove(&call.old).is_some(),
-            // No block: a trace that contains only sizes, or a call that returned none.
+            // The call has no block, because the trace contains only sizes or because the call failed.
             EventKind::Call(call) | EventKind::ReallocEnd(call) => {
                 call.address == 0 && call.old == 0 && call.size > 0 && self.wanted.block(event, &call)
             }

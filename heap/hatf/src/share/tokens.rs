@@ -1,4 +1,4 @@
-//! Tokens that replace strings. A key determines the token of each string.
+//! Tokens that replace strings. The key and the string determine the token.
 
 use std::hash::Hasher as _;
 
@@ -8,7 +8,8 @@ use siphasher::sip128::{Hasher128 as _, SipHasher24 as SipHasher128};
 /// Range of the number in a token, in decimal digits. A collision is unlikely below ten million strings.
 const DIGITS: u64 = 10_u64.pow(15);
 
-/// Creates tokens with a keyed hash (SipHash-2-4), so that nobody without the key can try out strings.
+/// A generator of tokens with a keyed hash (SipHash-2-4). Without the key, nobody can guess strings by computing their
+/// tokens.
 #[derive(Clone, Copy)]
 pub struct Tokens {
     key: (u64, u64),
@@ -23,7 +24,7 @@ impl Tokens {
         Self { key: (key as u64, (key >> 64) as u64) }
     }
 
-    /// Derives the key from a secret of any length.
+    /// Creates a generator whose key is derived from a secret of any length.
     #[must_use]
     pub fn of_secret(secret: &[u8]) -> Self {
         let mut hasher = SipHasher128::new();
@@ -39,7 +40,7 @@ impl Tokens {
         hasher.finish()
     }
 
-    /// Returns the token of a string: the prefix followed by digits. The token of an empty string is empty.
+    /// Returns the token of a string, which is the prefix followed by digits. The token of an empty string is empty.
     #[must_use]
     pub fn token(&self, prefix: &str, text: &[u8]) -> String {
         if text.is_empty() {

@@ -27,12 +27,12 @@ const SMALLEST: (u16, u16) = (40, 10);
 /// Maximum number of marks in the curve.
 const MARKS: usize = 9;
 
-/// The data to draw.
+/// The data to draw on the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// The numbers.
+    /// The current figures.
     pub snapshot: Arc<Snapshot>,
-    /// The functions.
+    /// The functions that hold memory.
     pub functions: Arc<Functions>,
     /// The last lines of the program's output, or `None` if they are unknown.
     pub output: Option<Vec<String>>,
@@ -171,7 +171,7 @@ fn numbers(snapshot: &Snapshot) -> Vec<(String, Style)> {
     numbers
 }
 
-/// Arranges strings into lines, as many as fit in each.
+/// Arranges strings into lines, with as many strings per line as fit.
 fn flow(texts: Vec<(String, Style)>, width: u16) -> Vec<Line<'static>> {
     let (mut lines, mut used) = (Vec::<Line<'static>>::new(), usize::MAX);
     for (text, style) in texts {
@@ -191,7 +191,7 @@ fn flow(texts: Vec<(String, Style)>, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns the curve of a timeline, in seconds and bytes.
+/// Returns the points of a timeline's curve, in seconds and bytes.
 #[expect(clippy::cast_precision_loss, reason = "a picture")]
 fn points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let at = |place: usize| place as f64 * timeline.step as f64 / 1e9;
@@ -203,7 +203,7 @@ fn points(timeline: &Timeline) -> Vec<(f64, f64)> {
 fn curve(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let glance = &snapshot.glance;
     let (live, resident) = (points(&glance.timeline), points(&snapshot.resident));
-    // Resident pages before watching began are unknown.
+    // Skip the time before watching began, for which resident pages are unknown.
     let resident: Vec<_> = resident.into_iter().skip_while(|(_, bytes)| *bytes == 0.0).collect();
     let end = (glance.now as f64 / 1e9).max(1e-6);
     let most = live.iter().chain(&resident).map(|(_, bytes)| *bytes).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! A thread that reads a trace as it grows and keeps the totals.
+//! Reads a growing trace in a separate thread and maintains its totals.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,7 +14,7 @@ use hatf_trace::heap::HeapReader;
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::{ReportBuilder, Timeline};
 
-/// Time for which the reader yields to threads that want to access the heap.
+/// Time for which the reader yields to threads waiting to access the heap.
 const GIVE_WAY: Duration = Duration::from_micros(20);
 /// Maximum number of warnings to keep.
 const WARNINGS: usize = 8;
@@ -22,9 +22,9 @@ const WARNINGS: usize = 8;
 /// The end of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It exited with this status.
+    /// The program exited with this status.
     Exit(u64),
-    /// It was killed by this signal.
+    /// The program was killed by this signal.
     Killed(u64),
 }
 
@@ -40,7 +40,7 @@ pub enum Reading {
     Failed(String),
 }
 
-/// Information from a trace that is not in a report.
+/// Information from a trace that [`ReportBuilder`] does not collect.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     /// The end of the program.
@@ -70,10 +70,10 @@ pub(super) type Tracker = HeapTracker<(ReportBuilder, Beside)>;
 /// A trace that is being read.
 pub struct Followed {
     tracker: Mutex<Tracker>,
-    /// Number of threads waiting to access the heap; the reader yields to them.
+    /// Number of threads waiting to access the heap. The reader yields to them.
     wanted: AtomicU32,
     about: Mutex<About>,
-    /// Whether everything in the file so far has been read.
+    /// Whether the current content of the file has been read completely.
     at_end: Arc<AtomicBool>,
 }
 
@@ -88,8 +88,7 @@ pub struct About {
     pub warnings: Vec<String>,
 }
 
-/// Starts a thread that reads a heap.dtd trace as it grows. The thread ends with the process or at the end of the
-/// trace.
+/// Starts a thread that reads a growing heap.dtd trace. The thread ends with the process or at the end of the trace.
 ///
 /// # Errors
 /// Returns an error if the file does not exist or no thread can be created.
@@ -129,7 +128,7 @@ impl Followed {
         copy(&mut HeapReader::of(container)?, &mut Reads(self))
     }
 
-    /// Gives `look` access to the current heap.
+    /// Calls `look` with the current heap.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Tracker) -> T) -> T {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         let tracker = self.lock();
@@ -137,7 +136,7 @@ impl Followed {
         look(&tracker)
     }
 
-    /// Returns whether everything in the file so far has been read.
+    /// Returns whether the current content of the file has been read completely.
     pub fn is_at_end(&self) -> bool {
         self.at_end.load(Ordering::Relaxed)
     }
@@ -156,7 +155,7 @@ impl Followed {
     }
 }
 
-/// A sink that updates the heap and lets other threads access it between two events.
+/// A sink that updates the heap. Other threads can access the heap between two events.
 struct Reads<'f>(&'f Followed);
 
 impl EventSink for Reads<'_> {

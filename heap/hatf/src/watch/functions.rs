@@ -1,4 +1,4 @@
-//! The functions that hold memory: all stacks so far, grouped by application function.
+//! The functions that hold memory, computed by grouping all stacks so far by application function.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -44,19 +44,19 @@ impl Sort {
     }
 }
 
-/// Number of functions to keep for each order.
+/// Number of functions to keep for each sort order.
 const ROWS: usize = 100;
 /// Maximum number of source lines in the name of a function.
 const LINES: usize = 3;
 /// Time over which growth is measured.
 const GROWTH: Duration = Duration::from_secs(10);
-/// Interval at which the live bytes of stacks are saved to measure growth.
+/// Interval at which the live bytes of stacks are saved for measuring growth.
 const REMEMBER: Duration = Duration::from_secs(1);
 
 /// The memory of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Name with file and lines.
+    /// Name of the function, with file and lines.
     pub name: String,
     /// Live blocks.
     pub live: Amount,
@@ -93,7 +93,7 @@ impl Functions {
     }
 }
 
-/// Resolver of the functions of a trace that is being read.
+/// A finder of the functions that hold memory, for a growing trace.
 pub struct Finder {
     folding: Folding,
     stacks: Stacks,
@@ -102,14 +102,14 @@ pub struct Finder {
     named: usize,
     /// Live bytes of each stack at earlier points in the trace's time.
     before: VecDeque<(Duration, Vec<u64>)>,
-    /// The latest time in the trace, and when it was first seen.
+    /// The latest time in the trace, and the real time at which it was first seen.
     last: (Duration, Instant),
     /// Trace time of the last update.
     now: Duration,
 }
 
 impl Finder {
-    /// Creates a resolver that folds frames into their callers as `folding` says.
+    /// Creates a finder that folds frames into their callers according to `folding`.
     #[must_use]
     pub fn new(folding: Folding) -> Self {
         let stacks = Stacks::default().finished();
@@ -129,7 +129,7 @@ impl Finder {
         if self.last.0 != time {
             self.last = (time, Instant::now());
         }
-        // Time passes even if a running program produces no events.
+        // Time passes even while a running program produces no events.
         let waits = followed.is_at_end() && followed.about().reading == Reading::Going;
         let now = time + if waits { self.last.1.elapsed() } else { Duration::ZERO };
         self.now = now;
@@ -142,13 +142,13 @@ impl Finder {
         }
     }
 
-    /// Returns the number of frames not yet looked up.
+    /// Returns the number of frames that have not been looked up.
     #[must_use]
     pub fn unnamed(&self) -> usize {
         self.stacks.locations().len() - self.named
     }
 
-    /// Looks up the remaining frames: `name` adds functions to the locations starting at a number.
+    /// Looks up the remaining frames. `name` adds functions to the locations from the given number on.
     pub fn name(&mut self, name: impl FnOnce(&mut Stacks, usize)) {
         name(&mut self.stacks, self.named);
         self.named = self.stacks.locations().len();
@@ -188,7 +188,7 @@ impl Finder {
             let name = group.map_or_else(
                 || function.name.clone(),
                 |(group, place)| {
-                    // The lines that hold the most memory.
+                    // Show the lines that hold the most memory.
                     let mut lines: Vec<_> = group.lines.iter().collect();
                     lines.sort_by_key(|(line, counts)| (std::cmp::Reverse(counts.get(Measure::Leaked).bytes), **line));
                     let lines: Vec<u64> = lines.into_iter().map(|(line, _)| *line).take(LINES).collect();
@@ -208,7 +208,7 @@ impl Finder {
     }
 }
 
-/// Returns the numbers of a function.
+/// Returns the amounts of a function, without its name.
 fn numbers(counts: &Counts) -> Function {
     let growth = i128::from(counts.leaked.bytes) - i128::from(counts.get(Measure::At).bytes);
     Function { name: String::new(), live: counts.leaked, allocated: counts.allocated, growth }

@@ -9,7 +9,7 @@
 //! | `draw` | What does it look like? |
 //! | `terminal` | How is the terminal set up and restored? |
 //!
-//! `follow` owns the heap. The other modules use copies of its data, so reading never waits for them.
+//! `follow` owns the heap. The other modules use copies of its data, so the reader never waits for them.
 
 mod draw;
 mod follow;

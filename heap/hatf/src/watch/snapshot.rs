@@ -12,7 +12,7 @@ use hatf_view::analysis::{Glance, Timeline};
 /// Time over which rates are measured.
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// Time that a recording may take to finish its trace after the program ends.
+/// Time within which a recording should finish its trace after the program ends.
 const FINISHES: Duration = Duration::from_secs(2);
 
 /// State of the program and its trace.
@@ -25,7 +25,7 @@ pub enum State {
     Reading,
     /// The program is being recorded.
     Recorded,
-    /// The trace is complete and contains the program's end, unless the program outlived the recording.
+    /// The trace is complete. It contains the program's end, unless the program outlived the recording.
     Ended(Option<End>),
     /// The trace is incomplete, and no process is writing it.
     Abandoned,
@@ -44,9 +44,9 @@ pub struct Snapshot {
     pub glance: Glance,
     /// Recent number of events per second.
     pub rate: u64,
-    /// State of the spool, during recording.
+    /// State of the spool, while the program is being recorded.
     pub spool: Option<SpoolState>,
-    /// The program's private resident pages in bytes, over the trace's time, as far as they are known.
+    /// The known part of the program's private resident pages over time, in bytes.
     pub resident: Timeline,
     /// Warnings about the trace.
     pub warnings: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Snapshot {
 /// Source of snapshots.
 pub struct Snapshots {
     followed: Arc<Followed>,
-    /// Earlier points in time, each with the latest trace time and the number of events by then.
+    /// Earlier points in time, each with the latest trace time and the number of events up to that point.
     before: VecDeque<(Instant, u64, u64)>,
     /// Resident pages that the kernel reported while the program was watched.
     resident: Timeline,
@@ -81,7 +81,7 @@ impl Snapshots {
         if spool.is_some() {
             self.recorded = Instant::now();
         }
-        // Only private pages, because the spool is shared memory.
+        // Count only private pages, because the spool is shared memory.
         let kernel = spool.and_then(|spool| resident_of(spool.process));
         if let Some(resident) = kernel {
             self.resident.note(glance.now, resident.private());
@@ -99,8 +99,8 @@ impl Snapshots {
         Snapshot { program: program(&user_metadata), state, glance, rate, spool, resident, warnings }
     }
 
-    /// Returns the number of events per second: per second of trace time while the existing part is read, and per
-    /// second of real time while the trace grows.
+    /// Returns the number of events per second. Seconds are trace time while the existing part is read, and real time
+    /// while the trace grows.
     fn rate(&mut self, glance: &Glance) -> u64 {
         let now = (Instant::now(), glance.now, glance.totals.records);
         self.before.push_back(now);
@@ -115,7 +115,7 @@ impl Snapshots {
     }
 }
 
-/// Returns the program and its arguments, or only the program's name if the trace is private.
+/// Returns the program and its arguments, or only the program's name if the arguments are private.
 fn program(user_metadata: &UserMetadata) -> String {
     let words = user_metadata.get("command").and_then(|command| command.as_array());
     let words: Vec<_> = words.into_iter().flatten().filter_map(|word| word.as_str()).collect();

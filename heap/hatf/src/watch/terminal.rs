@@ -1,4 +1,4 @@
-//! Control of the terminal, which is restored in every case: at the end, after a panic, and before a signal ends or
+//! Control of the terminal. The terminal is always restored: at the end, after a panic, and before a signal ends or
 //! stops the process.
 //!
 //! Signal handlers make only async-signal-safe system calls.
@@ -23,7 +23,7 @@ const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 /// Whether the terminal is in use for the screen.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Whether the process was stopped and continued, so that everything must be redrawn.
+/// Whether the process was stopped and continued, which requires redrawing the entire screen.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// Signals that end the process.
@@ -74,14 +74,14 @@ impl Screen {
             enter();
             self.redraw()?;
         }
-        // A thread has panicked and restored the terminal. Keep its message readable.
+        // If a thread has panicked and restored the terminal, keep the panic message readable.
         if !TAKEN.load(Ordering::SeqCst) {
             return Err(Error::Trace("a thread of hatf watch has ended".into()));
         }
         self.terminal.draw(draw).map(drop).map_err(Error::system("the terminal"))
     }
 
-    /// Redraws everything, in case another program has written to the terminal.
+    /// Redraws the entire screen, in case another program has written to the terminal.
     ///
     /// # Errors
     /// Returns an error if the terminal is gone.
@@ -102,7 +102,7 @@ impl Drop for Screen {
     }
 }
 
-/// Switches the terminal to screen mode: keys are read one by one and not echoed.
+/// Switches the terminal to screen mode, in which keys are read one by one and not echoed.
 fn enter() {
     // SAFETY: the pointer is null or to a leaked value.
     let Some(before) = (unsafe { BEFORE.load(Ordering::SeqCst).as_ref() }) else { return };

@@ -30,9 +30,9 @@ pub enum Action {
     Leave,
     /// Interrupt the program.
     Interrupt,
-    /// Stop the process, as Ctrl-Z does, until the shell continues it.
+    /// Suspend the process, as Ctrl-Z does, until the shell continues it.
     Suspend,
-    /// Redraw everything.
+    /// Redraw the entire screen.
     Redraw,
     /// Set a mark with this name.
     Mark(String),
@@ -45,7 +45,7 @@ pub enum Action {
 pub struct View {
     /// Sort order of functions.
     pub sort: Sort,
-    /// Whether the display is paused; reading continues.
+    /// Whether the display is paused. Reading continues.
     pub paused: bool,
     /// Number of rows scrolled past.
     pub scroll: usize,
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(press(&mut view, "wq"), [Action::Page, Action::Leave]);
     }
 
-    /// Letters typed into a name trigger no actions, and a canceled name sets no mark.
+    /// Letters typed into a mark's name trigger no actions, and canceling the name sets no mark.
     #[test]
     fn marks_are_named() {
         let mut view = View::default();

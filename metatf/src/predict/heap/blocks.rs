@@ -1,16 +1,17 @@
-//! All addresses that the model knows: live objects, and freed objects until too many of them remain unused.
+//! All addresses that the model knows. They belong to live objects, and to freed objects until too many of them remain
+//! unused.
 
 use super::super::NONE;
 use super::places::AddressIndex;
 
-/// An object, or a former object. It takes half a cache line.
+/// A live or freed object, in half a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct HeapBlock {
     pub(super) address: u64,
-    /// The context that allocated or freed it.
+    /// The context that allocated or freed the object.
     pub(super) context: u32,
-    /// Its class in that context.
+    /// The object's class in that context.
     pub(super) class: u32,
     /// For a live block, its position in the context's allocation order; otherwise [`FREED`] or [`FORGOTTEN`].
     pub(super) slot: u32,
@@ -31,7 +32,7 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 const KEPT: usize = 4096;
 /// Number of freed blocks kept per block of the peak number of live blocks.
 const KEPT_PER_LIVE: usize = 4;
-/// Divisor of the maximum: when there are too many freed blocks, only those among the last `kept / STAY` frees remain.
+/// Divisor of the maximum. If there are too many freed blocks, only the blocks of the last `kept / STAY` frees remain.
 const STAY: usize = 2;
 
 /// The blocks, by index and by address.
@@ -113,8 +114,8 @@ impl HeapBlocks {
         self.get(block).is_some_and(|b| b.slot == FREED && b.address == address)
     }
 
-    /// Returns the block at an address and whether it was known. If there is none, `new` is stored there. Returns
-    /// `None` if there are already 2^32 blocks.
+    /// Returns the block at an address and whether it was known. If there is no block, `new` is stored at the address.
+    /// Returns `None` if there are already 2^32 blocks.
     #[inline]
     pub(super) fn at_or_add(&mut self, new: HeapBlock) -> Option<(u32, bool)> {
         let entry = self.places.entry(new.address)?;

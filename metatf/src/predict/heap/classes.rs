@@ -7,16 +7,16 @@ use metatf_container::SizeRule;
 
 /// The rounding of sizes by a rule.
 pub(super) trait Rounding: Sized {
-    /// Returns its number in a trace.
+    /// Returns the rule's number in a trace.
     fn number(self) -> u64;
 
     /// Returns the rule with this number.
     fn from_number(number: u64) -> Option<Self>;
 
-    /// Returns a size that is rounded to `round`.
+    /// Returns a size that the rule rounds to `round`.
     fn size_of(self, round: u64) -> u64;
 
-    /// Returns the number of bytes that an object of this size takes.
+    /// Returns the number of bytes that an object of this size occupies.
     fn round(self, size: u64) -> u64;
 }
 
@@ -52,16 +52,17 @@ impl Rounding for SizeRule {
     }
 }
 
-/// The freed objects of one class and one context, as a list through the blocks, from the oldest to the newest.
+/// The freed objects of one class and one context, linked through the blocks from the oldest to the newest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SizeClass {
-    /// Number of bytes that an object takes; 0 if no object has belonged to this class yet.
+    /// Number of bytes that an object occupies; 0 if no object has belonged to this class yet.
     pub(super) round: u64,
     pub(super) newest: u32,
     /// The neighbors of the object taken last, on the older and the newer side.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// End of the last object that neither a freed object nor a bump pointer explains; 0 if there is none.
+    /// End of the last object whose address neither a freed object nor a bump pointer explains; 0 if there is no such
+    /// object.
     pub(super) fresh: u64,
 }
 
@@ -77,7 +78,8 @@ impl SizeClass {
 /// The classes of a context.
 #[derive(Clone, Debug)]
 pub(super) struct Classes {
-    /// First the classes of the most important sizes, by `round / 16`, whether used or not, then the large classes.
+    /// The classes of the most important sizes, indexed by `round / 16` and including unused ones, followed by the
+    /// large classes.
     all: Vec<SizeClass>,
     /// Indices of the large classes.
     large: HashMap<u64, u32>,
@@ -107,7 +109,7 @@ impl Classes {
         if small < SMALL { Some(small as u32) } else { self.large.get(&round).copied() }
     }
 
-    /// Returns the index like [`index`](Self::index), only for the most important sizes.
+    /// Returns the index like [`index`](Self::index), but only for the most important sizes.
     #[inline(always)]
     pub(super) fn small(&self, round: u64) -> Option<u32> {
         let small = round / 16;

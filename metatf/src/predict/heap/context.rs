@@ -1,5 +1,5 @@
-//! The state of one context, given by a value of the leaf that distinguishes contexts (a thread, an arena): its
-//! allocation order, its free lists, and the ends of its fresh memory.
+//! The state of one context (such as a thread or an arena), which is identified by a value of the leaf that
+//! distinguishes contexts. The state consists of the allocation order, the free lists, and the ends of fresh memory.
 
 use super::super::NONE;
 use super::blocks::{FREED, HeapBlock, HeapBlocks};
@@ -80,7 +80,7 @@ impl HeapContext {
         self.bumps[0] = end;
     }
 
-    /// Returns the live object for the code of a free that needs no element.
+    /// Returns the live object for a free's code, if the code needs no element.
     #[inline(always)]
     pub(super) fn by_rank(&self, code: u64) -> Option<u32> {
         match code {
@@ -91,7 +91,7 @@ impl HeapContext {
         }
     }
 
-    /// Adds the block at a just freed address to the top of its class.
+    /// Adds the block at an address that was just freed to the top of its class.
     #[inline(always)]
     pub(super) fn push(&mut self, blocks: &mut HeapBlocks, block: u32, (class, address): (u32, u64)) {
         let Some(list) = self.classes.get_mut(class) else { return };
@@ -144,7 +144,8 @@ impl HeapContext {
         (b.older, if newest { NONE } else { b.newer })
     }
 
-    /// Removes a block from its class. With `taken`, it is about to be reused, so its neighbors may be next.
+    /// Removes a block from its class. If `taken` is set, the block is about to be reused, so its neighbors may be
+    /// next.
     #[inline(always)]
     pub(super) fn unlink(&mut self, blocks: &mut HeapBlocks, block: u32, taken: bool) {
         let Some(b) = blocks.get(block).filter(|b| b.slot == FREED) else { return };

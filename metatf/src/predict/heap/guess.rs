@@ -7,7 +7,7 @@ use metatf_container::SizeRule;
 /// Number of allocations to examine.
 const ENOUGH: u32 = 4096;
 
-/// Counts, for each rule, how often an object begins where the previous object, or the previous object of its class,
+/// Counts, for each rule, the objects that begin where the previous object, or the previous object of their class,
 /// ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess {

@@ -33,14 +33,14 @@ mod allocated {
     use super::{BUMPS, RECENT};
     /// The newest freed object of its class.
     pub(super) const NEWEST: u64 = 0;
-    /// The neighbors, in the list of its class, of the object taken last: the older one and the newer one.
+    /// The older and the newer neighbor, in the list of the class, of the object taken last.
     pub(super) const OLDER: u64 = 1;
     pub(super) const NEWER: u64 = 2;
     /// Directly after the last fresh object of its class.
     pub(super) const FRESH: u64 = 3;
     /// Directly after the k-th most recent object in fresh memory.
     pub(super) const BUMP: u64 = 4;
-    /// The k-th object from the top of its class.
+    /// The k-th object from the top of the list of its class.
     pub(super) const DEEP: u64 = BUMP + BUMPS as u64;
     pub(super) const DEPTH: u64 = 24;
     /// At a distance from the address of the last miss, given by one element.
@@ -82,23 +82,23 @@ pub(crate) struct Heap {
     by: HashMap<u64, u32>,
     /// The most recent lookup in `by`.
     latest: (u64, u32),
-    /// Memory of evicted contexts, that of the first context at the end.
+    /// Memory of evicted contexts. The memory of the first context is at the end.
     spare: Vec<HeapContext>,
 }
 
 /// Maximum number of addresses that a model knows, including those charged for contexts.
 const MOST_ADDRESSES: usize = 1 << 21;
-/// Number of addresses charged for a context. It takes as much memory as about a hundred addresses, and more as it is
-/// used.
+/// Number of addresses charged for a context. A new context takes as much memory as about a hundred addresses, and it
+/// grows with use.
 const ADDRESSES_PER_CONTEXT: usize = 512;
 /// Number of evicted contexts whose memory is kept.
 const KEPT_CONTEXTS: usize = 16;
 
-/// Live objects, oldest first, by address and a size of the same class. They are preceded by the number that identifies
-/// their context.
+/// The live objects of a context: the number that identifies the context, and the objects from oldest to newest. Each
+/// object is an address and a size of the same class.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
 
-/// A candidate: an address and, if known, its block.
+/// A candidate, which consists of an address and, if known, its block.
 type Candidate = Option<(u64, u32)>;
 
 impl Heap {
@@ -113,8 +113,8 @@ impl Heap {
         }
     }
 
-    /// Resets to the state of [`new`](Self::new) but keeps the memory. The time grows with the number of known objects,
-    /// not with the memory.
+    /// Resets to the state of [`new`](Self::new) but keeps the memory. The time depends on the number of known objects,
+    /// not on the size of the memory.
     fn reset(&mut self, rule: SizeRule) {
         self.rule = rule;
         self.blocks.clear();
@@ -126,7 +126,8 @@ impl Heap {
         self.latest = (0, 0);
     }
 
-    /// Initializes the heap from the start of its stream section: the rule, and the objects that are already live.
+    /// Initializes the heap from the start of its stream section, which contains the rule and the objects that are
+    /// already live.
     ///
     /// # Errors
     /// Returns any error from `next`, or one for an unknown rule. The heap is unusable afterwards.
@@ -214,7 +215,7 @@ impl Heap {
         context
     }
 
-    /// Returns the coding of a new object's address, without learning it.
+    /// Returns the coding of a new object's address, without learning the object.
     pub(crate) fn find_allocated(&mut self, by: u64, size: u64, address: u64) -> CodedValue {
         if address == 0 {
             return CodedValue::hit(allocated::NULL, NONE);
@@ -266,14 +267,14 @@ impl Heap {
             return Some(allocated::DEEP + k);
         }
         let k = match self.contexts.len() {
-            // All frees belong to this context.
+            // This is the only context, so all frees belong to it.
             1 => self.blocks.frees_since(block).filter(|&k| k < RECENT && context.recent(k) == address),
             _ => context.recency(address),
         };
         k.map(|k| allocated::RECENTLY + k as u64)
     }
 
-    /// Returns the freed block of a class with `k` newer ones.
+    /// Returns the freed block that has `k` newer freed blocks in its class.
     #[inline]
     fn deep(&self, class: &SizeClass, k: u64) -> Option<u32> {
         let mut block = class.newest;
@@ -295,7 +296,7 @@ impl Heap {
         None
     }
 
-    /// Returns the address of a new object for its code, or `None` if the code is invalid.
+    /// Returns the address of a new object, given its code, or `None` if the code is invalid.
     ///
     /// # Errors
     /// Returns any error from `next`, which returns the elements of the stream section.
@@ -318,7 +319,7 @@ impl Heap {
         Ok(context.and_then(|context| self.allocated_hit(context, size, code)))
     }
 
-    /// Returns the address of a new object for a code that needs no element.
+    /// Returns the address of a new object, given a code without elements.
     #[inline]
     fn allocated_hit(&self, context: &HeapContext, size: u64, code: u64) -> Candidate {
         use allocated::{BUMP, DEEP, END, FRESH, MISS, NEWER, NEWEST, NULL, OLDER, RECENTLY};
@@ -480,7 +481,7 @@ impl Heap {
         self.begin((own, None), round, (address, hint), code);
     }
 
-    /// Adds a new object to a context and, if known, to a class. The hint is its freed block, or `NONE`.
+    /// Adds a new object to a context and, if its class is known, to the class. `hint` is its freed block, or `NONE`.
     #[inline(always)]
     fn begin(&mut self, (own, class): (u32, Option<u32>), round: u64, (address, hint): (u64, u32), code: u64) {
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
@@ -540,7 +541,7 @@ impl Heap {
         }
     }
 
-    /// Returns the coding of the address of an object that ends or is used, without learning it.
+    /// Returns the coding of the address of a freed or used object, without learning the object.
     pub(crate) fn find_freed(&mut self, by: u64, address: u64) -> CodedValue {
         if address == 0 {
             return CodedValue::hit(freed::NULL, NONE);
@@ -572,7 +573,7 @@ impl Heap {
         }
     }
 
-    /// Returns the address of an object that ends or is used for its code, or `None` if the code is invalid.
+    /// Returns the address of a freed or used object, given its code, or `None` if the code is invalid.
     ///
     /// # Errors
     /// Returns any error from `next`, which returns the elements of the stream section.
@@ -602,7 +603,7 @@ impl Heap {
         block.and_then(|b| self.blocks.get(b).map(|x| (x.address, b)))
     }
 
-    /// Learns that an object has ended. `hint` is its block as found; without a block, the object is unknown.
+    /// Learns that an object was freed. `hint` is its block, or `NONE` if the object is unknown.
     pub(crate) fn free(&mut self, by: u64, hint: u32) {
         let Some(&block) = self.blocks.get(hint).filter(|_| self.blocks.is_live(hint)) else { return };
         let by = self.enter(by);
@@ -700,8 +701,8 @@ fn learn_fresh(context: &mut HeapContext, class: u32, (address, end): (u64, u64)
     }
 }
 
-/// Empties a map. Keeps its memory only if that is not much larger than its contents, because emptying a map takes time
-/// proportional to its memory.
+/// Empties a map. Keeps its memory only if the memory is not much larger than the contents, because emptying a map
+/// takes time proportional to its memory.
 fn clear(map: &mut HashMap<u64, u32>) {
     if map.capacity() > 16 * map.len().max(64) {
         *map = HashMap::new();

@@ -6,7 +6,7 @@
 use super::blocks::{FORGOTTEN, HeapBlocks};
 use std::cmp::Ordering;
 
-/// Number of slots examined from one position: a word of bits.
+/// Number of slots examined from one position, which is the number of bits in a word.
 const WINDOW: usize = 64;
 /// An order shorter than this is never closed up.
 const SHORT: usize = 1024;
@@ -213,7 +213,8 @@ impl LiveOrder {
         }
     }
 
-    /// Shrinks the slots in use to end with the last live one, after the last slot, in this word, has died.
+    /// Shrinks the slots in use to end with the last live slot, after the object in the last slot has died. `from` is
+    /// the word of the last slot.
     #[inline(always)]
     fn trim(&mut self, from: usize) {
         let mut index = from;
@@ -229,13 +230,13 @@ impl LiveOrder {
         };
     }
 
-    /// Returns whether most of the order is dead.
+    /// Returns whether most objects in the order are dead.
     #[inline(always)]
     pub(super) fn is_sparse(&self) -> bool {
         self.slots > SHORT && self.slots > 2 * self.live
     }
 
-    /// Closes up the order if most of it is dead.
+    /// Closes up the order if most of its objects are dead.
     #[inline]
     pub(super) fn close_up(&mut self, blocks: &mut HeapBlocks) {
         if self.is_sparse() {

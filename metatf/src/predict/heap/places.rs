@@ -106,7 +106,7 @@ impl Near {
     }
 }
 
-/// Returns an address's leaf key and its place in the leaf, or `None` if it is not a multiple of 16.
+/// Returns an address's leaf key and its place in the leaf, or `None` if the address is not a multiple of 16.
 #[inline]
 fn split(address: u64) -> Option<(u64, usize)> {
     let place = usize::try_from(address >> 4 & (PLACES as u64 - 1)).unwrap_or(0);

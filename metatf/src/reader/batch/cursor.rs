@@ -1,4 +1,4 @@
-//! The state for finding the next record of a type: where to store its position, and its length.
+//! The state for finding the next record of a type, with its length and the slot for its position.
 
 use super::layout::Extent;
 

@@ -27,14 +27,14 @@ pub(in crate::reader) enum Take {
     Unknown,
     /// A constant number, such as the tag.
     Number(u64),
-    /// A stored number: its offset in the record and its plan.
+    /// A stored number, with its offset in the record and its plan.
     Stored(usize, Plan),
     /// The next element of a stream section, by the slot of its cursor.
     Element(u64),
-    /// A byte array: its offset and length.
+    /// A byte array, with its offset and length.
     Array(usize, usize),
-    /// The byte array at the end of the record: its offset, the offset of the length field before it, and that field's
-    /// mask.
+    /// The byte array at the end of the record, with its offset, the offset of the length field before it, and the mask
+    /// of that field.
     Rest(usize, usize, u64),
 }
 
@@ -43,9 +43,9 @@ pub(in crate::reader) enum Take {
 pub(in crate::reader) struct Extent {
     /// Number of bytes in a record, excluding a byte array at its end.
     pub(super) fixed: usize,
-    /// Offset of the length of that byte array.
+    /// Offset of the length of the byte array at the end.
     pub(super) length: usize,
-    /// The mask to read the length with, or 0 if there is no array.
+    /// The mask for reading the length, or 0 if there is no such array.
     pub(super) mask: u64,
     /// Nonzero if leaves consume elements of stream sections.
     pub(super) streamed: u64,
@@ -86,7 +86,7 @@ impl Layout {
         Self { mode: Mode::General, takes, has_history: false, floors, tag, tag_width: tag_width.into() }
     }
 
-    /// Switches to the current plans, the first of which is that of the tag. Calls `changed` with every leaf whose
+    /// Switches to the current plans, the first of which belongs to the tag. Calls `changed` with every leaf whose
     /// decoding method changes, along with the old and the new method.
     pub(in crate::reader) fn learn(
         &mut self,

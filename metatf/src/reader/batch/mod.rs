@@ -1,8 +1,8 @@
 //! Decodes records in batches, for readers that learn the record types at run time.
 //!
 //! The first step finds the start of each record from its tag and the length determined by the plans. The second step
-//! decodes leaf after leaf for all records of a type, each in a loop with a single plan. The first step is implemented
-//! here; columns and views each implement the second, because they arrange values differently.
+//! decodes the records of a type leaf by leaf, each leaf in a loop with a single plan. The first step is implemented
+//! here. Columns and views implement the second step separately, because they arrange values differently.
 
 mod cursor;
 mod layout;
@@ -20,7 +20,7 @@ pub(super) struct Batch {
     pub(super) len: usize,
     /// The start of each record within the part, stored in the first slot of its row.
     pub(super) places: Vec<u64>,
-    /// Positions of the record types that occur.
+    /// Positions of the record types encountered.
     pub(super) met: Vec<u16>,
     /// Number of bytes in byte arrays at the ends of records.
     pub(super) bytes: usize,

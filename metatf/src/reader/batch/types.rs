@@ -23,8 +23,8 @@ pub(in crate::reader) struct Types {
     pub(in crate::reader) types: Vec<Type>,
     /// The position of a data record by its tag, for tags less than 256.
     by_tag: Vec<u16>,
-    /// Positions of the most frequent types. Their tags are compared rather than looked up, because a branch can be
-    /// predicted, so the next record is found before this record's tag has been loaded.
+    /// Positions of the most frequent types. Their tags are compared rather than looked up. Since a branch can be
+    /// predicted, the next record is found before this record's tag has been loaded.
     common: [u16; 3],
     /// Number of records of other types since the common types were determined.
     uncommon: u32,
@@ -53,7 +53,7 @@ pub(super) struct Rest<'s> {
     pub(super) streams: &'s mut Streams,
     /// Number of bytes in byte arrays at the ends of records.
     pub(super) bytes: &'s mut usize,
-    /// Positions of the record types that occur.
+    /// Positions of the record types encountered.
     pub(super) met: &'s mut Vec<u16>,
     /// The position of the type whose record stopped the scan.
     pub(super) stopped_by: Option<u16>,
@@ -231,17 +231,17 @@ impl Type {
         Some(())
     }
 
-    /// Returns whether it has slots.
+    /// Returns whether the type has slots.
     pub(in crate::reader) fn is_allotted(&self) -> bool {
         self.capacity > 0
     }
 
-    /// Returns whether its records are decoded in batches.
+    /// Returns whether the type's records are decoded in batches.
     pub(in crate::reader) fn is_batched(&self) -> bool {
         self.layout.mode == Mode::Batched
     }
 
-    /// Uses this extent from now on, if there is one.
+    /// Uses this extent, if any, from now on.
     pub(in crate::reader) fn set_extent(&mut self, extent: Option<Extent>) {
         self.cursor.extent = extent.unwrap_or(TypeCursor::NONE.extent);
     }
@@ -261,7 +261,7 @@ impl Type {
         self.capacity - self.count()
     }
 
-    /// Returns a copy of its cursor for storing records.
+    /// Returns a copy of the type's cursor for storing records.
     fn cursor(&self) -> TypeCursor {
         if self.is_batched() { self.cursor } else { TypeCursor::NONE }
     }
@@ -332,8 +332,8 @@ impl TypeCursor {
 }
 
 impl Rest<'_> {
-    /// Skips the remaining data of a record: bytes at its end, at most `most`, and stream elements. Returns the number
-    /// of bytes.
+    /// Skips the remaining data of a record: up to `most` bytes at its end, and stream elements. Returns the number of
+    /// skipped bytes.
     #[inline(never)]
     fn pass(&mut self, position: u16, length: u64, most: usize) -> Option<usize> {
         let length = usize::try_from(length).ok().filter(|&length| length <= most)?;

@@ -102,8 +102,8 @@ impl<'r> Reads<'r> for ColumnSink<'_, 'r> {
 }
 
 impl ColumnSink<'_, '_> {
-    /// Reads the next records as long as their types are not stored in slots or they are near the end of the part. With
-    /// `any`, reads the first record in any case. Returns whether there were any such records.
+    /// Reads the next records as long as their types are not stored in slots or the end of the part is near. If `any`
+    /// is set, always reads the first record. Returns whether any records were read.
     #[inline(never)]
     fn push_others(&mut self, section: usize, any: bool) -> bool {
         let Self { run, columns } = self;

@@ -41,9 +41,9 @@ enum NoteEnd {
 }
 
 impl RecordReader<'_> {
-    /// Fills columns with the next data records: at most [`RECORDS`], but fewer if a record is very large, an error
-    /// follows, or the trace ends. Returns false if no records remain. Reading by columns and reading records one by
-    /// one can be mixed.
+    /// Fills columns with up to [`RECORDS`] of the next data records. There are fewer if a record is very large, an
+    /// error follows, or the trace ends. Returns false if no records remain. Reading by columns and reading records one
+    /// by one can be mixed.
     ///
     /// # Errors
     /// Returns the first error in the trace, after the records before it have been returned.
@@ -67,7 +67,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Stores an error to be reported next, after which nothing follows.
+    /// Stores an error to be reported next. Nothing follows it.
     pub(crate) fn hold(&mut self, error: Error) {
         self.next = Next::Finished;
         self.held = Some(error);
@@ -127,8 +127,8 @@ impl RecordReader<'_> {
 }
 
 impl Run<'_> {
-    /// Reads the next data record, which is listed as `listed`, leaf by leaf. Returns `None` if it cannot be read; the
-    /// run stores the reason.
+    /// Reads the next data record, described by `listed`, leaf by leaf. Returns `None` if the record cannot be read;
+    /// the run stores the reason.
     fn push(&mut self, columns: &mut Columns, section: usize, listed: Listed) -> Option<()> {
         let (format, at) = (self.format, self.position + usize::from(self.format.tag_width));
         let mut row = self.row((listed.record, listed.first as usize), at)?;
@@ -140,7 +140,8 @@ impl Run<'_> {
 }
 
 impl ColumnFiller {
-    /// Locates the next records, or reads them. If a record cannot be read, the run stores the reason.
+    /// Locates the next records, or reads records that cannot be located. If a record cannot be read, the run stores
+    /// the reason.
     fn note(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> Result<NoteEnd, ()> {
         if run.state.encoding.tiers.has_changed(COLUMNS) {
             self.learn(run, columns);

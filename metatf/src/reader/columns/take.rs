@@ -5,7 +5,7 @@ use crate::formula::{Plan, eight, plain};
 use crate::reader::batch::{Batch, Take, Type};
 use crate::state::State;
 
-/// The progress of a type's columns. A leaf can be ahead of the rest, because it is decoded before its encoding
+/// The progress of a type's columns. A leaf can be ahead of the other leaves, because it is decoded before its encoding
 /// changes.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -151,7 +151,7 @@ impl Progress {
     }
 }
 
-/// Returns a number by the formula without history.
+/// Decodes a number with the formula without history.
 #[inline(always)]
 fn stored(data: &[u8], start: u64, plan: &Plan) -> u64 {
     plain(eight(data, place(start)).map_or(0, u64::from_le_bytes) & plan.mask, plan)

@@ -1,5 +1,5 @@
-//! Decodes records ahead of those returned: up to a few dozen upcoming records, as long as decoding them changes only
-//! cells and stream cursors. If the reader continues in a different way before all of them have been returned, these
+//! Decodes up to a few dozen upcoming records before they are returned, as long as decoding them changes only cells and
+//! stream cursors. If the reader continues in a different way before all of these records have been returned, the
 //! changes are undone, and the returned records are decoded again.
 
 use super::rows::{HEAD, Head, ROWS, Span, TypeRows};
@@ -40,8 +40,8 @@ pub(in crate::reader) struct Views {
 
 /// A data record of any format. Its values are in memory that later records reuse.
 ///
-/// Its *places* are its leaves in byte order, starting with the tag. A repeated leaf has one place per occurrence.
-/// Without repetitions, the place of a leaf equals its index.
+/// The *places* of a record are its leaves in byte order, starting with the tag. A repeated leaf has one place per
+/// occurrence. Without repetitions, the place of a leaf equals its index.
 #[derive(Clone, Copy)]
 pub struct RecordView<'t> {
     pub(super) numbers: &'t [u64],
@@ -49,10 +49,10 @@ pub struct RecordView<'t> {
     pub(super) data: &'t [u8],
     /// The offset of the data in its section or in the file.
     pub(super) base: u64,
-    /// Its start within the data.
+    /// The start of the record within the data.
     pub(super) start: u64,
     pub(super) head: Head,
-    /// The index of the word at which its row begins.
+    /// The index of the word at which the record's row begins.
     pub(super) row: usize,
 }
 
@@ -84,8 +84,8 @@ impl Views {
         next.and_then(|&at| usize::try_from(at).ok()).unwrap_or(self.end)
     }
 
-    /// Decodes the next records. Returns false if there are none: at an error, which the run stores, at anything except
-    /// a data record, and at the end. All previously decoded records must have been [committed](Self::commit).
+    /// Decodes the next records. Returns false at the end, at any item other than a data record, and at an error, which
+    /// the run stores. All previously decoded records must have been [committed](Self::commit).
     #[inline(never)]
     pub(super) fn fill(&mut self, run: &mut Run<'_>) -> bool {
         let limit = self.limit.clamp(FEW, ROWS);
@@ -145,7 +145,7 @@ impl Views {
         let found = found.and_then(|(at, section)| section.types.types.get_mut(at).zip(section.rows.get_mut(at)));
         let mode = found.as_ref().map_or(Mode::General, |(known, _)| known.layout.mode);
         match (mode, found) {
-            // Its rows would overlap those of single records.
+            // Otherwise, its rows would overlap the rows of single records.
             (Mode::Batched, Some((known, rows)))
                 if !known.is_allotted() && self.batch.places.len() == self.rows_end =>
             {

@@ -1,4 +1,4 @@
-//! Records by value, for readers without record types: one at a time, or in a loop.
+//! Views of records, for readers without record types. Records are read one at a time or in a loop.
 
 mod ahead;
 mod rows;
@@ -40,7 +40,7 @@ impl RecordReader<'_> {
         Ok(row.map(|row| self.view_of(row)))
     }
 
-    /// Calls `each` with every remaining data record, which is faster than reading records one by one.
+    /// Calls `each` for every remaining data record, which is faster than reading records one by one.
     ///
     /// # Errors
     /// As for [`next_record`](Self::next_record).
@@ -52,8 +52,8 @@ impl RecordReader<'_> {
         })
     }
 
-    /// Calls `each` with every remaining data record until it returns an error. The records after that one can still be
-    /// read.
+    /// Calls `each` for every remaining data record, stopping if `each` returns an error. The records after the one
+    /// that caused the error can still be read.
     ///
     /// # Errors
     /// As for [`next_record`](Self::next_record), and any error that `each` returns.
@@ -64,7 +64,7 @@ impl RecordReader<'_> {
     ) -> Result<(), E> {
         loop {
             self.run_views(&mut each)?;
-            // Take one step, whatever the event. After a metadata record, the fast loop may apply again.
+            // Handle one event of any kind. After a metadata record, the fast loop may apply again.
             match self.next_event()? {
                 Some(Event::Record(_)) => {
                     if let Some(row) = self.decode_announced()? {
@@ -78,9 +78,9 @@ impl RecordReader<'_> {
     }
 
     /// Calls `each` with the upcoming data records until another event, an error or the end is reached; call
-    /// [`next_event`](Self::next_event) to find out which. Metadata is applied on the way. A loop over this method is
-    /// as fast as [`for_each`](Self::for_each) and also sees comments. If `each` returns an error, the records after
-    /// that one can still be read.
+    /// [`next_event`](Self::next_event) to find out which. Metadata records in between are applied. A loop over this
+    /// method is as fast as [`for_each`](Self::for_each) and also sees comments. If `each` returns an error, the
+    /// records after the one that caused the error can still be read.
     ///
     /// # Errors
     /// As for [`next_record`](Self::next_record), and any error that `each` returns.
@@ -105,8 +105,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns to the end of the last returned record if more were decoded ahead, so that reading can continue in any
-    /// way.
+    /// Moves back to the end of the last returned record if more records were decoded ahead, so that reading can
+    /// continue in any way.
     #[inline]
     pub(super) fn commit(&mut self) {
         match self.next {
@@ -131,7 +131,7 @@ impl RecordReader<'_> {
         self.views.clear();
     }
 
-    /// Returns how many of the records decoded ahead have been returned.
+    /// Returns the number of records decoded ahead that have been returned.
     pub(super) fn given_ahead(&self) -> u64 {
         if self.next == Next::Ahead { self.views.next as u64 } else { 0 }
     }

@@ -13,8 +13,8 @@ pub(super) const ROWS: usize = 128;
 const FEWEST: usize = 8;
 const WORDS: usize = 2048;
 
-/// A record's description apart from its values: its index in the format, the position of its type in the section, and
-/// its number of values.
+/// The description of a record without its values: its index in the format, the position of its type in the section,
+/// and its number of values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head(pub(super) u64);
 
@@ -25,7 +25,7 @@ pub(super) enum Span {
     Number,
     /// This many bytes at an offset.
     At(usize, usize),
-    /// Bytes at an offset, as many as the preceding number specifies.
+    /// Bytes at an offset. The preceding number is their length.
     Counted(usize),
 }
 
@@ -37,19 +37,19 @@ pub(super) struct TypeRows {
     pub(super) spans: Vec<Span>,
     /// The leaves that are decoded for each record. The rows already contain the values of the remaining leaves.
     numbers: Vec<usize>,
-    /// The constants that have changed: their leaves, and the number of rows that already contain the new value.
+    /// The leaves of the constants that have changed, each with the number of rows that already contain the new value.
     fresh: Vec<(usize, usize)>,
     /// Number of rows that contain all constants.
     filled: usize,
     /// The leaf with the number of bytes at the end. It is the constant 0 in a batch without such bytes.
     length: usize,
-    /// Whether decoding its records changes cells.
+    /// Whether decoding records of the type changes cells.
     pub(super) has_cells: bool,
 }
 
 impl Head {
-    /// The position of a record with its own row, and that of such a catch-all record. No type has a position this
-    /// large.
+    /// The position of a record with its own row, and the position of a catch-all record with its own row. No type has
+    /// a position this large.
     pub(super) const SINGLE: u16 = u16::MAX;
     pub(super) const CATCH_ALL: u16 = u16::MAX - 1;
 
@@ -177,7 +177,7 @@ impl TypeRows {
             let value = match known.layout.takes.get(*leaf) {
                 Some(Take::Number(value)) => *value,
                 Some(Take::Stored(..)) if *leaf != self.length || known.has_bytes => continue,
-                // 0 as the number of bytes, and 0 as the number in place of bytes.
+                // The number of bytes is 0, and so is the number in place of bytes.
                 _ => 0,
             };
             for row in rows.chunks_exact_mut(stride).skip(*filled) {

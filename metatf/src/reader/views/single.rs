@@ -5,12 +5,12 @@ use crate::decode::{ContentRow, Run};
 use crate::format::Steps;
 use crate::record::{Row, Stopped};
 
-/// The positions of the bytes of such records.
+/// The positions of the bytes in individually decoded records.
 #[derive(Debug, Default)]
 pub(super) struct Singles {
-    /// The spans by word of their rows.
+    /// One span for each word in the rows of these records.
     spans: Vec<Span>,
-    /// The index of the word at which their rows begin.
+    /// The index of the word at which these rows begin.
     first: usize,
 }
 

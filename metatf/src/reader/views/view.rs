@@ -27,21 +27,21 @@ impl<'t> Item<'t> {
 }
 
 impl<'t> RecordView<'t> {
-    /// Returns the index of its section in the format.
+    /// Returns the index of the record's section in the format.
     #[inline]
     #[must_use]
     pub fn section(&self) -> usize {
         self.views.section
     }
 
-    /// Returns its index in the records of the format.
+    /// Returns the record's index in the records of the format.
     #[inline]
     #[must_use]
     pub fn record(&self) -> u16 {
         self.head.record()
     }
 
-    /// Returns its position.
+    /// Returns the record's position.
     #[inline]
     #[must_use]
     pub fn at(&self) -> At {
@@ -56,7 +56,7 @@ impl<'t> RecordView<'t> {
         self.numbers.len()
     }
 
-    /// Returns the place of its first value. A tag counts as a value only in a catch-all record.
+    /// Returns the place of the record's first value. A tag counts as a value only in a catch-all record.
     #[cfg(feature = "dynamic")]
     #[inline]
     #[doc(hidden)]
@@ -65,7 +65,7 @@ impl<'t> RecordView<'t> {
         usize::from(self.head.position() != super::rows::Head::CATCH_ALL)
     }
 
-    /// Returns its numbers by place, starting with the tag. Places with bytes contain 0.
+    /// Returns the record's numbers by place, starting with the tag. Places with bytes contain 0.
     #[inline]
     #[must_use]
     pub fn numbers(&self) -> &'t [u64] {
@@ -79,7 +79,7 @@ impl<'t> RecordView<'t> {
         self.spans().get(place).map_or(&[], |&span| self.bytes_of(place, span))
     }
 
-    /// Returns the positions of the bytes at its places.
+    /// Returns the positions of the bytes at the record's places.
     #[inline]
     fn spans(&self) -> &'t [Span] {
         self.views.spans(self.head, self.row).get(..self.numbers.len()).unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// The wall-clock seconds allowed per CPU second, as other programs also run.
+/// The wall-clock seconds allowed per CPU second, because other programs also run.
 #[cfg(unix)]
 const SLOWER: u64 = 10;
 
@@ -16,10 +16,10 @@ pub(super) const ABORT: i32 = 6;
 #[cfg(not(unix))]
 pub(super) const OUT_OF_TIME: &[i32] = &[];
 
-/// Limits on a child from now on. The child also cannot write files, and leaves no core dump.
+/// Limits that a child applies to itself. The child also cannot write files, and leaves no core dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildLimits {
-    /// The memory limit in bytes. Mapped files do not count.
+    /// The memory limit in bytes. Mapped files are not counted.
     pub memory: u64,
     /// The CPU time limit in seconds, counted from now.
     pub seconds: u64,
@@ -50,7 +50,7 @@ impl ChildLimits {
         alarm(passed);
     }
 
-    /// Does nothing, as this system has no such limits.
+    /// Does nothing, because this system does not support such limits.
     #[cfg(not(unix))]
     pub fn apply(self) {}
 

@@ -37,7 +37,7 @@ fn a_death_says_why() {
     assert!(missing.starts_with("failed, as its child process could not be run: No such file"), "{missing}");
 }
 
-/// Sends more than the capacity of a pipe.
+/// Sends a request that exceeds the capacity of a pipe.
 #[test]
 fn a_child_that_reads_no_request_is_not_waited_for() {
     let mut child = sh("exit 3").start().unwrap();
@@ -59,7 +59,7 @@ fn requests_are_served_until_the_last() {
     assert_eq!(read_message(&mut output).unwrap(), None);
 }
 
-/// A pipe whose reading fails, as after a system fault.
+/// A pipe that cannot be read, as after a system fault.
 struct Failing;
 
 impl Read for Failing {
@@ -79,7 +79,7 @@ fn an_error_of_a_pipe_is_an_error() {
 
 #[test]
 fn both_outputs_of_a_program() {
-    // More than the capacity of a pipe, on both outputs.
+    // Write more than the capacity of a pipe to both outputs.
     let script = "head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero; exit 4";
     let output = output_of(Command::new("sh").args(["-c", script]).stderr(Stdio::piped())).unwrap();
     assert_eq!((output.stdout.len(), output.stderr.len(), output.status.code()), (300_000, 300_000, Some(4)));

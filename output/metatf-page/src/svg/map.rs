@@ -1,4 +1,4 @@
-//! A map of the address space, with a cell for every few pages: the more of it is live, the darker the cell.
+//! A map of the address space, with a cell for every few pages. The more of the cell is live, the darker it is.
 
 use std::io::{self, Write};
 

@@ -38,7 +38,7 @@ pub(crate) fn picture(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Begins a picture. It is readable at a width of 600 pixels and on paper: letters are 14 of 860 units high, and black
+/// Begins a picture. To be readable at a width of 600 pixels and on paper, letters are 14 of 860 units high, and black
 /// on white.
 fn begin(title: &str, about: &str, size: (f64, f64), out: &mut dyn Write) -> io::Result<()> {
     let title = cut(title, TITLE);
@@ -52,7 +52,7 @@ fn begin(title: &str, about: &str, size: (f64, f64), out: &mut dyn Write) -> io:
     )
 }
 
-/// Truncates longer text.
+/// Truncates text that is longer than `most` characters.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -64,8 +64,8 @@ fn colour(number: usize) -> &'static str {
     COLOURS.get(number % COLOURS.len()).copied().unwrap_or_default()
 }
 
-/// Returns the attribute that distinguishes a line from others of the same color. Lines in the first round of colors
-/// are solid.
+/// Returns the attribute that distinguishes a line from other lines of the same color. Lines in the first round of
+/// colors are solid.
 fn dash(number: usize) -> &'static str {
     match number / COLOURS.len() {
         0 => "",

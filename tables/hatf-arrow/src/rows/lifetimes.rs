@@ -1,5 +1,5 @@
-//! The table `lifetimes`: lifetimes of the objects of each stack, grouped by powers of two so that several traces can
-//! be added up.
+//! The `lifetimes` table: histograms of object lifetimes per stack. Buckets are powers of two, so histograms of several
+//! traces can be added.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -55,7 +55,7 @@ impl Row for LifetimeRow {
     }
 }
 
-/// Counts objects by stack and lifetime.
+/// A collector that counts objects by stack and lifetime.
 struct Lifetimes<'t> {
     /// Object count and bytes by stack number and upper bound of the lifetime.
     classes: HashMap<(u64, Option<u64>), (u64, u64)>,

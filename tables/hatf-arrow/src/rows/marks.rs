@@ -1,4 +1,4 @@
-//! The table `marks`: positions that the program marked, and its phases.
+//! The `marks` table: positions that the program marked, and the program's phases.
 
 use hatf_lab::object_rows::ROWS;
 use hatf_lab::sites::Amount;
@@ -27,7 +27,7 @@ fn kinds() -> Vec<&'static str> {
     vec!["mark", "phase_begin", "phase_end"]
 }
 
-/// Collects the rows.
+/// A collector of the rows.
 struct Marks<'t> {
     rows: Vec<MarkRow>,
     take: Take<'t, MarkRow>,

@@ -42,7 +42,7 @@ pub(crate) trait Row: Sized + Send + 'static {
     fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_>;
 }
 
-/// Receives rows in batches. It is not called again after it returned an error.
+/// Receives rows in batches. It is not called again after it has returned an error.
 pub(crate) type Take<'t, R> = Box<dyn FnMut(&[R]) -> Result<()> + 't>;
 
 /// Collects rows while the trace is replayed on the heap.
@@ -50,7 +50,7 @@ pub(crate) trait Collector: Observer {
     /// Emits the remaining rows at the end of the trace.
     ///
     /// # Errors
-    /// The receiver of the rows failed.
+    /// Returns an error if the receiver of the rows failed.
     fn finish(self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()>;
 }
 
@@ -117,12 +117,12 @@ impl Observer for Collectors<'_> {
     }
 }
 
-/// A batch and the index of its table among those being read.
+/// A batch and the index of its table among the tables being read.
 pub(crate) type Made = std::result::Result<(usize, RecordBatch), ArrowError>;
 
 /// The destination of a table's rows.
 pub(crate) struct Output<'t> {
-    /// Index of the table among those being read.
+    /// Index of the table among the tables being read.
     pub(crate) place: usize,
     /// Indices of the requested columns.
     pub(crate) columns: &'t [usize],

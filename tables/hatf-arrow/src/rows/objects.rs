@@ -1,4 +1,4 @@
-//! The table `objects`: one row per object, in the order in which objects end.
+//! The `objects` table: one row per object, in the order in which objects end.
 
 use hatf_lab::object_rows::{End, ObjectRow, ObjectRows};
 use hatf_lab::{Cause, Heap, Result};

@@ -1,4 +1,4 @@
-//! The table `processes`: the programs that a process executed one after the other through `exec`.
+//! The `processes` table: the programs that a process executed one after the other through `exec`.
 
 use hatf_lab::object_rows::ROWS;
 use hatf_lab::{Change, Heap, ObjectEvent, Observer, Result};
@@ -36,7 +36,7 @@ impl ProcessRow {
     }
 }
 
-/// Collects the rows.
+/// A collector of the rows.
 pub(super) struct Processes<F> {
     now: ProcessRow,
     /// Whether there was an image or object since the last row.

@@ -1,4 +1,4 @@
-//! The table `sites`: one row per allocating stack.
+//! The `sites` table: one row per allocating stack.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ pub(crate) struct SiteRow {
     counts: Counts,
     bounds: Bounds,
     own_function: Option<String>,
-    /// Whether the trace shows when objects end, and whether it contains lifetimes. Other measures have no meaning.
+    /// Whether the trace shows when objects end, and whether it contains lifetimes. The measures that require missing
+    /// information have no meaning.
     ends_are_known: bool,
     lives_are_known: bool,
 }
@@ -132,7 +133,7 @@ impl Row for SiteRow {
             let lives_are_known = Measure::Short.is_known(heap);
             let own = Places::own_functions(&heap.stacks, &names.folding());
             let mut hashes = StackHashes::default();
-            // A program that is loaded at a different address after an exec has the same stacks with other numbers.
+            // After an exec, a program loaded at a different address has the same stacks with different numbers.
             let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
             for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
                 let stack = hashes.of(&heap.stacks, number as u64);

@@ -1,4 +1,4 @@
-//! The table `stacks`: the frames of each stack.
+//! The `stacks` table: the frames of each stack.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) struct StackRow {
     frames: Vec<FrameRow>,
 }
 
-/// Returns one row per function of a location, or one row without a function if it has none.
+/// Returns one row per function of a location, or one row without a function if the location has no functions.
 fn frames(location: &Location) -> impl Iterator<Item = FrameRow> + '_ {
     (0..location.functions.len().max(1)).map(|place| {
         let function = location.functions.get(place);

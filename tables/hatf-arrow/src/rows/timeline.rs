@@ -1,4 +1,4 @@
-//! The table `timeline`: the heap over time, including its exact peak.
+//! The `timeline` table: the heap over time, including its exact peak.
 
 use hatf_lab::Heap;
 use hatf_lab::timeline::{Snapshot, Timeline};

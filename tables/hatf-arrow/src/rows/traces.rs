@@ -1,4 +1,4 @@
-//! The table `traces`: one row per trace, with its metadata and totals.
+//! The `traces` table: one row per trace, with its metadata and totals.
 
 use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::event::UserMetadata;
@@ -40,7 +40,7 @@ fn nothing(_: &[ProcessRow]) -> Result<()> {
     Ok(())
 }
 
-/// Collects the facts about a trace that are not part of its heap.
+/// A collector of the facts about a trace that are not part of its heap.
 #[derive(Default)]
 struct Facts {
     user_metadata: UserMetadata,

@@ -1,4 +1,5 @@
-//! The body of the fuzz target `tables`: for any file contents, the tables have rows or an error that names the file.
+//! The body of the fuzz target `tables`: for any file contents, reading the tables yields rows or an error that names
+//! the file.
 //!
 //! `dev/fuzz/fuzz_targets/tables.rs` also includes this file.
 #![allow(clippy::panic, clippy::expect_used, reason = "what is wrong has to panic")]
@@ -11,15 +12,17 @@ use arrow_schema::ArrowError;
 use metatf_arrow::{OpenOptions, Scan, Table, Together, message};
 use metatf_tests::targets::{trace_input, with_spans};
 
-/// Maximum size of a batch in bytes. It is more than a table collects, because the last record may be large.
+/// Maximum size of a batch in bytes. It exceeds the size that tables aim for, because the last record may be large.
 const MOST: usize = 256 << 20;
 
-/// Reads tables of an input, which consists of a byte of switches, a byte that selects the DTD (0 for the embedded one;
-/// if the top bit is set, checksums are corrected), and the file. The file is read as records, which may be turned into
-/// spans, or as a heap trace: all tables at once, each table alone, and by byte ranges of the file.
+/// Reads tables of an input, which consists of a byte of switches, a byte that selects the DTD (0 for the embedded
+/// DTD), and the file. If the top bit of the second byte is set, checksums are corrected. The file is read as records,
+/// which may form spans, or as a heap trace. All tables are read at once, each table alone, and by byte ranges of the
+/// file.
 ///
 /// # Panics
-/// The results of different ways of reading differ, an error does not name the file, or memory is not limited.
+/// Panics if different ways of reading yield different results, an error does not name the file, or memory is not
+/// limited.
 pub(crate) fn tables(input: &[u8]) {
     let Some((switches, dtd, trace)) = trace_input(input) else { return };
     let on = |bit: u8| switches & 1 << bit != 0;

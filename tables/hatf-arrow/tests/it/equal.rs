@@ -134,8 +134,7 @@ fn traces_of_the_repository() {
     }
 }
 
-/// Several traces form one table with a column that identifies the trace, and columns that are not requested are
-/// missing.
+/// Several traces form one table with a column that identifies the trace. Only requested columns are returned.
 #[test]
 fn several_traces_and_some_columns() {
     let paths = [trace("gawk.raw32.zst"), trace("perl_hash.raw32.zst")];
@@ -153,7 +152,7 @@ fn several_traces_and_some_columns() {
     assert!(table.scan(&metatf_arrow::Scan { columns: Some(vec![99]), ..Default::default() }).is_err());
 }
 
-/// If a trace does not tell when objects end, the tables do not either.
+/// If a trace does not show when objects end, the tables do not show it either.
 #[test]
 fn sizes_only() {
     let folder = tempfile::tempdir().unwrap();

@@ -33,14 +33,14 @@ fn tables_stand_the_vectors() {
     let target = TARGETS_ELSEWHERE.iter().find(|(name, _)| *name == "tables");
     let (_, seeds) = target.expect("the target is there");
     let factor: u64 = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
-    // Another factor draws different damage.
+    // A different factor produces different damage.
     let mut seed_of_rng = [7; 32];
     seed_of_rng[..8].copy_from_slice(&factor.to_le_bytes());
     let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed_of_rng);
     let mut count = 0;
     for path in vectors() {
         for mut seed in seeds(&path, &std::fs::read(&path).unwrap()) {
-            // Read as records and as a heap trace.
+            // Read the file as records and as a heap trace.
             for switch in [0, 0x80] {
                 seed[0] = seed[0] & 0x7f | switch;
                 tables(&seed);

@@ -37,7 +37,7 @@ fn no_traces() {
     }
 }
 
-/// Any damaged trace yields rows or an error that names it.
+/// Any damaged trace yields rows or an error that names the trace.
 #[test]
 fn damaged() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Writes CSV (RFC 4180 with line feeds), as does `metatfc dump --format csv`.
+//! Writes CSV (RFC 4180 with line feeds), like `metatfc dump --format csv`.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use arrow_schema::Schema;
 
 use crate::cell::{Cell, cell};
 
-/// Writes rows as CSV lines.
+/// A writer of rows as CSV lines.
 pub(crate) struct CsvWriter<W> {
     output: W,
     text: Vec<u8>,

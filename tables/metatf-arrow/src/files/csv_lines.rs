@@ -8,7 +8,7 @@ const MOST: usize = 64 << 20;
 /// The lines of a CSV file.
 pub(crate) struct CsvLines<R> {
     input: R,
-    /// The current line number. A cell that spans several lines counts each of them.
+    /// The current line number. If a cell spans several lines, each line counts.
     pub(crate) line: u64,
     text: Vec<u8>,
 }

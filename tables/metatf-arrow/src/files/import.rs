@@ -1,7 +1,7 @@
 //! Converts exported files back to records, using the names of tables and columns.
 //!
 //! Rows of numbers and byte arrays are encoded [column by column](BatchEncoder). Other rows are converted to JSON lines
-//! (spec 8), which fill in counts, lengths and constants and accept the names of values.
+//! (spec 8), whose reader fills in counts, lengths and constants, and accepts value names.
 
 use std::path::{Path, PathBuf};
 
@@ -24,16 +24,16 @@ const TOLD: u64 = 4096;
 /// after the other. The file name without extension is the name of the table; for a single file, `record` overrides it.
 /// Returns the number of rows.
 ///
-/// `reading` is called with the path of a file before a part of it is decoded, and every few thousand rows. If a file
-/// is corrupt, its decoder may not terminate or may use any amount of memory; so run the import in a separate process
-/// and limit its resources between two calls.
+/// `reading` is called with the path of a file before a part of it is decoded, and every few thousand rows. The decoder
+/// of a corrupt file may loop forever or use any amount of memory. Therefore, run the import in a separate process, and
+/// limit its resources between two calls of `reading`.
 ///
-/// Tables of texts that records refer to are skipped, because the tables of the records contain these texts. Exported
-/// files do not contain what the column types dropped: to get identical bytes in every field, export stored values.
+/// Tables of texts that records refer to are skipped, because the record tables contain these texts. Column types may
+/// drop information, so export stored values to get identical bytes in every field.
 ///
 /// # Errors
-/// A file cannot be read; the DTD has no such record or field; a value does not fit (the error contains the file and
-/// the row).
+/// Returns an error if a file cannot be read, the DTD does not declare a record or field, or a value does not fit (the
+/// error contains the file and the row).
 pub fn import<S: Sink>(
     schema: &Schema,
     files: &[PathBuf],
@@ -74,8 +74,8 @@ struct Input<'s> {
 }
 
 impl<'s> Input<'s> {
-    /// Opens a file. Returns `None` for a table of texts that records refer to, because the records' tables contain
-    /// these texts.
+    /// Opens a file. Returns `None` for a table of texts that records refer to, because the record tables contain these
+    /// texts.
     fn open(schema: &'s Schema, tables: &[TableName], path: &Path, record: Option<&str>) -> Result<Option<Self>> {
         let fail = |message: String| Error::new(path, message);
         let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
@@ -242,7 +242,7 @@ impl<S: Sink> Maker<'_, S> {
                 Item::Repeat { count, key, body } => {
                     let name = format!("{prefix}{key}");
                     let value = take(row, &name);
-                    // Items that consist of constants have no column and may be missing in JSON lines.
+                    // Items that consist of constants have no column and may be missing from JSON lines.
                     if value.is_none() && is_implied(self.record, body) {
                         continue;
                     }
@@ -261,7 +261,8 @@ impl<S: Sink> Maker<'_, S> {
             Repeated::Record { record, items, .. } => fields::vfield(record, items).is_some(),
         };
         let value = match value {
-            // A repetition is JSON. With single values, a text that is not a list is the value itself.
+            // A repetition is stored as JSON. If it consists of single values, a text that is not a list is the value
+            // itself.
             Some(Value::String(text)) if self.texts && (!is_single || text.starts_with('[')) => {
                 Some(serde_json::from_str(&text).map_err(|_| format!("{text:?} is not JSON"))?)
             }
@@ -314,7 +315,7 @@ impl<S: Sink> Maker<'_, S> {
         number(leaf, value)
     }
 
-    /// Adds a text to the elements of a section. Returns its offset.
+    /// Adds a text to the elements of a section, and returns the offset of the new element.
     fn offset(&mut self, section: usize, element: LeafId, text: &str) -> Result<Value, String> {
         let stream = self.schema.section(section);
         let record = stream
@@ -322,7 +323,7 @@ impl<S: Sink> Maker<'_, S> {
             .ok_or("it refers to a section that does not exist")?;
         let key = record.leaf(element).map(|leaf| leaf.path.clone()).unwrap_or_default();
         let mut line = json!({ "@section": stream.and_then(|s| s.name.clone()), "@record": record.name });
-        // The data leaf of a `vfield` takes the name of the `vfield`.
+        // The data leaf of a `vfield` has the name of the `vfield`.
         let [.., first, _] = key.as_slice() else {
             line[key.first().map_or("", String::as_str)] = text.into();
             return self.intern(section, &line);

@@ -17,7 +17,7 @@ use super::WriteError;
 /// The maximum number of rows in a row group.
 const GROUP: usize = 1 << 20;
 
-/// Writes a Parquet file with zstd compression and row groups of about a million rows.
+/// A writer of Parquet files with zstd compression and row groups of about a million rows.
 pub(super) struct ParquetWriter<W: Write + Send>(ArrowWriter<W>);
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -34,7 +34,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         self.0.write(batch).map_err(parquet_error)
     }
 
-    /// Returns the size of the rows that wait for their group to be written, in bytes.
+    /// Returns the size in bytes of the rows that have not been written as a group yet.
     pub(super) fn memory(&self) -> usize {
         self.0.memory_size()
     }
@@ -49,8 +49,8 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// Writes an Arrow IPC file with zstd compression. Dictionaries are replaced by their values, because a file has one
-/// dictionary for all batches, but those of a table differ between batches.
+/// A writer of Arrow IPC files with zstd compression. Dictionaries are replaced with their values, because a file has
+/// one dictionary for all batches, but the dictionaries of a table differ between batches.
 pub(super) struct ArrowFileWriter<W: Write + Send> {
     writer: FileWriter<W>,
     schema: SchemaRef,
@@ -94,7 +94,7 @@ fn unpacked(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arro
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
-/// Converts a writer error. If an I/O error caused it, returns the I/O error.
+/// Converts a writer error. If an I/O error caused the writer error, returns the I/O error.
 fn parquet_error(error: ParquetError) -> WriteError {
     WriteError::Output(match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

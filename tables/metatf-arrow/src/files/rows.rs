@@ -42,7 +42,7 @@ enum Inner {
     Csv(Box<CsvLines<BufReader<WholeFile>>>),
 }
 
-/// Returns an encoder for a batch, if the batch supports one.
+/// A function that returns an encoder for a batch, if the batch supports one.
 pub(crate) type EncoderOf = Box<dyn Fn(&RecordBatch) -> Option<BatchEncoder>>;
 
 impl Rows {

@@ -30,7 +30,7 @@ impl Database {
     /// file is unlinked as soon as SQLite has opened it, so it disappears when the process ends.
     ///
     /// # Errors
-    /// The file cannot be created or opened.
+    /// Returns an error if the file cannot be created or opened.
     pub fn create_in(folder: &Path) -> Result<Self, WriteError> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let file = tempfile::Builder::new().prefix(".tables-").tempfile_in(folder).map_err(WriteError::Output)?;
@@ -51,7 +51,7 @@ impl Database {
     /// Adds a table unless one with this name exists. `lead` is the name of an additional first column of text.
     ///
     /// # Errors
-    /// SQLite rejects the name of the table or of a column.
+    /// Returns an error if SQLite rejects the name of the table or of a column.
     pub fn table(&mut self, name: &str, schema: &Schema, lead: Option<&str>) -> Result<(), WriteError> {
         if self.tables.contains_key(name) {
             return Ok(());
@@ -68,7 +68,7 @@ impl Database {
     /// Writes rows to an existing table. `lead` is the value of the additional first column, if the table has one.
     ///
     /// # Errors
-    /// There is no such table, its columns differ, or writing fails.
+    /// Returns an error if the table does not exist, its columns differ, or writing fails.
     pub fn batch(&mut self, name: &str, lead: Option<&str>, batch: &RecordBatch) -> Result<(), WriteError> {
         let columns = usize::from(lead.is_some()) + batch.num_columns();
         let Some((_, rows)) = self.tables.get_mut(name).filter(|(count, _)| *count == columns) else {
@@ -97,7 +97,7 @@ impl Database {
     /// Copies the complete database to an output. Returns the row count of each table.
     ///
     /// # Errors
-    /// Writing fails.
+    /// Returns an error if writing fails.
     pub fn finish(self, to: &mut impl Write) -> Result<HashMap<String, u64>, WriteError> {
         let Self { connection, mut file, tables } = self;
         connection.execute_batch("commit").map_err(output)?;

@@ -40,8 +40,8 @@ pub(crate) struct SpanTable {
     time: Time,
 }
 
-/// Returns the tables of spans and events, if the DTD defines any. If a record already has such a name, the table name
-/// gets a number.
+/// Returns the tables of spans and events, if the DTD defines spans. If a record already has the name of such a table,
+/// a number is appended to the table name.
 pub(crate) fn span_tables(source: &Arc<Source>, records: &[Arc<RecordTable>], stored: bool) -> Vec<SpanTable> {
     let schema = &source.schema;
     let kinds = Kinds::new(schema, false);

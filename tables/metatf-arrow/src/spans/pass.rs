@@ -16,7 +16,7 @@ use crate::reading::{ROWS, WEIGHT};
 use crate::source::Source;
 use crate::{Error, Result};
 
-/// A pass that returns batches, each with the index of its table among those being read.
+/// A pass that returns batches, each with the index of its table among the tables being read.
 pub(crate) struct SpanPass {
     source: Arc<Source>,
     trace: Trace<'static>,
@@ -71,7 +71,7 @@ impl SpanPass {
         })
     }
 
-    /// Reads some of the next records. Records before an error are treated like those before the end.
+    /// Reads some of the next records. Records before an error are treated like the last records of a trace.
     fn read(&mut self) {
         let mut found = Vec::new();
         let read = self.read_some(&mut found);

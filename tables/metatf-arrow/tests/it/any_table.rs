@@ -1,5 +1,4 @@
-//! The body of the fuzz target `import`: any table is imported to a complete trace, or there is an error that names the
-//! file.
+//! The body of the fuzz target `import`: importing any table yields a complete trace or an error that names the file.
 //!
 //! `dev/fuzz/fuzz_targets/import.rs` also includes this file.
 #![allow(clippy::panic, clippy::expect_used, reason = "what is wrong has to panic")]
@@ -32,10 +31,11 @@ impl Write for Kept {
     }
 }
 
-/// Imports an input: a byte of switches, followed by a table of the record `r`, or of `q` if the lowest bit is set.
+/// Imports an input, which consists of a byte of switches and a table of the record `r`, or `q` if the lowest bit is
+/// set.
 ///
 /// # Panics
-/// An error does not name the file, or the trace is incomplete.
+/// Panics if an error does not name the file, or if the trace is incomplete.
 pub(crate) fn import(input: &[u8]) {
     let Some((switches, table)) = input.split_first() else { return };
     let schema = Schema::parse("table.dtd", DTD).expect("it is correct");

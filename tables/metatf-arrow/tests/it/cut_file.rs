@@ -1,4 +1,4 @@
-//! Another process truncates a file that is being read: there is an error, and no signal kills this process.
+//! If another process truncates a file that is being read, reading returns an error, and no signal kills this process.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
@@ -9,7 +9,7 @@ use metatf_arrow::{OpenOptions, Scan, message, open};
 
 use crate::common::file;
 
-/// Returns a trace of many chunks and groups that is longer than the part read ahead of the first batch.
+/// Returns a trace of many chunks and groups, which is longer than the part read before the first batch.
 fn trace() -> Vec<u8> {
     let dtd = b"section s 1 { r: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; } }";
     let schema = Schema::parse("numbers.dtd", dtd).unwrap();
@@ -30,7 +30,7 @@ fn cut_while_it_is_read() {
     let trace = trace();
     assert!(trace.len() > 32 << 20);
     for threads in [1, 2] {
-        // After the part that was read, inside it, and at the beginning.
+        // Truncate the file after the part that was read, inside it, and at the beginning.
         for length in [24 << 20, 1 << 10, 0] {
             let file = file(&trace);
             let path = file.path().to_str().unwrap();

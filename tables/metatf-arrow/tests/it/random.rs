@@ -1,4 +1,4 @@
-//! Random formats and traces: tables contain the same values as the universal reader returns.
+//! Tests random formats and traces. Tables must contain the same values as the universal reader returns.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::HashMap;
@@ -103,7 +103,7 @@ fn check(example: &Example, stored: bool) {
                 let wanted: Map<String, Value> = found.keys().map(|key| (key.clone(), wanted[key].clone())).collect();
                 assert_eq!(found, &wanted, "{}", about());
             }
-            // A column read alone has the same values as among all columns.
+            // A column read alone has the same values as a column read with all others.
             if error.is_none() {
                 for column in 0..schema.fields().len() {
                     let scan = Scan { columns: Some(vec![column]), threads, ..Scan::default() };
@@ -126,7 +126,7 @@ fn check_together(example: &Example, stored: bool) {
     let tables = open_tables(file.path(), &options).unwrap();
     let all = tables.all();
     let alone: Vec<_> = all.iter().map(|table| rows(&**table, &Scan { threads: 1, ..Scan::default() })).collect();
-    // In reverse order, so that the index in the request differs from the index of the table.
+    // Request the tables in reverse order, so that the index in the request differs from the index of the table.
     let parts: Vec<_> = (0..all.len()).rev().map(|table| (table, None)).collect();
     for threads in [1, 2] {
         let mut found = vec![Vec::new(); all.len()];

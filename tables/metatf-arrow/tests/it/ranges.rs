@@ -1,4 +1,4 @@
-//! Reads a table by byte ranges of its file: each row occurs once, with its number.
+//! Reads a table by byte ranges of its file. Each row must occur once, with its number.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use metatf_arrow::{OpenOptions, Scan, Tables, open_tables};

@@ -70,8 +70,8 @@ fn check(example: &Example, form: Form, stored: bool) {
     assert_eq!(found.len(), wanted.len());
 }
 
-/// Returns whether converted values are exact: only stored values contain bytes after the terminating zero of a text,
-/// and random offsets do not refer to texts.
+/// Returns whether converted values are exact. Converted texts lack the bytes after the terminating zero, and random
+/// offsets do not refer to texts.
 fn is_exact(schema: &Schema) -> bool {
     schema
         .dtd

@@ -53,7 +53,7 @@ struct Modelled {
     end: Option<u64>,
     thread: u64,
     id: Option<u64>,
-    /// Index among all spans, or a number that was not open.
+    /// Index of the parent among all spans, or a span number that was not open.
     parent: Option<Result<usize, u64>>,
     n: u64,
     /// A field of the span's last record.
@@ -65,7 +65,7 @@ struct Modelled {
     busy: Option<u64>,
 }
 
-/// A step of a program: the action, the thread, the index of the span, and the time since the previous step.
+/// A step of a program, as (action, thread, index of the span, time since the previous step).
 type Step = (u8, u8, u8, u8);
 
 /// The spans and events of a program in a separate model.
@@ -218,7 +218,7 @@ impl Model {
         Some(end - span.begin - covered.count() as u64)
     }
 
-    /// The rows of spans: the closed ones, followed by the open ones.
+    /// Returns the rows of spans. Closed spans come first.
     fn spans(&self) -> Vec<Map<String, Value>> {
         let open = (0..self.all.len()).filter(|place| self.open(*place).is_some());
         let rows = self.closed.iter().copied().chain(open).map(|place| {
@@ -280,7 +280,7 @@ proptest! {
         prop_assert_eq!(at_once, all.map(|(_, wanted)| wanted).to_vec());
     }
 
-    /// Damage in a trace is also an error of its spans and events, and names the file.
+    /// Damage in a trace is also reported when reading its spans and events, with the name of the file.
     #[test]
     fn damage_is_an_error_as_of_records(steps in vec(any::<Step>(), 1..60), at in any::<prop::sample::Index>(), bits in 1_u8..) {
         let model = Model::new(&steps, true);
@@ -339,7 +339,7 @@ fn records_keep_their_names() {
     assert_eq!(names, ["spans", "spans_2", "events_2", "spans_3", "events"]);
     assert_eq!(tables.of_records(), 3);
     assert_eq!(row(&tables.spans().unwrap(), "spans")["duration_ns"], 4);
-    // A range without the first byte has no rows.
+    // A range that does not contain the first byte has no rows.
     let batches = tables.scan_range(3, None, 1..u64::MAX, 1).unwrap();
     assert_eq!(batches.count(), 0);
     assert_eq!(tables.scan_range(3, None, 0..1, 1).unwrap().count(), 1);
@@ -386,7 +386,7 @@ fn a_time_above_63_bits_is_refused_unless_values_are_stored() {
     assert_eq!(row(&stored.spans().unwrap(), "load")["end_time"], u64::MAX);
 }
 
-/// A `tracing` program: values in separate records, levels, source locations and thread names.
+/// Tests a `tracing` program with values in separate records, levels, source locations and thread names.
 #[test]
 fn a_program_has_fields_and_places() {
     let dtd = std::fs::read_to_string(metatf_test::root().join("telemetry/metatf-tracing/tracing.dtd")).unwrap();

@@ -1,4 +1,4 @@
-//! Models of strings: the assignment of IDs, and the copies in buffers.
+//! Models of assigning IDs to strings, and of the copies of strings in buffers.
 
 use crate::sync::model::{Share as _, model, spawn};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::layout::{STRINGS_BYTES, TEXTS_AT};
 use crate::strings::{STRINGS, StringId, entries};
 
-/// The number of words that the two strings need.
+/// The number of words that both strings need.
 const WORDS: usize = 4;
 const TEXTS: [&str; 2] = ["one", "two"];
 
@@ -44,8 +44,8 @@ fn text_of(mapping: &Mapping, id: StringId) -> Option<Vec<u8>> {
     Some(entry[1..].iter().flat_map(|word| word.to_ne_bytes()).take(length).collect())
 }
 
-/// Two threads intern the same strings. Both get the same ID for each, and as soon as they do, the buffers contain the
-/// string.
+/// Two threads intern the same strings. Both obtain the same ID for each string, and the buffers contain the string by
+/// then.
 #[test]
 fn a_string_has_one_number_which_the_buffers_know() {
     let (telemetry, mapping) = telemetry();

@@ -1,5 +1,5 @@
-//! Scenarios that run in separate processes: this binary again, with the scenario's name in the environment and a
-//! single test.
+//! Scenarios that run in separate processes. Each process runs a single test of this binary, with the scenario's name
+//! in the environment.
 
 use metatf_derive::metatf;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(crate) mod events {}
 
 pub(crate) use events::{Events, Record};
 
-/// The environment variable with the name of a scenario.
+/// The environment variable that contains the name of a scenario.
 const SCENARIO: &str = "METATF_TEST_SCENARIO";
 
 /// Returns the scenario that this process should run.
@@ -56,7 +56,7 @@ impl Scene {
         self.command(Command::new(std::env::current_exe().unwrap()), scenario, environment).spawn().unwrap()
     }
 
-    /// Runs a scenario to its end, which must be successful. Returns its standard error output.
+    /// Runs a scenario, which must succeed. Returns its standard error output.
     pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
         let output = self.start(scenario, environment).wait_with_output().unwrap();
         let [text, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());

@@ -1,5 +1,5 @@
-//! Buffers in private memory are found in core dumps: those of gcore and gdb, which place segments anywhere, and forged
-//! ones.
+//! Tests that buffers in private memory are found in core dumps of gcore and gdb, which place segments anywhere, and
+//! tests forged core dumps.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ fn child() {
     }
 }
 
-/// Returns the core dumps that gcore and gdb create of a program with telemetry, or none if they may not trace it.
+/// Returns the core dumps that gcore and gdb create of a program with telemetry, or no core dumps if they may not trace
+/// the program.
 fn cores(scene: &Scene) -> Vec<PathBuf> {
     let environment = [
         ("METATF_TELEMETRY_CONTROL", "all"),
@@ -62,7 +63,7 @@ fn cores_of_gcore_and_gdb_are_read() {
     }
 }
 
-/// Returns an ELF file with these segments: type, offset and size.
+/// Returns an ELF file with segments of these types, offsets and sizes.
 fn elf(segments: &[(u32, u64, u64)], count: u16) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..5].copy_from_slice(b"\x7fELF\x02");
@@ -79,7 +80,7 @@ fn elf(segments: &[(u32, u64, u64)], count: u16) -> Vec<u8> {
     bytes
 }
 
-/// Segments that do not exist, overlap, or are claimed to be numerous cause an error and take no time.
+/// Nonexistent segments, overlapping segments and excessive segment counts quickly cause an error.
 #[test]
 fn made_up_cores_are_errors() {
     let scene = Scene::new("cores::child");

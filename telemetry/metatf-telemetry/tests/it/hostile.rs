@@ -1,5 +1,4 @@
-//! Corrupt, truncated and forged buffers files cause an error, or the complete part is recovered, but never anything
-//! else.
+//! Tests corrupt, truncated and forged buffers files. They either cause an error, or their complete part is recovered.
 
 use core::mem::offset_of;
 use std::path::Path;
@@ -45,7 +44,7 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
     let found = recover(&whole, &scene).unwrap();
     assert_eq!((found.in_buffers, found.warnings.len(), found.lost.len()), (606, 0, 0), "{found:?}");
-    // In a core dump, buffers start at some page.
+    // In a core dump, buffers start at an arbitrary page.
     let core = [b"\x7fELF".as_slice(), &vec![0; 3 * 4096 - 4], &whole].concat();
     assert_eq!(recover(&core, &scene).unwrap().in_buffers, 606);
     assert!(recover(&core[..8192], &scene).unwrap_err().contains("METATF_TELEMETRY_MEMORY=core"));
@@ -95,7 +94,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_read() {
     assert!(error.contains("not a regular file"), "{error}");
 }
 
-/// Writes the buffers of another file to one that claims to be full of 8 MiB rings, but has none of their bytes.
+/// Writes a copy of a buffers file that claims to be full of 8 MiB rings, but contains none of their bytes.
 fn made_sparse(whole: &[u8], path: &Path) {
     use std::os::unix::fs::FileExt as _;
     let file = std::fs::File::create(path).unwrap();
@@ -113,7 +112,7 @@ fn made_sparse(whole: &[u8], path: &Path) {
     }
 }
 
-/// Reads such buffers with 1 GiB of memory.
+/// Reads sparse buffers with a memory limit of 1 GiB.
 fn sparse() {
     let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
     // SAFETY: sets a limit of this process.

@@ -1,5 +1,5 @@
-//! Kills a program at arbitrary times. Its trace and its buffers together must contain all events of each thread up to
-//! the last.
+//! Kills a program at arbitrary times. The trace and the buffers together must contain all events of each thread up to
+//! the last event.
 
 use crate::common::{Events, Scene, events, records, scenario, steps};
 use metatf::container::Sink;
@@ -9,16 +9,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Number of kills, and maximum lifetime of a program in microseconds.
+/// Number of kills.
 const KILLS: u64 = 20;
+/// Maximum lifetime of a program in microseconds.
 const LONGEST: u64 = 60_000;
 /// Minimum size in bytes of a trace with events; the header and the DTD are smaller.
 const BEGUN: u64 = 32 << 10;
 /// Number of counters of a process, one for each thread.
 const COUNTERS: usize = 48;
 
-/// A program to kill: its scenario, its number of simultaneous threads, and the number of processes that share its file
-/// name.
+/// A program to kill, with its scenario, its number of simultaneous threads, and the number of processes that share its
+/// file name.
 struct Row {
     scenario: &'static str,
     threads: usize,
@@ -60,7 +61,7 @@ fn child() {
     let emit = |done: &'static AtomicU64, numbers: std::ops::Range<u32>| {
         for number in numbers {
             events::step!(number);
-            // Strings whose records a kill must neither lose nor duplicate.
+            // Intern strings, whose records a kill must neither lose nor duplicate.
             if number % 64 == 0 && number < 200_000 {
                 events::touch!(place = u64::from(number), by = events::intern(&number.to_string()));
             }
@@ -99,7 +100,8 @@ fn a_kill_loses_nothing_that_was_whole() {
     }
 }
 
-/// Kills the processes of a row. Returns how many left events in both their trace and their buffers.
+/// Kills the processes of a row. Returns the number of processes that left events in both their trace and their
+/// buffers.
 fn kill(row: &Row, number: u64) -> u64 {
     let scene = Scene::new("kills::child");
     let threads = row.threads.to_string();
@@ -126,7 +128,7 @@ fn kill(row: &Row, number: u64) -> u64 {
         assert!(begun.elapsed() < Duration::from_secs(120), "no event is written");
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Covers all times up to the longest, in an order without a pattern.
+    // Cover all times up to the longest, in a pseudorandom order.
     let wait = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % LONGEST;
     std::thread::sleep(Duration::from_micros(wait));
     for child in &mut children {

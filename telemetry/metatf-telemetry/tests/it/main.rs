@@ -1,4 +1,4 @@
-//! All tests of telemetry in one binary. Recorded programs are this binary, too; see [`common::Scene`].
+//! All tests of telemetry in one binary. The binary also serves as the recorded programs; see [`common::Scene`].
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! Events of programs and the resulting traces. This file exceeds 400 lines to keep each scenario next to its expected
-//! result.
+//! Tests the events of programs and the resulting traces. This file exceeds 400 lines to keep each scenario next to its
+//! expected result.
 
 use crate::common::{Events, Scene, events, records, scenario, steps};
 use metatf_derive::metatf;
@@ -15,7 +15,7 @@ fn settings() -> Settings {
     Settings::default().with_environment().unwrap()
 }
 
-/// Runs the scenario in the environment variable, if there is one.
+/// Runs the scenario that the environment variable names, if it is set.
 #[test]
 fn child() {
     let Some(name) = scenario() else { return };
@@ -75,7 +75,7 @@ fn child() {
             for number in 0..100_000 {
                 events::step!(number);
             }
-            // More threads than rings: those that have ended make room.
+            // There are more threads than rings, but ended threads release theirs.
             for _ in 0..6 {
                 std::thread::spawn(|| (0..10).for_each(|number| events::step!(number))).join().unwrap();
                 std::thread::sleep(Duration::from_millis(20));
@@ -107,7 +107,7 @@ fn child() {
                 panic!("on purpose");
             });
             assert!(thread.join().is_err());
-            // A thread without events has nothing to print.
+            // For a thread without events, nothing is printed.
             assert!(std::thread::spawn(|| panic!("once more")).join().is_err());
         }
         "exit" => {
@@ -221,7 +221,7 @@ fn wrong_settings_are_errors() {
     }
 }
 
-/// More threads than rings, both one after the other and simultaneously.
+/// Runs more threads than there are rings, both in sequence and simultaneously.
 fn threads() {
     let _guard = events::TELEMETRY.start_with(Settings { threads: 4, ..settings() }).unwrap();
     for _ in 0..3 {
@@ -231,9 +231,9 @@ fn threads() {
     }
 }
 
-/// Short-lived threads, as in a server with a thread for each request; a few run at a time.
+/// Number of short-lived threads. A few run at a time, as in a server with a thread per request.
 const CHURN: u32 = 1000;
-/// Number of events of each.
+/// Number of events of each short-lived thread.
 const SHORT: u32 = 50;
 
 fn churn() {
@@ -275,7 +275,7 @@ fn short_threads_lose_nothing() {
                 whole.insert(thread);
             }
         }
-        // The recorder contains the events that fit, which are those of the newest threads.
+        // The flight recorder contains only the events that fit, which are those of the newest threads.
         let expected = if policy == "overwrite" { 300 } else { CHURN };
         let newest = u64::from(CHURN - expected)..u64::from(CHURN);
         let missing: Vec<_> = newest.filter(|thread| !whole.contains(thread)).collect();
@@ -293,7 +293,7 @@ fn crowd(threads: usize, events_each: u32) {
     guard.finish().unwrap();
 }
 
-/// Threads that wait for the drain sleep and leave the CPU to it; they also wait for a ring.
+/// Threads that wait for the drain sleep, so that it can use the CPU. Threads also wait for a free ring.
 #[test]
 fn many_threads_that_block_drop_nothing() {
     for (scenario, threads, each) in [("crowd", 48, 5000), ("places", 12, 200)] {
@@ -309,7 +309,7 @@ fn many_threads_that_block_drop_nothing() {
     }
 }
 
-/// A flight recorder with a single ring, which the main thread owns.
+/// Runs a flight recorder whose only ring belongs to the main thread.
 fn refused() {
     let guard = events::TELEMETRY.start_with(Settings { policy: Policy::Overwrite, threads: 1, ..settings() }).unwrap();
     events::step!(number = 0);
@@ -330,7 +330,7 @@ fn a_flight_recorder_tells_what_it_refused() {
     }
 }
 
-/// Another process writes arbitrary data to the buffers while threads start and end.
+/// Writes arbitrary data to the buffers, like another process, while threads start and end.
 fn written() {
     use std::os::unix::fs::FileExt as _;
     let guard = events::TELEMETRY.start_with(Settings { threads: 1, ..settings() }).unwrap();
@@ -346,12 +346,12 @@ fn written() {
             std::thread::spawn(|| (0..2000).for_each(|number| events::step!(number))).join().unwrap();
             assert!(!described(0).is_empty());
         }
-        // The header as well, except for its strings.
+        // Also overwrite the header, except for its strings.
         for at in (0..size_of::<metatf_telemetry::layout::Header>() as u64).step_by(8) {
             seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
             buffers.write_all_at(&u64::to_ne_bytes(value ^ (seed & 8)), at).unwrap();
         }
-        // Either an error or the complete part, but nothing else.
+        // Each call either fails or writes the complete part.
         let _ = (events::TELEMETRY.flush(), events::TELEMETRY.dump("dump.mtf"));
         events::touch!(place = 1, by = events::intern(&value.to_string()));
     }
@@ -371,7 +371,7 @@ fn what_others_write_into_buffers_harms_nobody() {
     }
 }
 
-/// Truncates the file of the buffers.
+/// Truncates the buffers file.
 fn cut() {
     let guard = events::TELEMETRY.start().unwrap();
     let emit = || (0..20_000).for_each(|number| events::step!(number));
@@ -417,7 +417,7 @@ fn dropped_events_are_counted_where_they_were() {
     let kept = records.iter().take_while(|record| matches!(record, Events::Step(_))).count();
     let Events::Lost(lost) = &records[kept] else { panic!("{:?}", records[kept]) };
     assert_eq!(kept as u64 + lost.count, 10_000);
-    // A single line at the end reports this, unless the program asks for silence.
+    // A single line at the end reports the dropped events, unless the program suppresses it.
     let line = format!("telemetry: {} events were dropped", lost.count);
     assert_eq!(errors.lines().filter(|of| of.starts_with(&line)).count(), 1, "{errors}");
     let quiet = [("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536"), ("METATF_TEST_QUIET", "1")];
@@ -464,8 +464,8 @@ fn named() {
     guard.finish().unwrap();
 }
 
-/// The environment sets the same name for all processes. The first process uses it, and the traces of the others
-/// contain their process IDs.
+/// The environment sets the same name for all processes. The first process uses this name; the trace names of the other
+/// processes contain their process IDs.
 #[test]
 fn processes_of_one_name_have_a_trace_each() {
     let scene = Scene::new("programs::child");
@@ -484,11 +484,11 @@ fn processes_of_one_name_have_a_trace_each() {
         (child, output)
     });
     let children: Vec<_> = children.collect();
-    // While the processes run, each of their buffers leads to the right trace.
+    // While the processes run, each buffers file refers to the right trace.
     for buffers in scene.buffers() {
         let sink: Box<dyn metatf::container::Sink + Send> = Box::new(metatf::container::Forward(std::io::sink()));
         let (found, _) = postmortem::Buffers::open(&buffers).unwrap().recover(sink).unwrap();
-        // The steps, and a record that relates the clocks.
+        // Ten steps, and possibly a record that relates the clocks.
         assert!((10..=11).contains(&(found.in_trace + found.in_buffers)) && found.warnings.is_empty(), "{found:?}");
         assert!(found.lost.is_empty(), "{found:?}");
     }
@@ -515,7 +515,7 @@ fn a_file_of_another_kind_stays() {
         assert!(text.contains("the file exists and is not a trace") && text.contains(name), "{text}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), name);
     }
-    // A trace is replaced, and so is an empty file.
+    // An existing trace or an empty file is replaced.
     std::fs::write(scene.trace(), "").unwrap();
     for _ in 0..2 {
         scene.run("start", &[("METATF_TELEMETRY_CONTROL", "all")]);
@@ -531,20 +531,20 @@ fn buffers_of_dead_processes_are_swept() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let live = scene.buffers().remove(0);
-    // Files other than buffers with this layout are kept, whatever their name is.
+    // Files that are not buffers with this layout are kept, regardless of their names.
     let other = scene.folder.path().join("metatf.1.1");
     std::fs::write(&other, "MTFTELE1 of something else").unwrap();
     for _ in 0..9 {
         scene.run("killed", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_THREADS", "1")]);
     }
-    // Four, and that of the last process, which was created after its sweep.
+    // Each sweep keeps four files, and the last process created its file after its sweep.
     assert_eq!(scene.buffers().len(), 5 + 2);
     assert!(live.exists() && other.exists());
     std::fs::write(scene.folder.path().join("end"), "").unwrap();
     assert!(living.wait_with_output().unwrap().status.success());
 }
 
-/// Limits the files of this process to 4 MiB.
+/// Limits the size of this process's files to 4 MiB.
 fn limited() {
     let limit = libc::rlimit { rlim_cur: 4 << 20, rlim_max: 4 << 20 };
     // SAFETY: sets a limit of this process.
@@ -582,7 +582,7 @@ fn a_full_disk_is_named() {
     assert!(text.contains("/dev/full: "), "{text}");
 }
 
-/// A user who can start a program with the privileges of another user cannot choose any of its files.
+/// A user who starts a program with the privileges of another user cannot choose any of the program's files.
 #[test]
 fn a_set_user_id_program_ignores_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -609,7 +609,7 @@ fn a_set_user_id_program_ignores_the_environment() {
     }
 }
 
-/// Another process enables kinds, and so does the API.
+/// Kinds are enabled by another process and through the API.
 fn control() {
     let _guard = events::TELEMETRY.start().unwrap();
     events::step!(number = 1);
@@ -651,7 +651,7 @@ fn kinds_are_switched_while_a_program_runs() {
     assert_eq!((steps, ticks), (1, 1), "{records:?}");
 }
 
-/// The first event of the child starts a separate trace. A child without events leaves nothing.
+/// The first event of the child starts a separate trace. A child without events leaves no files.
 fn fork() {
     let _guard = events::TELEMETRY.start().unwrap();
     events::step!(number = 0);
@@ -714,7 +714,7 @@ fn a_panic_shows_the_last_events() {
     }
 }
 
-/// Strings of several threads, from before the start, and of a child.
+/// Interns strings before the start, in several threads, and in a child.
 fn strings() {
     let early = events::intern("early");
     assert_eq!(early.number(), 1);
@@ -750,8 +750,8 @@ fn strings() {
     guard.finish().unwrap();
 }
 
-/// Returns the strings of a trace by their IDs, and the number of events. Each string must precede the events that
-/// refer to it, and occur once.
+/// Returns the strings of a trace by their IDs, and the number of events. Each string must occur exactly once, before
+/// the events that refer to it.
 fn strings_of(records: &[Events]) -> (std::collections::BTreeMap<u64, String>, usize) {
     let mut strings = std::collections::BTreeMap::new();
     let mut named = 0;
@@ -790,10 +790,10 @@ fn strings_have_one_number_and_one_record() {
         assert_eq!((strings.len(), all, strings[&1].as_str()), (103, 100, "early"), "{policy}");
         assert_eq!(strings[&103], format!("{}lo\u{2026}", "long ".repeat(50)));
         assert!(if policy == "block" { named == 3800 } else { (2000..3800).contains(&named) }, "{policy}: {named}");
-        // Also those of a ring that was overwritten.
+        // The dump also contains the strings of an overwritten ring.
         let (dumped, _) = strings_of(&records(&scene.folder.path().join("dump.mtf")));
         assert_eq!(dumped.len(), 102);
-        // The child has the strings of its parent.
+        // The child's buffers contain the strings of its parent.
         let mut left = scene.buffers();
         assert_eq!(left.len(), 1, "those of the child");
         let sink: Box<dyn metatf::container::Sink + Send> = Box::new(
@@ -808,7 +808,7 @@ fn strings_have_one_number_and_one_record() {
     }
 }
 
-/// A sink that accepts nothing until it is allowed to.
+/// A sink that accepts no data until the test allows it.
 struct Gate(std::fs::File, &'static AtomicU32);
 
 impl std::io::Write for Gate {
@@ -845,7 +845,7 @@ fn slow_sink() {
     ];
     let guard = events::TELEMETRY.start_with_sinks(settings(), sinks).unwrap();
     (0..MANY).for_each(said);
-    // Including those that were written to the trace.
+    // The dump includes events that were already written to the trace.
     assert!(events::TELEMETRY.dump("dump.mtf").unwrap() > 50);
     events::TELEMETRY.flush().unwrap();
     OPEN.store(1, Ordering::Relaxed);
@@ -854,7 +854,7 @@ fn slow_sink() {
     guard.finish().unwrap();
 }
 
-/// Returns the numbers in the records, and how many events were dropped. Each number must exceed the previous one by
+/// Returns the numbers in the records, and the number of dropped events. Each number must exceed the previous one by
 /// one plus the number of events dropped in between.
 fn numbers(records: &[Events]) -> (Vec<u32>, u64) {
     let (mut numbers, mut dropped) = (Vec::new(), 0);
@@ -904,7 +904,7 @@ fn sinks() {
     guard.finish().unwrap();
 }
 
-/// Writes the data of the connection that `accept` returns to a file, up to its end.
+/// Accepts a connection and writes all its data to a file.
 fn to_file<R: std::io::Read>(
     accept: impl FnOnce() -> std::io::Result<R> + Send + 'static,
     path: std::path::PathBuf,
@@ -957,7 +957,7 @@ fn sinks_of_the_environment_get_the_same_events() {
         assert_eq!((strings.len(), named), (10, 20_000), "{name}");
         assert!(records.iter().any(|record| matches!(record, Events::Clocks(_))));
     }
-    // The recorders contain the end of the events: the trace, and the sink with that policy.
+    // The trace and the sink of the flight recorder contain only the last events.
     let of = |name: &str| {
         let records = records(&path(name));
         let numbers: Vec<u64> =
@@ -1021,7 +1021,7 @@ fn describe() {
     let types = "a=255 b=1 c=0x10000 d=0xffffffffffffffff e=-1 f=-2 g=-3 h=-9223372036854775808 yes=true half=0.5 \
                  whole=-0.25 always=7 id=000102030405060708090a0b0c0d0e0f";
     assert!(described(4).starts_with("types (Pool) time=0.") && described(4).ends_with(types), "{}", described(4));
-    // Blocks of 4,096 bytes: everything the ring contains.
+    // With blocks of 4,096 bytes, all events in the ring can be found.
     let oldest = (0..).find(|back| described(*back) == "no event").unwrap();
     assert!((1500..2800).contains(&oldest), "{oldest}");
     for back in 5..oldest {
@@ -1090,7 +1090,8 @@ extern "C" fn on_signal(_: libc::c_int) {
 
 /// Signals interrupt this thread between any two instructions, and their handler emits events as well.
 ///
-/// They are delivered only to this thread, so a signal pending when the timer stops is handled before the call returns.
+/// The signals are delivered only to this thread, so a signal pending when the timer stops is handled before the call
+/// returns.
 fn signals() {
     let guard = events::TELEMETRY.start().unwrap();
     let mut timer: libc::timer_t = std::ptr::null_mut();
@@ -1131,7 +1132,7 @@ fn events_of_signal_handlers_are_whole_or_counted() {
     let stepped: u64 = stepped.parse().unwrap();
     let said = records.iter().filter(|record| matches!(record, Events::Said(_))).count() as u64;
     let lost: u64 = records.iter().map(|record| if let Events::Lost(lost) = record { lost.count } else { 0 }).sum();
-    // Only events that interrupt an event of the handler may be lost.
+    // Only events of the handler may be lost, if it interrupts another event.
     assert_eq!(steps(&records).into_values().sum::<u64>(), stepped);
     assert_eq!(said + lost, handled.parse::<u64>().unwrap());
     assert!(said > 0);

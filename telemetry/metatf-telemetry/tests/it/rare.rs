@@ -42,7 +42,7 @@ fn child() {
     }
 }
 
-/// Acts like a thread of an allocator: the rare events come first.
+/// Emits events like a thread of an allocator, in which the rare events come first.
 fn thread(number: u32, allocs: u32) {
     events::arena!(number);
     for pool in 0..2 {
@@ -116,7 +116,8 @@ fn rare_events_survive_a_kill() {
     check(&path);
 }
 
-/// A small ring takes 68 KiB for each thread that the settings allow, but a thread without rare events uses none of it.
+/// A small ring occupies 68 KiB for each thread that the settings allow, but a thread without rare events uses none of
+/// it.
 #[test]
 fn rare_events_have_bounded_memory() {
     let scene = Scene::new("rare::child");

@@ -1,5 +1,5 @@
-//! Whatever safe code does with emitters and their slots, no event is written outside of its ring. CI runs this under
-//! AddressSanitizer, too.
+//! Checks that safe code cannot use emitters and their slots to write an event outside of its ring. CI also runs these
+//! tests under AddressSanitizer.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -44,7 +44,7 @@ fn remove(names: &[&str]) {
     }
 }
 
-/// A slot belongs to the ring of one telemetry. Another telemetry, with larger rings, writes nothing there.
+/// A slot belongs to the ring of one telemetry. Another telemetry, with larger rings, does not write to that ring.
 #[test]
 fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
     static SMALL: Telemetry = telemetry("small.dtd");
@@ -59,7 +59,7 @@ fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
         for n in 0..200_000 {
             slots[usize::from(n % 7 == 0)].emit(&slot, 0, [n]);
         }
-        // A slot for which one of the telemetries has no ring any more.
+        // Use a slot for which one of the telemetries no longer has a ring.
         slots[0].emit_tail(&slot, 1, [500_000], [&long]);
     }
     drop(guards);
@@ -80,7 +80,7 @@ impl io::Write for Fails {
     }
 }
 
-/// A failed start leaves no slot attached to its buffers, because the next start may have different ones.
+/// A failed start leaves no slot attached to its buffers, because the next start may have different buffers.
 #[test]
 fn a_start_that_fails_leaves_no_slot_in_its_rings() {
     static TELEMETRY: Telemetry = telemetry("again.dtd");

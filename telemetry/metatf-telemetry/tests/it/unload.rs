@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The environment variable with the path of the plug-in.
+/// The environment variable that contains the path of the plug-in.
 const PLUGIN: &str = "METATF_TEST_PLUGIN";
 
 /// Runs the host.
@@ -27,7 +27,8 @@ fn child() {
         let begin = std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> bool>(symbol(c"plugin_begin"));
         let emit = std::mem::transmute::<*mut libc::c_void, extern "C" fn(u32)>(symbol(c"plugin_emit"));
         let end = std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(symbol(c"plugin_end"));
-        // A thread that uses more of Rust's standard library there keeps the plug-in loaded itself until it ends.
+        // Use a separate thread, because a thread that uses more of the plug-in's standard library keeps the plug-in
+        // loaded until the thread ends.
         assert!(std::thread::spawn(move || begin()).join().unwrap());
         let (emitted, wait_for_event) = mpsc::channel();
         let (unloaded, wait_for_unload) = mpsc::channel::<()>();

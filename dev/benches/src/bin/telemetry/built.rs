@@ -1,4 +1,4 @@
-//! The programs that the benchmark builds and runs, and the reasons for missing ones.
+//! The programs that the benchmark builds and runs, and the reasons why programs are missing.
 
 use crate::Result;
 use std::ffi::OsStr;
@@ -24,7 +24,8 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// Builds the requested programs. Errors in our own code are errors; missing tools of others are reasons.
+    /// Builds the requested programs. An error in our own code is returned as an error; a missing third-party tool is a
+    /// reason for a missing program.
     pub(crate) fn new(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Self> {
         let left_out = || Err(String::new());
         let when =
@@ -60,7 +61,7 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Returns whether a program with this name runs with this argument.
+/// Returns whether a program with this name exists and runs with this argument.
 fn is_there(program: impl AsRef<OsStr>, argument: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());

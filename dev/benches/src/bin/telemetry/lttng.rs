@@ -1,4 +1,4 @@
-//! Rows of LTTng-UST, using the benchmark's own session daemon and a session for each measurement.
+//! Benchmark rows of LTTng-UST. They use the benchmark's own session daemon and one session per measurement.
 
 use crate::built::run;
 use crate::row::Row;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The name of the session.
 const SESSION: &str = "metatf-bench";
 
-/// A session daemon, unless one was already running.
+/// A session daemon, which is started unless one is already running.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     own: Option<Child>,
@@ -21,7 +21,7 @@ pub(crate) struct Daemon {
 }
 
 /// The recording mode of a session: the row name, the event, the options for creating the session and the channel, and
-/// whether there is a file.
+/// whether the events are written to a file.
 struct Way {
     name: &'static str,
     event: &'static str,
@@ -153,7 +153,7 @@ fn consumers() -> f64 {
 /// Returns the number of events in a trace as counted by babeltrace2.
 fn kept(trace: &Path) -> Result<u64> {
     let counts = run(Command::new("babeltrace2").arg(trace).arg("--component=sink.utils.counter"))?;
-    // It prints intermediate counts, and the total at the end.
+    // babeltrace2 prints intermediate counts, and the total at the end.
     let line = counts.lines().rfind(|line| line.contains("Event messages")).ok_or("babeltrace2 counts no events")?;
     Ok(line.split_whitespace().next().unwrap_or_default().replace(',', "").parse()?)
 }

@@ -1,7 +1,7 @@
 //! Compares the cost of a telemetry event with other event recorders in one table: `--help` lists the requirements.
 //!
-//! Each row is measured once per round, by its own process or one shared with similar rows, so that rows being compared
-//! see the same machine state. A process prints its measurements as lines (`row`), and `main` builds the table.
+//! Each round measures each row once, in its own process or in a process shared with similar rows, so that the compared
+//! rows see the same machine state. A process prints its measurements as lines (`row`), and `main` builds the table.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::expect_used,

@@ -8,7 +8,7 @@ pub(crate) fn each(calls: u64, mut call: impl FnMut(u64)) -> f64 {
     cold(calls, call)
 }
 
-/// Does the same without a warm-up, for callers that count the calls.
+/// Works like [`each`], but without a warm-up, for callers that count the calls.
 pub(crate) fn cold(calls: u64, call: impl FnMut(u64)) -> f64 {
     let started = ThreadTime::now();
     (0..calls).for_each(call);

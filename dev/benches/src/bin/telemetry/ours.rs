@@ -1,4 +1,4 @@
-//! Rows of `metatf-telemetry`.
+//! Benchmark rows of `metatf-telemetry`.
 
 use crate::built::run;
 use crate::measure::{cold, each};
@@ -33,7 +33,7 @@ pub(crate) fn to_file(n: u64) {
     filed_events::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
 }
 
-/// Does the same with values that no interpretation stores in fewer bytes.
+/// Emits an event to a file, with values that no interpretation stores in fewer bytes.
 #[inline(always)]
 fn random_to_file(n: u64) {
     let (address, others) = (random(2 * n), random(2 * n + 1));
@@ -86,14 +86,15 @@ fn two_threads() -> f64 {
 /// Prints the ratio of the event rates of two threads and one thread.
 pub(crate) fn together(folder: &Path) -> Result<()> {
     let _guard = kept::TELEMETRY.start_with(settings(folder, "kept.mtf", Policy::Overwrite))?;
-    // Half a second, because the system may put both threads on one core at first.
+    // Run for half a second first, because the system may initially put both threads on one core.
     let emit = || (0..25 * EVENTS).for_each(stamped);
     seconds(2, emit);
     println!("{}", 2.0 * seconds(1, emit) / seconds(2, emit));
     Ok(())
 }
 
-/// Measures all events to a file with each policy. A process has one trace, so each measurement is a process.
+/// Measures writing all events to a file with each policy. A process has one trace, so each measurement runs in its own
+/// process.
 pub(crate) fn files(folder: &Path) -> Result<()> {
     for policy in ["block", "random", "drop"] {
         print!("{}", run(itself("filed", folder)?.arg(policy))?);
@@ -104,7 +105,7 @@ pub(crate) fn files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The number of consecutive threads, like those of a server with one thread per request, and the events per thread.
+/// The number of consecutive threads, as in a server with one thread per request. Each emits `SHORT` events.
 const THREADS: u64 = 5000;
 const SHORT: u64 = 50;
 
@@ -142,7 +143,7 @@ fn filed_row(path: &Path, events: u64, row: Row) -> Result<()> {
     Ok(())
 }
 
-/// Measures all events to a file, emitted as fast as possible.
+/// Measures emitting all events to a file as fast as possible.
 pub(crate) fn filed(folder: &Path, policy: &str) -> Result<()> {
     let (policy, name) = match policy {
         "block" => (Policy::Block, "to a file, `block`"),

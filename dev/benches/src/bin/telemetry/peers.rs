@@ -1,4 +1,4 @@
-//! Rows of other methods: a ring, a system call, `tracing` with several subscribers, and fastrace.
+//! Benchmark rows of other methods: a ring, a system call, `tracing` with several subscribers, and fastrace.
 
 use crate::built::run;
 use crate::measure::{cold, each};
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Events in a measurement that takes a microsecond per event.
 const FEW: u64 = EVENTS / 20;
 
-/// Row names, their names in [`subscribers`], and whether there is a file.
+/// Row names, their names in [`subscribers`], and whether the events are written to a file.
 const SUBSCRIBERS: [(&str, &str, bool); 5] = [
     ("`tracing`, no subscriber", "none", false),
     ("`tracing`, a subscriber that does nothing", "null", false),
@@ -23,7 +23,7 @@ const SUBSCRIBERS: [(&str, &str, bool); 5] = [
     ("`fastrace`, a reporter that does nothing", "fastrace", false),
 ];
 
-/// Measures all rows. Each runs in its own process, because a process has one subscriber.
+/// Measures all rows. Each row runs in its own process, because a process has only one subscriber.
 pub(crate) fn all(folder: &Path) -> Result<()> {
     let mut ring = vec![[0_u64; 3]; 1 << 15];
     let put = |n| ring[black_box(n) as usize & 0x7fff] = black_box([n, n * 64, 3]);
@@ -53,7 +53,7 @@ pub(crate) fn one(name: &str, folder: &Path) -> Result<()> {
     let found = SUBSCRIBERS.into_iter().find(|(row, _, _)| *row == name);
     let (name, way, files) = found.ok_or_else(|| format!("unknown row `{name}`"))?;
     let path = folder.join("subscriber");
-    // Fast ones are timed for longer.
+    // Fast subscribers are timed for longer.
     let events = if ["none", "null"].contains(&way) { EVENTS } else { FEW };
     let started = ProcessTime::now();
     let thread = subscribers::run(way, &path, u32::try_from(events)?, false)?;

@@ -1,4 +1,4 @@
-//! The maximum rate of events written to a file, and the combined rate of two threads, measured by wall-clock time.
+//! Measures the maximum rate of events written to a file, and the combined rate of two threads, in wall-clock time.
 
 use crate::ours::{self, to_file};
 use crate::table::median;
@@ -26,7 +26,7 @@ pub(crate) fn text(start: Start<'_>, rounds: usize) -> Result<String> {
     let [blocked, longest] = [column(0), column(1)];
     let twice = (0..rounds).map(|_| Ok(numbers(&["threads"])?.first().copied().unwrap_or(0.0)));
     let twice = median(twice.collect::<Result<Vec<_>>>()?).unwrap_or(0.0);
-    // The losses at a rate depend on the load of the machine, so the maximum rate without losses in two runs is used.
+    // Losses depend on the load of the machine, so use the maximum rate without losses in two runs.
     let highest = |ring: &str| -> Result<f64> {
         let (mut most, mut least) = (2e9 / blocked, 0.0);
         for _ in 0..STEPS {
@@ -63,7 +63,8 @@ pub(crate) fn measure(folder: &Path, arguments: &[&str]) -> Result<()> {
     }
 }
 
-/// Emits events as fast as `block` permits. Prints the nanoseconds per event, and the milliseconds of the slowest one.
+/// Emits events as fast as `block` permits. Prints the nanoseconds per event, and the duration of the slowest event in
+/// milliseconds.
 fn blocked(folder: &Path) -> Result<()> {
     let telemetry = ours::filed_events::TELEMETRY.start_with(ours::settings(folder, "blocked.mtf", Policy::Block))?;
     let mut longest = Duration::ZERO;
@@ -103,7 +104,8 @@ fn paced(folder: &Path, ring: u64, rate: f64) -> Result<()> {
     Ok(())
 }
 
-/// Returns the seconds that this many threads take to do the same work simultaneously. The work should take a while.
+/// Returns the seconds that this many threads take to do the same work simultaneously. The work should take much longer
+/// than starting the threads.
 pub(crate) fn seconds(threads: usize, work: impl Fn() + Sync) -> f64 {
     let (begin, end) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
     std::thread::scope(|scope| {

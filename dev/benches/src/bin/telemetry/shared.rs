@@ -1,4 +1,4 @@
-//! Rows of a shared library loaded while the program runs: `examples/telemetry_library.rs`.
+//! Benchmark rows of a shared library that is loaded while the program runs (`examples/telemetry_library.rs`).
 
 use crate::measure::cold;
 use crate::row::Row;
@@ -44,7 +44,8 @@ struct Library(*mut c_void);
 impl Library {
     fn open(path: &Path) -> Result<Self> {
         let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: a library of this crate; while it is loaded, it does what Rust's standard library does.
+        // SAFETY: this is a library of this crate. While it is being loaded, it does only what Rust's standard library
+        // does.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         if library.is_null() { Err(format!("{} cannot be loaded", path.display()).into()) } else { Ok(Self(library)) }
     }

@@ -65,7 +65,7 @@ fn percent(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { format!("{value:.2} %") }
 }
 
-/// Returns the median of some numbers, or `None` if there are none.
+/// Returns the median of the numbers, or `None` if there are no numbers.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()

@@ -1,4 +1,4 @@
-//! Rows of Tracy: the program in `dev/benches/tracy`, with or without a program that writes a file.
+//! Benchmark rows of Tracy. They run the program in `dev/benches/tracy`, with or without a program that writes a file.
 
 use crate::Result;
 use crate::built::run;
@@ -20,12 +20,12 @@ pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<S
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let before = children();
     let mut emitter = Command::new(program);
-    // At its end, it waits until all data is sent.
+    // At its end, the emitter waits until all data is sent.
     emitter.arg("connected").env("TRACY_PORT", &port).env("TRACY_NO_EXIT", "1").stdout(Stdio::piped());
     let mut emitter = emitter.spawn()?;
     let mut writer = Command::new(capture);
     writer.args(["-f", "-a", "127.0.0.1", "-p", &port, "-o"]).arg(&file).stdout(File::create(&said)?);
-    // It ends along with its client, or immediately if it does not understand the protocol.
+    // The writer ends along with its client, or immediately if it does not understand the protocol.
     if !writer.status().is_ok_and(|status| status.success()) {
         emitter.kill()?;
         emitter.wait()?;
@@ -47,9 +47,9 @@ pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<S
 
 /// Returns the CPU time of all finished child processes in nanoseconds.
 fn children() -> f64 {
-    // SAFETY: numbers, for which all zeros are valid values.
+    // SAFETY: the structure consists of numbers, for which zeros are valid values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: a place for the answer.
+    // SAFETY: `usage` is a valid place for the answer.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let nanoseconds = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
     nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::texts::{blocks, files};
 use crate::tokens::{Class, classes};
 
-/// VS Code does not highlight longer lines (`editor.maxTokenizationLineLength`).
+/// Maximum length of a line that VS Code highlights (`editor.maxTokenizationLineLength`).
 const LONGEST_LINE: usize = 20_000;
 
 #[test]

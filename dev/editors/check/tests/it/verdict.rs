@@ -49,8 +49,8 @@ fn every_dtd() {
     assert!(right > 600 && wrong > 20, "{right} texts are right, {wrong} are wrong");
 }
 
-/// Returns whether each grammar finds a syntax error in the text, or `None` if the text is not UTF-8, which tree-sitter
-/// cannot parse, or is larger than a DTD may be.
+/// Returns whether each grammar finds a syntax error in the text. Returns `None` if the text exceeds the maximum size
+/// of a DTD, or is not UTF-8, because tree-sitter cannot parse other encodings.
 fn verdicts(text: &Text) -> Option<(bool, bool)> {
     let parsed = metatf_parser::parse(&text.name, &text.bytes);
     let has = |codes: &[Code]| parsed.diagnostics.iter().any(|diagnostic| codes.contains(&diagnostic.code));

@@ -1,30 +1,31 @@
 //! A stack frame as the kernel builds it for a thread that runs a signal handler. It contains the registers, vector
 //! state and blocked signals that the system call `rt_sigreturn` restores.
 //!
-//! A function that another process makes a thread call returns through such a frame. While that process is alive, it
-//! stops the thread before the system call and restores everything itself, so that an interrupted system call is
-//! restarted. If it has been killed, the frame lets the thread resume by itself.
+//! A function that a thread runs at the request of another process returns through such a frame. While that process is
+//! alive, it stops the thread before the system call and restores everything itself, so that an interrupted system call
+//! is restarted. If it has been killed, the frame lets the thread resume by itself.
 
 /// Number of 8-byte words in the frame: the return address, the flags and a link, the alternate signal stack, the
 /// registers, and the blocked signals.
 const WORDS: usize = 1 + 2 + 3 + 32 + 1;
-/// Offset in the vector state at which the kernel describes the state.
+/// The offset of the kernel's description of the vector state in that state.
 const ABOUT: usize = 464;
 const MAGIC_1: u32 = 0x4650_5853;
 const MAGIC_2: u32 = 0x4650_5845;
-/// Flags: the vector state exceeds that of SSE, and the stack segment is valid.
+/// Flags which state that the vector state exceeds that of SSE, and that the stack segment is valid.
 const FLAGS: u64 = 1 | 2 | 4;
 /// Invalid flags for the alternate signal stack, so that it does not change.
 const NO_STACK: u64 = 0x7777;
 
 /// Returns the maximum size of a frame whose vector state has this many bytes.
 pub(super) fn most_bytes(vectors: usize) -> usize {
-    // The words are followed by the vector state and another word; both parts are aligned, to 16 and 64 bytes.
+    // The words are followed by the vector state and another word; the words are aligned to 16 bytes, the vector state
+    // to 64 bytes.
     WORDS * 8 + vectors + 4 + 8 + 16 + 64
 }
 
-/// Builds a frame below an address. Returns the address and the bytes of the frame. It begins with the return address
-/// for a function, so a call can begin there.
+/// Builds a frame below an address. Returns the address and the bytes of the frame. The frame begins with the return
+/// address for a function, so a call can begin there.
 pub(super) fn frame(
     top: u64,
     back: u64,

@@ -10,12 +10,12 @@ pub(super) struct Mapping {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) is_code: bool,
-    /// Device and inode.
+    /// The device and the inode.
     pub(super) file: (String, u64),
     pub(super) path: String,
 }
 
-/// Parses a line. Returns `None` if it is not a valid line.
+/// Parses a line. Returns `None` if the line is not valid.
 fn mapping(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;

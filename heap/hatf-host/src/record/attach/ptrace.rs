@@ -12,7 +12,7 @@ pub(super) fn ptrace(request: libc::c_uint, thread: i32, address: usize, data: u
     }
 }
 
-/// Returns the next status change of a thread, or `None` if there is none in time.
+/// Returns the next status change of a thread, or `None` if the status does not change in time.
 pub(super) fn wait(thread: i32, time: Duration) -> io::Result<Option<i32>> {
     let begun = Instant::now();
     loop {

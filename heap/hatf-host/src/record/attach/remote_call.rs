@@ -20,15 +20,15 @@ use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
 use hatf_trace::{Error, Result};
 
-/// The time limit of a trial call that may wait for a lock. If the thread holds the lock itself, the process cannot
-/// proceed in the meantime.
+/// The time limit of a trial call that may wait for a lock. The limit matters if the thread itself holds the lock,
+/// because the process cannot proceed in the meantime.
 const TRIAL: Duration = Duration::from_secs(2);
 /// The interval at which the time limit is checked.
 const LOOK: Duration = Duration::from_millis(10);
 /// A block size that no thread has cached, so that allocating it takes the allocator's locks. It is below the C
 /// library's threshold for mapping blocks, because unmapping such a block would change that threshold.
 const LARGE: u64 = 64 << 10;
-/// Size of the stack for the functions in bytes.
+/// The size in bytes of the stack on which functions run.
 const STACK: u64 = 256 << 10;
 /// Size in bytes of the area after the stack, for the code to which functions return.
 const CODE: u64 = 4096;
@@ -123,7 +123,7 @@ impl<'t> RemoteCalls<'t> {
         Ok(())
     }
 
-    /// Copies a string to where a function can read it. There is only one string at a time.
+    /// Copies a string to memory that a function can read. Only one string is stored at a time.
     pub(super) fn text(&self, text: &CStr) -> Result<u64> {
         let bytes = text.to_bytes_with_nul();
         if bytes.len() > TEXTS || self.stack == 0 {
@@ -165,9 +165,9 @@ impl<'t> RemoteCalls<'t> {
         Ok(u64::from_ne_bytes(result))
     }
 
-    /// Calls a C library function that makes one system call on the thread's own stack, and stops after that system
-    /// call. The memory below the stack is restored, because a stack may be part of a larger area whose other parts
-    /// belong to other code.
+    /// Calls a C library function that makes one system call. The function runs on the thread's own stack and is
+    /// stopped after that system call. The memory below the stack is restored, because a stack may be part of a larger
+    /// area whose other parts belong to other code.
     fn system_call(&mut self, function: &CStr, call: libc::c_long, arguments: [u64; 6]) -> Result<u64> {
         let name = function.to_string_lossy().into_owned();
         let function = self.stopped.target.function(function)?;
@@ -199,14 +199,14 @@ impl<'t> RemoteCalls<'t> {
         let mut registers = self.stopped.registers;
         registers.rsp = at;
         registers.rax = 0;
-        // Marks the thread as not in a system call, because that call would otherwise be restarted.
+        // Marks the thread as being outside a system call, because the kernel would otherwise restart that call.
         registers.orig_rax = u64::MAX;
         // Clears the direction flag for string instructions.
         registers.eflags &= !0x400;
         Ok(registers)
     }
 
-    /// Runs the thread until it enters or leaves the system call for which `is_end` returns true.
+    /// Runs the thread until it enters or leaves a system call for which `is_end` returns true.
     fn run(
         &mut self,
         registers: &libc::user_regs_struct,

@@ -1,13 +1,13 @@
 //! A stopped thread of another process, which later continues as if nothing had happened.
 //!
-//! All ptrace calls come from one thread of this process. When that thread ends, the kernel releases all threads it
-//! holds.
+//! All ptrace calls come from one thread of this process. When that thread ends, the kernel releases all threads that
+//! it traces.
 //!
 //! The stopped thread must not be in the middle of an allocation or of an operation of the dynamic linker, because a
 //! function called in it would wait for a lock that the thread itself holds. A thread is safe if it waits in a system
-//! call that neither of them makes (`epoll_wait`, or `read` on a pipe). Any other thread is safe if neither its
-//! instruction pointer nor any word near the top of its stack points into [such code](super::unsafe_code). Stale words
-//! from earlier calls may remain on a stack, so threads are examined repeatedly.
+//! call that neither the allocator nor the dynamic linker makes (`epoll_wait`, or `read` on a pipe). Any other thread
+//! is safe if neither its instruction pointer nor any word near the top of its stack points into [such
+//! code](super::unsafe_code). Stale words from earlier calls may remain on a stack, so threads are examined repeatedly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ const WORDS: usize = 1024;
 const VECTORS: usize = 16 << 10;
 /// Bytes below the stack pointer that belong to the interrupted function.
 pub(super) const RED_ZONE: u64 = 128;
-/// An upper bound for the stack in bytes that a C library function with one system call needs.
+/// An upper bound for the number of stack bytes that a C library function with one system call needs.
 const CALLEES: usize = 512;
 /// `NT_X86_XSTATE`
 const XSTATE: usize = 0x202;
@@ -62,7 +62,7 @@ impl<'t> StoppedThread<'t> {
     pub(super) fn find(target: &'t Target) -> Result<Self> {
         let begun = Instant::now();
         let mut seized = BTreeSet::new();
-        // The reason that each thread could not be used when it was last examined.
+        // For each thread, the reason why it could not be used when it was last examined.
         let mut reasons = BTreeMap::new();
         while begun.elapsed() < SEARCH {
             let threads = target.threads();
@@ -100,8 +100,8 @@ impl<'t> StoppedThread<'t> {
         )))
     }
 
-    /// Stops a thread, or returns the reason that it cannot be stopped now. `seized` contains the threads that were
-    /// told to stop and have not stopped yet.
+    /// Stops a thread, or returns the reason why it cannot be stopped now. `seized` contains the threads that were told
+    /// to stop and have not stopped yet.
     fn stop(
         target: &'t Target,
         thread: i32,
@@ -109,7 +109,7 @@ impl<'t> StoppedThread<'t> {
     ) -> io::Result<std::result::Result<Self, String>> {
         let mut limit = Duration::ZERO;
         if !seized.contains(&thread) {
-            // Such a thread would not stop before its wait is over, and would be traced until then.
+            // Such a thread would not stop until its wait is over, and would remain traced until then.
             if let Some(reason) = target.obstacle(thread) {
                 return Ok(Err(reason));
             }
@@ -162,7 +162,7 @@ impl<'t> StoppedThread<'t> {
         });
     }
 
-    /// Returns the reason that functions cannot be called in the thread, or `None` if they can.
+    /// Returns the reason why functions cannot be called in the thread, or `None` if they can.
     fn obstacle(&self) -> Option<String> {
         let thread = self.thread;
         if let Some(name) = self.target.unsafe_code().at(self.registers.rip) {
@@ -232,7 +232,7 @@ impl<'t> StoppedThread<'t> {
         }
     }
 
-    /// Returns the number of the system call that is being restarted, as happens to a wait with a timeout after its
+    /// Returns the number of the system call that is being restarted, which happens to a wait with a timeout after its
     /// thread was stopped. Returns -1 if the code does not set the number by `mov $number, %eax; syscall`.
     fn restarted_call(&self) -> i64 {
         let mut code = [0; 7];

@@ -41,7 +41,7 @@ fn own_sigreturn() -> Option<u64> {
     const CODE: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
     // The kernel's data about a signal: the handler, the flags, the address of that code, and the blocked signals.
     let mut known = [0_u64; 4];
-    // Rust's standard library installs a handler for it.
+    // Rust's standard library installs a handler for this signal.
     // SAFETY: the pointer is to a large enough buffer, and 8 is the length of its last member.
     let asked = unsafe { libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, 0, known.as_mut_ptr(), 8) };
     let [.., code, _] = known;
@@ -112,7 +112,7 @@ impl Target {
         Self::of_maps(process)
     }
 
-    /// Finds the C library of the process, which must be the same as that of this process.
+    /// Finds the C library of the process, which must be the same as this process's C library.
     fn of_maps(process: u32) -> Result<Self> {
         let refuse = |why: &str| Err(refused(process, why));
         let (own, maps) = (mappings("self")?, mappings(&process.to_string())?);
@@ -163,14 +163,15 @@ impl Target {
         &self.unsafe_code
     }
 
-    /// Returns whether the entire address range can be stack. The main thread's stack grows when it is written to.
+    /// Returns whether the entire address range can belong to a stack. The main thread's stack grows when it is written
+    /// to.
     pub(super) fn is_stack(&self, from: u64, to: u64) -> bool {
         let maps = mappings(&self.process.to_string()).unwrap_or_default();
         let mapping = maps.iter().find(|mapping| mapping.start < to && to <= mapping.end);
         mapping.is_some_and(|mapping| mapping.start <= from || mapping.path == "[stack]")
     }
 
-    /// Returns the reason that a thread cannot be stopped: it has ended, or it is in an uninterruptible wait in the
+    /// Returns the reason why a thread cannot be stopped: it has ended, or it is in an uninterruptible wait in the
     /// kernel. Returns `None` if it can be stopped.
     pub(super) fn obstacle(&self, thread: i32) -> Option<String> {
         let folder = format!("/proc/{}/task/{thread}", self.process);
@@ -207,7 +208,7 @@ impl Target {
     }
 }
 
-/// Returns the arguments of a process, or its name if it has none.
+/// Returns the arguments of a process, or its name if it has no arguments.
 pub(super) fn command(process: u32) -> Vec<std::ffi::OsString> {
     use std::os::unix::ffi::OsStringExt as _;
     let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
@@ -226,7 +227,7 @@ mod tests {
         let found = mappings_of(&[&line[..], b"1000\n\xff\n-- r 0 0 0\n1-\n", line].concat());
         let [first, second] = &found[..] else { panic!("{found:?}") };
         assert_eq!((first, first.path.as_str()), (second, "/x/\u{fffd}\u{fffd}\\012 libc.so.6"));
-        // The line with any byte replaced, and any prefix of it.
+        // Tests the line with any byte replaced, and any prefix of the line.
         for at in 0..line.len() {
             for byte in [0, b' ', b'-', b'9', b'\n', 0xff] {
                 let mut damaged = line.to_vec();

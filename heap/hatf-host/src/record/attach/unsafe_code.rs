@@ -1,7 +1,7 @@
-//! Code in which a thread may hold a lock that a function called in it would wait for: allocators, the dynamic linker,
-//! and C library functions that share locks with `dlopen` and with the recorder.
+//! Code in which a thread may hold a lock, so that a function called in that thread would wait for the lock:
+//! allocators, the dynamic linker, and C library functions that share locks with `dlopen` and with the recorder.
 //!
-//! Symbol tables give the locations of that code. The C library's helper functions have no symbols, but they are
+//! Symbol tables contain the locations of this code. The C library's helper functions have no symbols, but they are
 //! compiled into the same object as the functions they serve, so the code between such a function and the nearest
 //! exported functions counts as well. A module that exports an allocator counts as a whole, because nothing delimits
 //! the allocator in it.
@@ -117,7 +117,7 @@ pub(super) struct UnsafeCode(Vec<Part>);
 #[derive(Debug)]
 struct Part {
     range: Range<u64>,
-    /// Whether a return address in this range counts, too.
+    /// Whether a return address in this range is also unsafe.
     on_stack: bool,
     name: String,
 }
@@ -138,12 +138,12 @@ impl UnsafeCode {
         Some(unsafe_code)
     }
 
-    /// Returns the name of the unsafe code that contains an instruction pointer, if any.
+    /// Returns the name of the unsafe code that contains an instruction pointer, if there is any.
     pub(super) fn at(&self, address: u64) -> Option<&str> {
         self.find(|part| part.range.contains(&address))
     }
 
-    /// Returns the name of the unsafe code that contains a return address, if any.
+    /// Returns the name of the unsafe code that contains a return address, if there is any.
     pub(super) fn calls(&self, address: u64) -> Option<&str> {
         self.find(|part| part.on_stack && part.range.contains(&address))
     }
@@ -208,7 +208,8 @@ fn name_of_module(path: &str) -> Option<String> {
     }
 }
 
-/// Passes on the name, address and size of each function that a file exports. Returns `None` if they cannot be read.
+/// Passes the name, address and size of each function that a file exports to `give`. Returns `None` if the functions
+/// cannot be read.
 fn with_exported(path: &str, mut give: impl FnMut(&[u8], u64, u64)) -> Option<()> {
     let file = File::open(path).ok()?;
     let cache = ReadCache::new(&file);
@@ -258,7 +259,7 @@ mod tests {
             (0x1950, allocator, allocator),
             (0x21ff, allocator, allocator),
             (0x2200, None, None),
-            // A helper that only calls a thread's start function.
+            // This helper only calls a thread's start function.
             (0x2fff, Some("the start or the end of a thread"), None),
             (0x3000, Some("the start or the end of a thread"), Some("the start or the end of a thread")),
             (0x3100, None, None),
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(unsafe_code.at(0x1850), None);
     }
 
-    /// The C library of this process. The approach depends on its functions being present.
+    /// The C library of this process. This approach works only if the library exports these functions.
     #[test]
     fn of_the_c_library() {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();

@@ -43,7 +43,7 @@ impl<'a> CountingSink<'a> {
         }
     }
 
-    /// Calls `act` unless there was an error.
+    /// Calls `act` unless an error has occurred.
     #[inline]
     pub(crate) fn try_to(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.error.is_none() {
@@ -81,7 +81,7 @@ impl EventSink for CountingSink<'_> {
     }
 }
 
-/// Encodes the content of a spool.
+/// An encoder of the content of a spool.
 pub(crate) struct Encode<'a> {
     pub(crate) merge: Merge<'a>,
     pub(crate) translator: Translator,
@@ -143,8 +143,8 @@ impl<'a> Encode<'a> {
         sink.try_to(|sink| translator.slot(&slot, text, stacks.stack(slot.about.stack), sink));
     }
 
-    /// Passes on all remaining events before a stamp. Enough time must have passed since then: an event not written by
-    /// now never will be.
+    /// Passes on all remaining events before a stamp. So much time must have passed since then that an event not
+    /// written by now never will be.
     pub(crate) fn rest(&mut self, before: u64) {
         loop {
             while self.round(before, usize::MAX) > 0 {}
@@ -156,14 +156,14 @@ impl<'a> Encode<'a> {
         }
     }
 
-    /// Passes on the ends of threads, if nothing else precedes a stamp. Returns whether there was one.
+    /// Passes on thread ends if nothing else precedes a stamp. Returns whether a thread end was passed on.
     fn round_of_ends(&mut self, before: u64) -> bool {
         self.merge.end_threads(|_| true);
         self.round(before, usize::MAX) > 0
     }
 
-    /// Emits events up to the stamp `until`. The trace had `had` more events by then than remain in it. If the spool
-    /// contains fewer events, reports the difference as lost after them and returns it.
+    /// Emits events up to the stamp `until`. At that time, the trace contained `had` more events than remain in it. If
+    /// the spool contains fewer events, reports the difference as lost after them and returns it.
     pub(crate) fn pass_missing(&mut self, had: u64, until: u64) -> u64 {
         let before = self.sink.events;
         self.rest(until.saturating_add(1).min(u64::MAX - 1));
@@ -221,7 +221,7 @@ fn give_outside(
     timeline: &mut Timeline,
     sink: &mut CountingSink<'_>,
 ) {
-    // Before the first image, there is no heap that the data could belong to.
+    // Before the first image, the data could not belong to any heap.
     while translator.images() > 0
         && let Some((stamp, said)) = resident.next(before)
     {
@@ -246,7 +246,7 @@ pub(crate) fn clock_name(clock: Clock) -> &'static str {
     }
 }
 
-/// Returns whether a trace event is one of those by which a thread's events are numbered: see [`super::merge::counts`].
+/// Returns whether a trace event counts in the numbering of a thread's events: see [`super::merge::counts`].
 pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
     match event.kind {
         EventKind::ReallocBegin { .. }

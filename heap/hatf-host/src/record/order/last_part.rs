@@ -2,9 +2,9 @@
 //! from the remaining chunks on request.
 //!
 //! Threads fill their chunks at different speeds, so their remaining events begin at different times. A trace begins at
-//! the *horizon*, the time of the last event that was returned: from there on, all events are present. Of earlier
-//! events, the trace contains the program image, the modules and the live threads, and it reports that recording was
-//! off.
+//! the *horizon*, the time of the last event that was returned. From the horizon on, all events are present. From the
+//! time before, the trace contains only the program image, the modules and the live threads, and it reports that
+//! recording was off.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -20,9 +20,9 @@ use super::timeline::Moment;
 /// The size of the last part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The events of this many nanoseconds.
+    /// The events of the given number of nanoseconds.
     Time(u64),
-    /// Events in this many bytes of the spool. Each event takes 16 bytes.
+    /// The events in the given number of bytes of the spool. Each event occupies 16 bytes.
     Bytes(u64),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct LastPart {
     lasting: Vec<Lasting>,
     /// The number of lost events that returned chunks had reported.
     pub(crate) reported_lost: u64,
-    /// Whether chunks within the time to keep were returned because there were too many.
+    /// Whether chunks within the time to keep were returned because their number exceeded the maximum.
     is_short: bool,
 }
 
@@ -114,7 +114,7 @@ impl LastPart {
     /// Returns the stamp from which on events are kept, and drops earlier clock readings.
     pub(crate) fn since(&self, moments: &mut VecDeque<Moment>, now: Moment) -> u64 {
         let Some(time) = self.time else {
-            // The last clock reading determines when the next is due.
+            // The last clock reading determines when the next one is due.
             moments.drain(..moments.len().saturating_sub(1));
             return 0;
         };
@@ -125,8 +125,8 @@ impl LastPart {
         moments.front().filter(|moment| is_over(moment)).map_or(0, |moment| moment.stamp)
     }
 
-    /// Removes the oldest chunks: those that end before a stamp, and those that are too many. Returns them, and whether
-    /// the lasting events changed.
+    /// Removes the oldest chunks: chunks that end before a stamp, and chunks that exceed the maximum number. Returns
+    /// the removed chunks and whether the lasting events changed.
     pub(crate) fn tend(&mut self, spool: Spool<'_>, before: u64, is_gone: impl Fn(u32) -> bool) -> (Vec<usize>, bool) {
         self.is_settled(spool);
         let ours = |chunk: &usize| !self.given.contains_key(chunk);
@@ -168,7 +168,7 @@ impl LastPart {
         (taken, grown)
     }
 
-    /// Returns whether the return of all returned chunks is complete. Until then, they still look as if they were
+    /// Returns whether the return of all returned chunks is complete. Until then, these chunks still appear to be
     /// present.
     pub(crate) fn is_settled(&mut self, spool: Spool<'_>) -> bool {
         self.given.retain(|chunk, of| spool.is_taken(*chunk) && owner(spool, *chunk) == Some(*of));
@@ -198,7 +198,7 @@ impl LastPart {
         }
     }
 
-    /// Passes to the sink the kept events with stamps below `before`.
+    /// Passes the kept events with stamps below `before` to the sink.
     pub(crate) fn encode(&self, encode: &mut Encode<'_>, before: u64) {
         let horizon = self.horizon;
         encode.merge.begin_at(horizon);
@@ -234,7 +234,7 @@ impl LastPart {
     }
 }
 
-/// Returns the words that identify the owner of a chunk. No two chunks ever have the same.
+/// Returns the words that identify the owner of a chunk. No two chunks ever have the same owner.
 fn owner(spool: Spool<'_>, chunk: usize) -> Option<(u64, u64)> {
     let head = spool.chunk(chunk)?.head();
     Some((head.owner.load(Acquire), head.image.load(Relaxed)))
@@ -250,12 +250,12 @@ fn look(spool: Spool<'_>, chunk: usize) -> Option<Filled> {
     (thread != 0 && image != 0).then_some(Filled { chunk, thread, task, image, number, stamp })
 }
 
-/// Returns the thread that is given a name: the calling thread, or another one given by its handle.
+/// Returns the thread that receives a name: the calling thread, or another thread identified by its handle.
 fn named(slot: &SpoolEvent) -> (u32, u64) {
     if slot.extra == 0 { (slot.thread, 0) } else { (0, slot.extra) }
 }
 
-/// Sorts events and removes those that later events supersede.
+/// Sorts events, and removes events that later ones supersede.
 fn prune(lasting: &mut Vec<Lasting>) {
     lasting.sort_by_key(|(slot, _)| slot.time);
     let image = lasting.iter().rposition(|(slot, _)| slot.kind == Kind::Image).unwrap_or(0);

@@ -1,5 +1,5 @@
 //! Samples of a process's memory use taken while it runs, and external marks. Events arrive late, so samples and marks
-//! wait until earlier events were passed on.
+//! wait until earlier events have been passed on.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(10);
 /// Maximum interval between samples.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Without `--pages`, a sample is taken whenever a hundredth of the time so far has passed.
+/// Without `--pages`, the next sample is taken after a hundredth of the time elapsed so far.
 const PART: u32 = 100;
 
 /// The sampling frequency for a process.
@@ -39,7 +39,8 @@ impl Often {
         }
     }
 
-    /// Returns the interval to the next sample at this time since the first, or `None` for no further samples.
+    /// Returns the interval until the next sample, given the time since the first sample. Returns `None` if no further
+    /// samples are taken.
     fn wait(self, so_far: Duration) -> Option<Duration> {
         match self {
             Self::Never => None,
@@ -61,10 +62,10 @@ pub(crate) enum Outside {
 /// External data, and the stamp of its time.
 type MemorySample = (u64, Outside);
 
-/// Maximum number of samples that are kept if nobody consumes them, which covers three hours.
+/// Maximum number of samples that are kept if nobody consumes them. They cover three hours.
 const MOST: usize = 1 << 20;
 
-/// Samples that were not consumed yet.
+/// Samples that have not been consumed yet.
 #[derive(Debug, Default)]
 pub(crate) struct MemorySamples(Mutex<VecDeque<MemorySample>>);
 
@@ -73,7 +74,7 @@ impl MemorySamples {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a sample. Two threads may add samples in a different order from the one in which they took them.
+    /// Adds a sample. Two threads may add samples in a different order than they took them.
     pub(crate) fn add(&self, stamp: u64, said: Outside) {
         let mut samples = self.lock();
         if samples.len() >= MOST {
@@ -83,7 +84,7 @@ impl MemorySamples {
         samples.push_back((stamp.max(last), said));
     }
 
-    /// Drops samples from before a stamp.
+    /// Drops samples taken before a stamp.
     pub(crate) fn forget(&self, before: u64) {
         let mut samples = self.lock();
         while samples.pop_front_if(|(stamp, _)| *stamp < before).is_some() {}
@@ -114,14 +115,14 @@ impl<'a> PendingSamples<'a> {
         }
     }
 
-    /// Returns the next sample from before a stamp.
+    /// Returns the next sample taken before a stamp.
     #[inline]
     pub(crate) fn next(&mut self, before: u64) -> Option<MemorySample> {
         self.queue.pop_front_if(|(stamp, _)| *stamp < before)
     }
 }
 
-/// Samples one process, in the thread of its keeper.
+/// A sampler for one process, in the thread of its keeper.
 pub(crate) struct MemorySampler<'a> {
     often: Often,
     samples: &'a MemorySamples,
@@ -167,7 +168,8 @@ pub fn resident_of(process: u32) -> Option<Resident> {
     parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
 }
 
-/// Parses `size resident shared text lib data dt`, in pages. The zeros of a process that has ended are not a sample.
+/// Parses `size resident shared text lib data dt`, in pages. Zeros mean that the process has ended, and are not a
+/// sample.
 fn parse(text: &str) -> Option<Resident> {
     // SAFETY: the argument and the result are numbers.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;

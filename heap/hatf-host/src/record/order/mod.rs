@@ -1,4 +1,4 @@
-//! Orders the events of all threads into those of one trace: merges them by their stamps and adds times and stacks.
+//! Orders the events of all threads into one trace: merges the events by their stamps and adds times and stacks.
 
 mod encode;
 mod last_part;

@@ -24,7 +24,7 @@ impl Memory {
     }
 
     pub(crate) fn spool(&self) -> Spool<'_> {
-        // SAFETY: this is the memory that `new` made a spool of.
+        // SAFETY: this is the memory in which `new` created a spool.
         unsafe { Spool::attach(self.0, bytes_for(CHUNKS)) }.unwrap()
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct Machine<'m> {
     fresh: u64,
     live: Vec<u64>,
     pub(crate) now: u64,
-    /// The number of events so far, without beginnings of reallocs.
+    /// The number of events so far, not counting beginnings of reallocs.
     pub(crate) written: u64,
 }
 

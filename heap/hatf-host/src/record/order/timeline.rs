@@ -27,7 +27,7 @@ pub(crate) struct Timeline {
     /// The nanoseconds that correspond to time 0 in the trace.
     start: u64,
     from: Moment,
-    /// Nanoseconds per stamp unit from there on.
+    /// The number of nanoseconds per stamp unit after `from`.
     slope: f64,
     /// Readings after `from`.
     known: VecDeque<Moment>,
@@ -52,7 +52,7 @@ impl Timeline {
         }
     }
 
-    /// Removes every other reading if there are very many. None is dropped because of its age: a live thread or a
+    /// Removes every other reading if there are very many. No reading is dropped because of its age: a live thread or a
     /// loaded module may have begun at any time.
     pub(crate) fn thin(&mut self) {
         if self.known.len() > MOMENTS {
@@ -64,7 +64,7 @@ impl Timeline {
         }
     }
 
-    /// Converts a `CLOCK_MONOTONIC` time in nanoseconds. 0 is unchanged.
+    /// Converts a `CLOCK_MONOTONIC` time in nanoseconds to a time in the trace. Returns 0 for 0.
     pub(crate) fn since_start(&self, nanoseconds: u64) -> u64 {
         if nanoseconds == 0 { 0 } else { nanoseconds.saturating_sub(self.start).max(1) }
     }
@@ -87,12 +87,12 @@ impl Timeline {
         self.last = self.last.max(time);
     }
 
-    /// Returns the last time returned.
+    /// Returns the time that was returned last.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Advances to the next reading. After the last one, the slope stays the same.
+    /// Advances to the next reading. After the last reading, the slope stays the same.
     fn advance(&mut self) {
         let Some(from) = self.known.pop_front() else { return };
         self.from = from;
@@ -108,8 +108,8 @@ fn slope(from: Moment, to: Moment) -> f64 {
     (to.nanoseconds - from.nanoseconds) as f64 / (to.stamp - from.stamp) as f64
 }
 
-/// Returns the clock that stamps events: the CPU's cycle counter if the kernel itself relies on it. The kernel has then
-/// verified that the counter runs at constant speed and is the same on all cores.
+/// Returns the clock that stamps events: the CPU's cycle counter if the kernel itself relies on this counter. In that
+/// case, the kernel has verified that the counter runs at constant speed and is the same on all cores.
 pub(crate) fn choose_clock() -> Clock {
     let by_cycles = if cfg!(target_arch = "x86_64") {
         std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")

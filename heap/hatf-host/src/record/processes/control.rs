@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const BEGINNING: usize = 256;
 /// Maximum number of external marks.
 const MARKS: usize = 1 << 16;
-/// The time for which somebody counts as watching after touching the file.
+/// The time for which a recording counts as watched after the file was touched.
 const TOUCHED: Duration = Duration::from_secs(3);
 
 /// The number of signals received that turn recording off or on.
@@ -49,8 +49,8 @@ pub(crate) struct Control {
     clock: Clock,
     /// Stamps and names of marks.
     marks: Mutex<Vec<(u64, String)>>,
-    /// The number of requests to turn recording on or off. The lowest bit is set if recording is to be off. 0 if there
-    /// was no request.
+    /// The number of requests to turn recording on or off, or 0 if there was no request. The lowest bit is set if
+    /// recording is to be off.
     wanted: AtomicU32,
     stop: AtomicBool,
 }
@@ -74,8 +74,8 @@ impl Control {
         }
     }
 
-    /// Forwards the current request to a process unless it has seen it. `seen` is the last request that the process has
-    /// seen.
+    /// Forwards the current request to a process unless the process has already seen it. `seen` is the last request
+    /// that the process has seen.
     pub(crate) fn apply(&self, seen: &mut u32, header: &Header) {
         let wanted = self.wanted.load(Ordering::Relaxed);
         if std::mem::replace(seen, wanted) != wanted {
@@ -89,7 +89,7 @@ impl Control {
         self.dumps.load(Ordering::Relaxed).wrapping_add(signals)
     }
 
-    /// Returns whether somebody is watching the recording and wants to see events soon.
+    /// Returns whether somebody is watching the recording and expects to see events soon.
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }
@@ -160,7 +160,7 @@ impl Control {
 /// Returns whether a file was touched recently.
 fn is_touched(file: &Path) -> bool {
     let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
-    // If the clock was set back since, the age is unknown.
+    // If the clock has been set back in the meantime, the age is unknown.
     modified.and_then(|modified| modified.elapsed().ok()).is_some_and(|age| age < TOUCHED)
 }
 
@@ -194,7 +194,7 @@ fn beginning(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(bytes.get(..length)?).into_owned())
 }
 
-/// Handles signals as long as it lives.
+/// A value that handles signals as long as it lives.
 pub(crate) struct ControlSignals([Option<(libc::c_int, libc::sigaction)>; 2]);
 
 impl ControlSignals {

@@ -1,4 +1,4 @@
-//! Writes the trace while the program runs, shortly after the events.
+//! Writes the trace while the program runs, shortly after its events occur.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -17,22 +17,22 @@ use crate::record::spool::{Returned, SpoolFile};
 use hatf_trace::Result;
 use hatf_trace::event::{EventSink, UserMetadata};
 
-/// Passes the events of a trace that was requested while the program runs to a sink.
+/// A function that passes the events of a trace that was requested while the program runs to a sink.
 pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;
 
 /// Maximum number of events processed before the program's state is checked again.
 const ROUND: usize = 20_000;
 /// The age in nanoseconds at which an event is passed on. By then, everything with an earlier stamp is written.
 const LAG: u64 = 1_000_000;
-/// Pauses when there is nothing to do: the initial one, and the one after a while without events.
+/// The lengths of pauses when there is nothing to do: at first, and after a while without events.
 const PAUSES_MS: [libc::c_int; 2] = [1, 10];
 /// The time for which a slot may be missing while later ones are written. Its thread may be stopped, or may have left
 /// the call by a jump out of a signal handler.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Nanoseconds between clock readings if only the last part is kept.
 const MOMENTS: u64 = 100_000_000;
-/// Maximum number of traces made when many are requested at the same time, because a program that requests traces in a
-/// loop must be recorded, too.
+/// Maximum number of traces made when many are requested at the same time. A program that requests traces in a loop
+/// must be recorded, too.
 const DUMPS: u32 = 16;
 /// The interval at which the sink is flushed while somebody watches.
 const WATCHED: Duration = Duration::from_millis(500);
@@ -52,7 +52,7 @@ pub(crate) struct Drain<'a> {
     pub(crate) samples: &'a MemorySamples,
     /// The number of events after which the sink is flushed, so that their chunks can be reused.
     pub(crate) group: u64,
-    /// The interval at which the sink is flushed in addition.
+    /// The interval of additional flushes of the sink.
     pub(crate) flush: Option<Duration>,
     /// The number of events that the sink has flushed.
     pub(crate) flushed: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Drain<'a> {
 pub(crate) struct Keeping<'a> {
     pub(crate) keep: Keep,
     pub(crate) file: &'a SpoolFile,
-    /// Writes a trace of the kept part.
+    /// The function that writes a trace of the kept part.
     pub(crate) dump: &'a dyn Fn(u32, DumpInto<'_>),
 }
 
@@ -131,8 +131,8 @@ impl Drain<'_> {
         Ok((end, self.finish(end, duration, 0)))
     }
 
-    /// Does what [`Drain::run`] does if only the last part is kept: until the program ends, only chunks to be returned
-    /// are read.
+    /// Does the same as [`Drain::run`], but keeps only the last part: until the program ends, only chunks to be
+    /// returned are read.
     fn keep(mut self, keeping: &Keeping<'_>, origin: &Origin, ended: impl FnOnce()) -> Result<(End, Recorded)> {
         let begun = Instant::now();
         self.encode.sink.try_to(|sink| origin.write(sink));

@@ -23,7 +23,7 @@ use crate::record::spool::{Keeper, Returned, SpoolFile};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
 
-/// Chunks in the spool of each process: 256 MiB, of which only used chunks have memory.
+/// The number of chunks in the spool of each process. They amount to 256 MiB, but only used chunks occupy memory.
 pub(crate) const CHUNKS_EACH: u32 = 8192;
 /// The initial number of chunks kept ready for each process.
 const READY: usize = 8;
@@ -37,20 +37,20 @@ const LOOK: Duration = Duration::from_millis(2);
 pub struct FollowedOutcome {
     /// The process at its end, when it may be running another program.
     pub process: FollowedProcess,
-    /// The way it ended.
+    /// The way the process ended.
     pub end: End,
     /// The recorded data. Its duration is the time for which the process was recorded.
     pub recorded: Recorded,
-    /// The start of its recording, in nanoseconds since the recording of the program began.
+    /// The start of the process's recording, in nanoseconds since the recording of the program began.
     pub began: u64,
 }
 
-/// Records a process. It is called with a sink that receives all events, and returns when the process has ended.
+/// A function that records a process. It passes all events to a sink and returns when the process has ended.
 pub type RecordInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<FollowedOutcome>;
 
 /// A receiver of the events of further processes.
 pub trait Follower: Sync {
-    /// Returns the data kept next to the spool of a process for making a trace later: see
+    /// Returns the data to store next to the spool of a process, which is needed to make a trace later: see
     /// [`crate::record::Spooled::about`].
     fn about(&self, process: &FollowedProcess) -> Value;
 
@@ -67,8 +67,8 @@ pub trait Follower: Sync {
         let _ = (process, number, give);
     }
 
-    /// Called when the program has ended while `processes` processes it created (at least one) are still running. They
-    /// are recorded until they end.
+    /// Called when the program has ended while at least one process that it created is still running. `processes` is
+    /// the number of these processes, which are recorded until they end.
     fn others_go_on(&self, processes: usize) {
         let _ = processes;
     }
@@ -77,7 +77,7 @@ pub trait Follower: Sync {
 /// The state shared by all processes of a recording.
 pub(crate) struct Shared<'a> {
     pub(crate) follower: &'a dyn Follower,
-    /// Maximum number of processes recorded at the same time. The program counts them, possibly incorrectly.
+    /// Maximum number of processes recorded at the same time. The program maintains the count, which may be wrong.
     pub(crate) most: u32,
     pub(crate) control: &'a Control,
     pub(crate) keep: Option<Keep>,
@@ -101,7 +101,7 @@ pub(crate) struct Progress {
     stop: AtomicBool,
     /// The number of spools found.
     found: AtomicU32,
-    /// The number of processes forked by those that have ended.
+    /// The number of processes forked by processes that have ended.
     forks: AtomicU32,
     errors: Mutex<Vec<Error>>,
 }
@@ -141,7 +141,7 @@ impl Shared<'_> {
                             seen.push(name);
                             threads.push(thread);
                         }
-                        // There will be room when another process has ended.
+                        // There may be room after another process has ended.
                         _ => self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed),
                     }
                 }
@@ -195,12 +195,13 @@ impl Shared<'_> {
         std::mem::take(&mut *self.progress.errors.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds the number of processes forked by one that has ended.
+    /// Adds the number of processes forked by a process that has ended.
     fn note_forks(&self, forks: u32) {
         self.progress.forks.fetch_add(forks, Ordering::AcqRel);
     }
 
-    /// Returns whether each forked process has created its spool or will create none, and all spools were found.
+    /// Returns whether each forked process has created its spool or will not create one, and whether all spools were
+    /// found.
     fn all_are_known(&self) -> bool {
         let header = self.first.header();
         let answered = header.answered.load(Ordering::Acquire) >= self.progress.forks.load(Ordering::Acquire);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::record::spool::SpoolFile;
 
-/// A process created by the recorded program or by another such process.
+/// A process that the recorded program created, directly or through another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowedProcess {
     /// The number of the process: 2, 3, ... in the order of their first allocations. The program that was started is

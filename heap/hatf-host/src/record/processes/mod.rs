@@ -1,5 +1,5 @@
-//! Records each process until it ends by draining its events into a sink. Processes that it creates are followed, each
-//! by a separate thread.
+//! Records each process until it ends by draining its events into a sink. Processes created by a recorded process are
+//! followed, each by a separate thread.
 
 mod control;
 mod drain;

@@ -1,6 +1,6 @@
 //! Cleanup at the end of a scope, however the scope ends.
 
-/// Calls a function when it is dropped.
+/// A value that calls a function when it is dropped.
 pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

@@ -21,7 +21,7 @@ use hatf_trace::event::EventSink;
 pub(crate) struct Scope {
     /// The mean number of bytes between recorded blocks; 0 records every block.
     pub(crate) sample: u64,
-    /// Whether only the name of the program is kept, without its arguments and the machine.
+    /// Whether only the name of the program is kept, without its arguments and the name of the machine.
     pub(crate) private: bool,
     /// Labels that identify the trace.
     pub(crate) labels: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ pub(crate) struct Origin {
     scope: Scope,
     /// The directory of the spool, which contains the events that an unfinished trace lacks.
     spool: Option<String>,
-    /// The number of the process, its ID, and that of its parent; `None` for the program started by `hatf record`.
+    /// The number of the process, its ID, and the ID of its parent; `None` for the program started by `hatf record`.
     process: Option<(u32, u32, u32)>,
 }
 
@@ -74,10 +74,10 @@ impl Origin {
         json!({"clock": clock as u32, "stamp": stamp, "nanoseconds": nanoseconds, "user_metadata": self.user_metadata()})
     }
 
-    /// Derives the JSON for the spool of a process from that of the first process.
+    /// Derives the JSON for the spool of a process from the JSON of the first process.
     pub(crate) fn of_recovered(mut first: Value, process: &FollowedProcess) -> Value {
         let user_metadata = &mut first["start"]["user_metadata"];
-        // A private recording has no command and only the program's name.
+        // A private recording contains no command, only the program's name.
         let private = user_metadata["command"].is_null();
         user_metadata["program"] = if private { process.name().into() } else { json!(process.command.first()) };
         user_metadata["command"] = json!((!private).then_some(&process.command));
@@ -88,8 +88,8 @@ impl Origin {
         first
     }
 
-    /// Builds the JSON for a spool that a process created by itself, where nobody has written it. The spool contains
-    /// the start of the recording, and its files the calendar time of that start. The recording may be from another
+    /// Builds the missing JSON for a spool that a process created by itself. The start of the recording is stored in
+    /// the spool, and the calendar time of that start follows from its files. The recording may be from another
     /// machine.
     pub(crate) fn of_standalone(file: &SpoolFile) -> Value {
         let header = file.spool().header();
@@ -144,7 +144,8 @@ fn add_process(user_metadata: &mut Value, recording: &str, (number, process, par
     user_metadata["process"] = json!({"number": number, "id": process, "parent": parent});
 }
 
-/// Returns the C library that `hatf` uses. The program uses the same unless it brings its own.
+/// Returns the version of the C library that `hatf` uses. The program uses the same library unless it comes with its
+/// own.
 fn libc_version() -> Option<String> {
     #[cfg(target_env = "gnu")]
     {

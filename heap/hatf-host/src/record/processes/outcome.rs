@@ -19,14 +19,15 @@ use hatf_trace::Error;
 pub struct Recorded {
     /// Events in the trace.
     pub events: u64,
-    /// Events that the sink had flushed before the end. At least these are in the trace if the sink fails at the end.
+    /// Events that the sink had flushed before the end. If the sink fails at the end, the trace contains at least these
+    /// events.
     pub flushed: u64,
     /// Allocation calls in the trace.
     pub allocations: u64,
     /// Events of the program that did not arrive.
     pub lost: u64,
-    /// Events that were held until an event of another thread was passed on, because the stamps of the two contradicted
-    /// each other.
+    /// Events that were held until an event of another thread was passed on, because the stamps of the two events
+    /// contradicted each other.
     pub repairs: u64,
     /// Recorded program images: 0 if the program never loaded the recorder, more than 1 if it executed other programs.
     pub images: u64,
@@ -38,8 +39,8 @@ pub struct Recorded {
     pub left: bool,
     /// The number of times that the program had to wait for space in the spool.
     pub waits: u64,
-    /// Whether requested stacks are missing, because there was no room for the stack table or stacks cannot be walked
-    /// on this machine.
+    /// Whether requested stacks are missing, because the stack table did not fit or because stacks cannot be walked on
+    /// this machine.
     pub stackless: bool,
     /// The version of Python. Its frames are in the stacks if that version is supported.
     pub python: Option<PythonVersion>,
@@ -49,7 +50,7 @@ pub struct Recorded {
     pub single_frames: u64,
     /// Processes forked by this one.
     pub forks: u32,
-    /// The reason that recording ended before the program, if it did.
+    /// The reason why recording ended before the program, if it did.
     pub stopped: Option<Stop>,
     /// The number of times that recording resumed.
     pub starts: u64,
@@ -57,7 +58,7 @@ pub struct Recorded {
     pub is_off: bool,
     /// The duration of the kept part, if the spool had no room for the time requested by [`crate::record::Keep::Time`].
     pub kept_short: Option<Duration>,
-    /// The reason that lasting events could not be saved next to the spool when only the last part is kept. The trace
+    /// The reason why lasting events could not be saved next to the spool when only the last part is kept. The trace
     /// contains them, but after a kill they could not have been recovered.
     pub not_lasting: Option<Error>,
     /// The run time of the process.
@@ -71,7 +72,8 @@ pub struct Recorded {
 pub struct NotRecordedProcesses {
     /// The minimum number of such processes.
     pub count: u32,
-    /// The reasons that some of them were not recorded. The others were excluded by [`crate::record::RecordOptions`].
+    /// The reasons why some of these processes were not recorded. The remaining processes were excluded by
+    /// [`crate::record::RecordOptions`].
     pub reasons: Vec<NotFollowed>,
     /// Additional processes that were about to be forked and never answered. They ended immediately or never existed.
     pub unheard: u32,
@@ -111,9 +113,9 @@ pub struct Outcome {
     pub not_followed: NotRecordedProcesses,
     /// Errors of processes that could not be recorded completely.
     pub follow_errors: Vec<Error>,
-    /// The reason that the program could not open the spool although it loaded the recorder.
+    /// The reason why the program could not open the spool although it loaded the recorder.
     pub refused: Option<io::Error>,
-    /// The spool, with those of further processes. It contains everything that is not in a trace.
+    /// The spool, including the spools of further processes. It contains everything that is not in a trace.
     pub spool: EndedSpool,
 }
 
@@ -135,7 +137,7 @@ impl EndedSpool {
 }
 
 impl Recorded {
-    /// Returns the reason that recording ended before the program, or `None` if it did not. Later events of the program
+    /// Returns the reason why recording ended before the program, or `None` if it did not. Later events of the program
     /// were not recorded and do not count as lost.
     #[must_use]
     pub fn ended_early(&self) -> Option<&'static str> {
@@ -148,7 +150,7 @@ impl Recorded {
 }
 
 impl Outcome {
-    /// Returns the exit status that a shell would report: that of the program, or 128 plus the signal number.
+    /// Returns the exit status that a shell would report: the program's own status, or 128 plus the signal number.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let code = match (self.status.code(), self.status.signal()) {

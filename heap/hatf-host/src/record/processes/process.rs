@@ -1,4 +1,4 @@
-//! The recorded process: one that this process has started, or one that the program created.
+//! A recorded process, which was started by this process or created by the program.
 
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
@@ -25,9 +25,9 @@ pub(crate) enum Process<'a> {
 /// A process that is not a child of this process.
 pub(crate) struct OtherProcess<'a> {
     pub(crate) id: u32,
-    /// Its start time in kernel ticks since boot.
+    /// The start time of the process in kernel ticks since boot.
     pub(crate) began: u64,
-    /// Whether it is no longer to be recorded.
+    /// Whether the process is no longer to be recorded.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) header: &'a Header,
     pub(crate) asked: Instant,
@@ -40,7 +40,7 @@ pub enum End {
     Status(ExitStatus),
     /// The process announced this exit status and ended.
     Exit(u8),
-    /// The process was killed or ended in a way that the recorder does not see, or it is still running.
+    /// The process was killed or ended in a way that the recorder does not observe, or it is still running.
     Unknown,
 }
 
@@ -104,8 +104,8 @@ pub(crate) fn is_alive(process: u32, began: u64) -> bool {
     (began == 0 || at == began) && !matches!(state, 'Z' | 'X' | 'x')
 }
 
-/// Returns the start time of a process in kernel ticks since boot, or 0 if there is no such process. For processes that
-/// are already running.
+/// Returns the start time of a process in kernel ticks since boot, or 0 if the process does not exist. Used for
+/// processes that are already running.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn began(process: u32) -> u64 {
     state(process).map_or(0, |(_, began)| began)
@@ -122,7 +122,7 @@ fn state(process: u32) -> Option<(char, u64)> {
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 
-/// Waits for a process to end, or for a short time.
+/// A wait for a process to end, or for a short time.
 pub(crate) struct ProcessEnd(Option<OwnedFd>);
 
 impl ProcessEnd {

@@ -1,4 +1,4 @@
-//! The file of a program: searches for it as the system would, and checks whether the recorder is linked into it.
+//! The file of a program. Searches for the file as the system would, and checks whether the recorder is linked into it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,7 +12,7 @@ const SCRIPTS: usize = 4;
 /// Maximum length of a script's first line that the kernel reads.
 const FIRST_LINE: usize = 256;
 
-/// Opens a program, which is searched for as the system would search for it. For a script, opens its interpreter.
+/// Opens a program, located in the same way as by the system. For a script, opens its interpreter.
 pub(super) fn open(program: &OsStr) -> Option<(PathBuf, File)> {
     let mut path = find(program)?;
     for _ in 0..=SCRIPTS {
@@ -37,8 +37,8 @@ pub(super) fn find(program: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
 }
 
-/// Returns whether the recorder of the crate `hatf-record` is linked into a program. This is detected by the name of
-/// the environment variable.
+/// Returns whether the recorder of the crate `hatf-record` is linked into a program. The recorder is detected by the
+/// name of its environment variable.
 pub(super) fn has_recorder(file: &File) -> bool {
     let name = hatf_record::SPOOL_VARIABLE.as_bytes();
     // SAFETY: the file is only read. A concurrent writer can only change the result.

@@ -1,5 +1,5 @@
-//! Checks before a program runs of what can be recorded: whether it will load the recorder, which sanitizer it uses,
-//! and which allocator is statically linked.
+//! Checks, before a program runs, what can be recorded: whether it will load the recorder, which sanitizer it uses, and
+//! which allocator is statically linked.
 
 mod executable;
 mod linked;

@@ -19,18 +19,18 @@ pub struct NotRecorded {
     pub reason: NotRecordedReason,
 }
 
-/// A reason that a program does not load the recorder.
+/// The reason why a program does not load the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotRecordedReason {
-    /// It is statically linked, without the recorder.
+    /// The program is statically linked, without the recorder.
     Static,
-    /// It runs as another user or group, or has additional capabilities.
+    /// The program runs as another user or group, or has additional capabilities.
     Privileged,
-    /// It is for another machine architecture than this program.
+    /// The program is built for a different architecture than this program.
     OtherMachine,
     /// The allocator of AddressSanitizer is statically linked and called directly.
     AddressSanitizer,
-    /// ThreadSanitizer does not start with the recorder loaded: the program would end immediately.
+    /// ThreadSanitizer does not start if the recorder is loaded, so the program would end immediately.
     ThreadSanitizer,
 }
 
@@ -59,8 +59,8 @@ impl fmt::Display for NotRecorded {
     }
 }
 
-/// Examines a program, which is searched for as the system would search for it. Returns `None` if it will load the
-/// recorder or the answer is unknown.
+/// Examines a program, located in the same way as by the system. Returns `None` if the program will load the recorder
+/// or if this is unknown.
 #[must_use]
 pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
     let (path, file) = open(program)?;
@@ -73,8 +73,7 @@ pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
     reason.map(|reason| NotRecorded { program: path, reason })
 }
 
-/// Returns whether a program, which is searched for as the system would search for it, uses AddressSanitizer as a
-/// shared library.
+/// Returns whether a program, located in the same way as by the system, uses AddressSanitizer as a shared library.
 pub(crate) fn has_address_sanitizer(program: &OsStr) -> bool {
     let file = find(program).and_then(|path| File::open(path).ok());
     file.and_then(|file| Sanitizer::of(&file)) == Some(Sanitizer::Address { shared: true })

@@ -12,7 +12,7 @@ use super::symbols::{Symbol, Symbols};
 /// A sanitizer that a program was built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sanitizer {
-    /// AddressSanitizer; `shared` is whether its allocator is in a shared library.
+    /// AddressSanitizer; `shared` specifies whether its allocator is in a shared library.
     Address { shared: bool },
     /// ThreadSanitizer.
     Thread,

@@ -6,10 +6,10 @@ use object::read::StringTable;
 use object::read::elf::{SectionHeader as _, Sym as _};
 use object::{Endianness, File, ReadRef};
 
-/// The symbol tables of a 64-bit executable, which may have none, one or both.
+/// The symbol tables of a 64-bit executable, which may contain both, one or none.
 pub(crate) struct Symbols<'d> {
     endian: Endianness,
-    /// The debug symbol table, which may be stripped, and that of the dynamic linker.
+    /// The debug symbol table, which may be stripped, and the dynamic linker's symbol table.
     tables: [Table<'d>; 2],
 }
 
@@ -38,7 +38,7 @@ impl Symbol<'_> {
 }
 
 impl<'d> Symbols<'d> {
-    /// Reads the symbols of a file. Returns none if the file is invalid or is not a 64-bit ELF file.
+    /// Reads the symbols of a file. Returns no symbols if the file is invalid or is not a 64-bit ELF file.
     pub(crate) fn of<R: ReadRef<'d>>(file: &File<'d, R>) -> Self {
         let mut symbols = Self { endian: Endianness::Little, tables: Default::default() };
         let File::Elf64(file) = file else { return symbols };

@@ -41,7 +41,7 @@ pub struct Recovered {
     pub missing: u64,
     /// Lost events that may be in an unreadable part of the spool.
     pub unreadable: u64,
-    /// Whether a part of the stacks cannot be read.
+    /// Whether some of the stacks cannot be read.
     pub are_stacks_damaged: bool,
     /// Repairs among the events from the spool; see [`super::Recorded::repairs`].
     pub repairs: u64,
@@ -99,7 +99,7 @@ impl Spooled {
             Err(Error::System(_, cause)) if cause.kind() == std::io::ErrorKind::NotFound => match first() {
                 // `hatf record` was killed before it noticed this process.
                 Some(first) => Origin::of_recovered(first, &FollowedProcess::of(&file)),
-                // There was no `hatf record`: the process created its spool by itself.
+                // The process created its spool by itself, without `hatf record`.
                 None if is_standalone(&file) => Origin::of_standalone(&file),
                 None => return Err(Error::System(folder.join(ORIGIN).display().to_string(), cause)),
             },
@@ -118,28 +118,28 @@ impl Spooled {
         Ok(folders)
     }
 
-    /// Returns whether the process created the spool by itself, without `hatf record`. In this case, nothing specifies
-    /// the trace to write.
+    /// Returns whether the process created the spool by itself, without `hatf record`. In this case, the spool does not
+    /// specify the trace to write.
     #[must_use]
     pub fn is_standalone(&self) -> bool {
         is_standalone(&self.file)
     }
 
-    /// Returns the process that the spool belongs to, or `None` if it is the program that was started.
+    /// Returns the process to which the spool belongs, or `None` for the program that was started.
     #[must_use]
     pub fn process(&self) -> Option<FollowedProcess> {
         let process = FollowedProcess::of(&self.file);
         (process.number > 1).then_some(process)
     }
 
-    /// Returns the directories of existing spools, including those of recordings in progress.
+    /// Returns the directories of existing spools, including the spools of recordings in progress.
     #[must_use]
     pub fn left_behind() -> Vec<PathBuf> {
         left_behind()
     }
 
-    /// Returns the directory of the spool that contains the rest of an unfinished trace, or `None` if there is none or
-    /// the trace does not identify it.
+    /// Returns the directory of the spool that contains the rest of an unfinished trace, or `None` if no such spool
+    /// exists or the trace does not identify it.
     #[must_use]
     pub fn of_trace(trace: &Path) -> Option<PathBuf> {
         let mut input = Input::open(trace).ok()?;
@@ -153,7 +153,8 @@ impl Spooled {
     /// Returns the spool directory of a recording, based on the user metadata of its trace.
     #[must_use]
     pub fn of_recording(user_metadata: &UserMetadata) -> Option<PathBuf> {
-        // A slash is followed by the number of a process, whose spool is inside that of the program.
+        // A slash is followed by the number of a process. The spool of this process is inside the directory of the
+        // program's spool.
         let program = |recording: &Value| recording.as_str()?.split('/').next().map(str::to_owned);
         let recording = program(user_metadata.get("recording")?)?;
         let named = user_metadata.get("spool").and_then(Value::as_str).map(PathBuf::from);
@@ -195,7 +196,7 @@ impl Spooled {
         self.origin["start"]["user_metadata"]["program"].as_str().unwrap_or("?")
     }
 
-    /// Passes to a sink the events of the unfinished trace up to its truncation, followed by those of the spool.
+    /// Passes the events of the unfinished trace, up to its truncation, to a sink, followed by the events of the spool.
     ///
     /// # Errors
     /// The sink failed, a file next to the spool is corrupt, or the system cannot read the trace.
@@ -231,7 +232,8 @@ impl Spooled {
             trace.has.uncertain = true;
             trace.has.freed.clear();
         }
-        // With fewer clock readings, the conversion of a stamp may have been slightly earlier.
+        // This timeline has fewer clock readings, so it may convert a stamp to a slightly earlier time than the trace
+        // contains.
         timeline.go_on_from(trace.time);
         trace.go_on(&mut merge, &mut translator);
         let stacks = StackFile::open(self.file.folder());
@@ -264,7 +266,7 @@ impl Spooled {
         Ok(Recovered { events, from_trace, lost, missing, unreadable, are_stacks_damaged, repairs, began, end })
     }
 
-    /// Removes the spool. Spools of processes in its directory are kept, and then the directory is, too.
+    /// Removes the spool. If its directory contains spools of other processes, these spools and the directory are kept.
     pub fn remove(self) {
         self.file.remove_alone();
     }
@@ -289,8 +291,8 @@ fn origin_of(folder: &Path) -> Option<Value> {
     SpoolFile::origin_of(folder).ok().or_else(of_spool)
 }
 
-/// Returns whether a trace contains every event passed to its writer. The format of the paper contains only some of
-/// them.
+/// Returns whether a trace contains every event passed to its writer. The paper's format contains only some of these
+/// events.
 fn numbers_events(origin: &Value) -> bool {
     origin["about"]["format"] == "heap"
 }

@@ -1,4 +1,4 @@
-//! Tests that traces of simulated threads that end anywhere are completed from the spool.
+//! Tests that traces of simulated threads are completed from the spool, wherever they end.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::record::order::is_numbered;
 use crate::record::order::simulated::{Machine, Memory, Random, write};
 use hatf_trace::event::{Call, Event, EventKind};
 
-/// The events of a trace, which have no strings here.
+/// The events of a trace. Events contain no strings here.
 #[derive(Default)]
 struct Trace(Vec<Event<'static>>);
 
@@ -39,8 +39,8 @@ impl EventSink for Trace {
 }
 
 impl Trace {
-    /// Checks that blocks are allocated only where none is live, and that only live blocks end. Returns the number of
-    /// numbered events.
+    /// Checks that blocks are allocated only at addresses without a live block, and that only live blocks end. Returns
+    /// the number of numbered events.
     fn check(&self) -> u64 {
         let mut live = HashSet::new();
         for event in &self.0 {

@@ -1,8 +1,8 @@
 //! Handles pages of a mapped file that cannot be read: the program truncated the file, the disk has an error, or a full
 //! memory file system has no page for a hole. Touching such a page kills a process by `SIGBUS`.
 //!
-//! In a guarded mapping, private memory replaces the page. It contains the data that can be read from the file, for
-//! example from a hole. Otherwise, it contains zeros, and the page counts as unreadable.
+//! In a guarded mapping, private memory replaces the page. If the data can be read from the file, for example from a
+//! hole, this memory contains the data. Otherwise, it contains zeros, and the page counts as unreadable.
 
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
@@ -18,7 +18,7 @@ pub(super) struct Guard {
     unreadable: AtomicU64,
 }
 
-/// The guarded mappings: two for each recorded process. Mappings beyond this number are not guarded.
+/// The guarded mappings. Each recorded process has two. Mappings beyond this number are not guarded.
 static GUARDS: [Guard; 256] = [const {
     Guard {
         address: AtomicUsize::new(0),

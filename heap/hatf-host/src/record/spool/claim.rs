@@ -1,6 +1,6 @@
 //! Marks a spool as tended by a thread of this process. When that thread ends in any way, the kernel records this in
-//! the spool by its mechanism for robust mutexes. The program's threads can thus check the mark by reading a word,
-//! without a system call, which a seccomp filter might punish by killing them.
+//! the spool by its mechanism for robust mutexes. The program's threads can thus check the mark by reading a word
+//! instead of making a system call, for which a seccomp filter might kill them.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +29,7 @@ struct Robust {
     entry: Entry,
 }
 
-/// Marks the calling thread as tending a spool until this is dropped.
+/// A mark that the calling thread tends a spool, which is removed on drop.
 pub(super) struct Claim<'a> {
     keeper: &'a AtomicU32,
     /// The list registered with the kernel for the thread in the meantime.

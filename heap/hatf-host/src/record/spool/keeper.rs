@@ -1,4 +1,4 @@
-//! Makes chunks ready ahead of the program's threads, and takes back chunks whose events are safe.
+//! Makes chunks ready before the program's threads need them, and takes back chunks whose events are safe.
 //!
 //! The keeper has its own thread, so the program never waits for the trace to be written.
 
@@ -21,14 +21,14 @@ const READY_MOST: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(1);
 /// The time between two iterations after a while with nothing to do.
 const LONG_PAUSE: Duration = Duration::from_millis(5);
-/// The time before memory is requested again after there was none.
+/// The time before memory is requested again after a request failed.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 /// The state shared by the keeper and the reader.
 #[derive(Default)]
 pub(crate) struct Returned {
     chunks: Mutex<Vec<usize>>,
-    /// The number of chunks that threads have, as far as the keeper knows.
+    /// The number of chunks that threads own, as far as the keeper knows.
     used: AtomicUsize,
     stop: AtomicBool,
 }
@@ -44,18 +44,18 @@ impl Returned {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of chunks that threads have or that were not returned yet.
+    /// Returns the number of chunks that threads own or that were not returned yet.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 }
 
-/// Keeps chunks ready.
+/// The keeper, which keeps chunks ready.
 pub(crate) struct Keeper<'a> {
     file: &'a SpoolFile,
     spool: Spool<'a>,
     returned: &'a Returned,
-    /// Chunks without memory, each once, whatever the states in the spool are.
+    /// Chunks without memory. Each occurs once, regardless of the states in the spool.
     absent: BTreeSet<usize>,
     target: usize,
     full_since: Option<Instant>,
@@ -82,10 +82,10 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Performs all pending work. Returns whether there was any.
+    /// Performs all pending work. Returns whether there was work to do.
     pub(crate) fn tend(&mut self) -> bool {
         let ready = self.spool.ready();
-        // A program that takes many chunks at a time gets more.
+        // If the program takes many chunks at a time, more are kept ready.
         if ready < self.target / 2 {
             self.target = (self.target * 2).min(READY_MOST);
         }
@@ -122,7 +122,7 @@ impl<'a> Keeper<'a> {
         self.spool.make_ready(chunk)
     }
 
-    /// Makes one more chunk ready. Returns false if there is no memory.
+    /// Makes one more chunk ready. Returns false if no memory is available.
     fn make_ready(&mut self) -> bool {
         // A program that could map only a part of the spool takes no chunks after that part.
         let mapped = match self.spool.header().mapped.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
-//! The memory that the system allows this process and its children to use. A control group (a container) may have less
-//! than the machine.
+//! The memory that the system allows this process and its children to use. A control group (a container) may be limited
+//! to less memory than the machine has.
 //!
-//! A spool in memory counts as its programs' memory, and the system kills a group that uses too much.
+//! A spool in memory counts toward the memory of its programs, and the system kills a group that uses too much.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 /// The mount point of control groups.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Returns the bytes that the control groups of this process may still use, or `u64::MAX` if they have no limit.
+/// Returns the bytes that the control groups of this process may still use, or `u64::MAX` if they are not limited.
 #[must_use]
 pub fn left() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     left_of(&groups, Path::new(ROOT))
 }
 
-/// Returns the same for groups in the format of `/proc/self/cgroup`: `0::/user.slice` in version 2, `4:memory:/user` in
-/// version 1.
+/// Returns the bytes left to groups, given in the format of `/proc/self/cgroup`: `0::/user.slice` in version 2,
+/// `4:memory:/user` in version 1.
 fn left_of(groups: &str, root: &Path) -> u64 {
     let of_line = |line: &str| {
         let (_, named) = line.split_once(':')?;

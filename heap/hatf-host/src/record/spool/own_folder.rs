@@ -1,8 +1,9 @@
 //! A directory that belongs to this user alone, and the files in it. Spools are created in world-writable directories
 //! and found there again, so anything that belongs to another user must be ignored.
 //!
-//! Owner and permissions are those of the opened directory, even if its name is reused later, and files are opened
-//! relative to it. Links are not followed, and anything other than a regular file is an error before it is read.
+//! Owner and permissions are checked on the opened directory, even if its name is reused later, and files are opened
+//! relative to this directory. Links are not followed, and anything other than a regular file is rejected before it is
+//! read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
-/// Permissions of others, none of which our directories may have.
+/// Permissions of other users, none of which our directories may have.
 const OTHERS: u32 = 0o077;
 
 /// A directory that only this user can access.
@@ -35,7 +36,7 @@ impl OwnFolder {
     /// Opens a directory.
     ///
     /// # Errors
-    /// The directory does not exist, belongs to another user, or others have permissions in it.
+    /// The directory does not exist, belongs to another user, or grants permissions to other users.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let folder = File::options().read(true).custom_flags(flags).open(path)?;
@@ -64,7 +65,7 @@ impl OwnFolder {
             Access::Edit => OFlags::RDWR,
             Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        // Without blocking, in case it is a pipe without a peer.
+        // The open does not block, in case the file is a pipe without a peer.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         let metadata = file.metadata()?;
@@ -118,7 +119,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// Creates a directory for a test, which is removed with the first value.
+/// Creates a directory for a test, which is removed when the first value is dropped.
 #[cfg(test)]
 pub(super) fn temporary() -> io::Result<(tempfile::TempDir, OwnFolder)> {
     let folder = tempfile::tempdir()?;

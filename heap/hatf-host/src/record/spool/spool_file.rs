@@ -1,4 +1,5 @@
-//! The directory of a spool: the file that the program maps, and the data needed to make a trace from it later.
+//! The spool directory. It contains the file that the program maps, and the data needed to convert this file to a trace
+//! later.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -22,20 +23,21 @@ use hatf_trace::{Error, Result};
 
 /// The name of the file that describes the origin of the events.
 pub(crate) const ORIGIN: &str = "recording.json";
-/// The name of the file with lasting events from returned chunks.
+/// The name of the file that contains the lasting events of returned chunks.
 const LASTING: &str = "lasting.json";
-/// The name of a file that is monitored like that of `hatf record --control`.
+/// The name of a control file, monitored like the file passed to `hatf record --control`.
 pub(crate) const CONTROL: &str = "control";
-/// The name of a file that is touched while somebody watches the recording.
+/// The name of a file that is touched while a command watches the recording.
 pub(crate) const WATCHED: &str = "watched";
-/// The name of the file with the path of the recorder, which is removed if a recording is killed.
+/// The name of the file that contains the path of the recorder library. The library is removed if a recording was
+/// killed.
 pub(crate) const LIBRARY: &str = "library";
 /// The prefix of the name of the recorder's directory.
 pub(crate) const LIBRARY_FOLDER: &str = "hatf-library-";
-/// The prefix of directory names.
+/// The prefix of the names of spool directories.
 const PREFIX: &str = "hatf-spool-";
-/// Maximum size in bytes of a file next to the spool. Arguments of a program may have 6 MiB, which are more as JSON,
-/// and the lasting events of a recording contain the names of all its modules and Python functions.
+/// Maximum size in bytes of a file next to the spool. The arguments of a program can take up 6 MiB, and more as JSON.
+/// The lasting events of a recording contain the names of all modules and Python functions.
 const BESIDE_MOST: u64 = 64 << 20;
 /// Minimum number of chunks. A spool is not created if there is room for fewer.
 const CHUNKS_MIN: usize = 32;
@@ -61,7 +63,8 @@ fn parents() -> Vec<PathBuf> {
 }
 
 impl SpoolFile {
-    /// Creates a spool of at most this many bytes, in the given directory or else in one that has room.
+    /// Creates a spool of at most this many bytes in the given directory or, if `parent` is `None`, in a default
+    /// directory with enough room.
     pub(crate) fn create(parent: Option<&Path>, bytes: u64) -> Result<Self> {
         let parents = parent.map_or_else(parents, |parent| vec![parent.to_owned()]);
         let mut last = io::Error::from(io::ErrorKind::NotFound);
@@ -93,7 +96,7 @@ impl SpoolFile {
         let opened = OwnFolder::open(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
         let sized = |file: &File| {
             file.set_len(bytes_for(chunks) as u64)?;
-            // The area before the chunks gets its disk blocks.
+            // Reserves disk blocks for the area before the chunks.
             reserve(file, 0, offset_of(chunks, 0))?;
             Ok(bytes_for(chunks))
         };
@@ -184,13 +187,13 @@ impl SpoolFile {
         at > 0 && unsafe { libc::fallocate(self.mapping.file().as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
     }
 
-    /// Returns the spool. Its number of chunks was read once, because the program can overwrite it.
+    /// Returns the spool. The number of chunks was read only once, because the program can overwrite it.
     pub(crate) fn spool(&self) -> Spool<'_> {
         self.spool
     }
 
-    /// Returns the number of slots that may have contained events and cannot be read, as far as they were touched:
-    /// those in chunks after the end of the file, in unreadable pages, and in chunks whose head names no thread.
+    /// Returns the number of slots that may have contained events and cannot be read. They are in chunks after the end
+    /// of the file, in touched pages that are unreadable, and in chunks whose head names no thread.
     pub(crate) fn unreadable_slots(&self) -> u64 {
         let (missing, there): (Vec<_>, Vec<_>) = self.spool.taken().partition(|chunk| *chunk >= self.spool.mapped());
         let chunks = there.into_iter().filter_map(|chunk| self.spool.chunk(chunk));
@@ -248,7 +251,7 @@ impl SpoolFile {
         }
     }
 
-    /// Returns the reason that a program could not open the events, if it has reported one.
+    /// Returns the reason why a program could not open the spool, if the program reported a reason.
     pub(crate) fn refusal(&self) -> Option<io::Error> {
         let number = fs::read_link(self.folder.path().join(REFUSED)).ok()?;
         number.to_str()?.parse().ok().map(io::Error::from_raw_os_error)
@@ -282,7 +285,7 @@ impl SpoolFile {
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
-    /// Returns the time at which a process created the spool, for processes that create it by themselves.
+    /// Returns the time at which the spool was created, for a process that created its own spool.
     pub(crate) fn made_at(&self) -> SystemTime {
         let made = self.folder.file(COMMAND, Access::Read).and_then(|file| file.metadata()?.modified());
         made.unwrap_or(SystemTime::UNIX_EPOCH)
@@ -294,7 +297,7 @@ impl SpoolFile {
         self.write(file, list.as_bytes())
     }
 
-    /// Removes the spool but keeps those of processes in its directory.
+    /// Removes the spool, but keeps the spools of other processes in its directory.
     pub(crate) fn remove_alone(self) {
         remove(&self.folder);
     }
@@ -320,7 +323,7 @@ impl Drop for SpoolFile {
     }
 }
 
-/// Removes a spool's directory. Files in it that are not ours are kept, and then the directory is, too.
+/// Removes a spool directory. If it contains files that are not ours, these files and the directory are kept.
 fn remove(folder: &OwnFolder) {
     remove_library(folder);
     for name in [
@@ -343,7 +346,7 @@ fn remove(folder: &OwnFolder) {
     let _ = fs::remove_dir(folder.path());
 }
 
-/// Removes the recorder file of a killed recording.
+/// Removes the recorder library of a killed recording.
 fn remove_library(folder: &OwnFolder) {
     let Ok(path) = folder.read(LIBRARY, BESIDE_MOST) else { return };
     let path = Path::new(OsStr::from_bytes(&path));
@@ -427,8 +430,8 @@ fn free(folder: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// Returns the bytes that the limits of this process allow for a spool: those for the file size, and for the address
-/// space, most of which is for other purposes.
+/// Returns the number of bytes that this process's limits on the file size and on the address space allow for a spool.
+/// Most of the address space is reserved for other purposes.
 fn own_limits() -> u64 {
     file_size_limit().min(limit(Resource::As, 1, 8))
 }
@@ -483,7 +486,7 @@ mod tests {
         assert!(!folder.exists() && SpoolFile::open(&folder).is_err());
     }
 
-    /// The recorder of a killed recording is removed with its spool, and nothing else that is named there.
+    /// The recorder library of a killed recording is removed with its spool; any other file named there is kept.
     #[test]
     fn the_recorder_goes_with_its_spool() {
         let folder = tempfile::tempdir().unwrap();

@@ -46,9 +46,9 @@ pub(crate) fn create_stack_file(folder: &OwnFolder, depth: usize, room: usize) -
 #[derive(Default)]
 pub(crate) struct StackFile {
     file: Option<Mapping>,
-    /// The number and the frames of stacks, by their places in the file.
+    /// The numbers and the frames of cached stacks, by their places in the file.
     known: HashMap<u32, (u32, Vec<u64>)>,
-    /// The number of frames in these stacks.
+    /// The total number of frames in the cached stacks.
     frames: usize,
     /// Whether a requested stack was missing.
     has_missed: bool,
@@ -107,8 +107,8 @@ impl StackFile {
     }
 }
 
-/// Numbers a stack. The spools of a process before and after `exec` go into one trace, so the numbers are unique across
-/// all files.
+/// Numbers a stack. The spools of a process before and after `exec` are written to one trace, so the numbers are unique
+/// across all files.
 fn number() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     let next = |last: u32| Some(last.saturating_add(1));
@@ -135,12 +135,12 @@ mod tests {
         let put = |node: u32, caller: u64, address: u64| {
             let words = [address | caller << 48, caller + 1];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            // After two slots with the head.
+            // The nodes follow two slots that contain the head.
             file.write_all_at(&bytes, 16 * (2 + u64::from(node) - 1)).unwrap();
         };
         put(7, 0, 0x10);
         put(9, 7, 0x20);
-        // A node that is its own caller.
+        // This node is its own caller.
         put(3, 3, 0x30);
         let mut stacks = StackFile::open(&folder);
         assert_eq!(*stacks.stack(9), [0x20, 0x10]);
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(*stacks.stack(8), [0x30, 0x20, 0x10]);
         let (_outside, none) = temporary().unwrap();
         assert_eq!(*StackFile::open(&none).stack(9), [0_u64; 0]);
-        // After a file was truncated, known stacks are kept.
+        // After a file has been truncated, known stacks are kept.
         file.set_len(64).unwrap();
         assert_eq!(*stacks.stack(8), [0x30, 0x20, 0x10]);
         assert!(stacks.stack(1_000_000).is_empty());

@@ -42,8 +42,8 @@ const PYTHON_ALLOCATOR: &str = "PYTHONMALLOC";
 /// The environment variable that contains the path of the recorder's library.
 const LIBRARY_VARIABLE: &str = "HATF_LIBRARY";
 
-/// Returns the preload list. Our library comes first, before those that the user preloads, such as an allocator. The
-/// library of an enclosing recording is removed, because it would record each call again.
+/// Returns the preload list. Our library comes first, before libraries that the user preloads, such as an allocator.
+/// The library of an enclosing recording is removed, because it would record each call again.
 fn preload(library: &OsStr) -> OsString {
     let outer = std::env::var_os(LIBRARY_VARIABLE).unwrap_or_default();
     let theirs = std::env::var_os("LD_PRELOAD").unwrap_or_default();

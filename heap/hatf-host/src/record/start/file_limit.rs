@@ -1,12 +1,12 @@
-//! The limit of open files for this process, which needs several files per recorded process.
+//! The limit on open files for this process, which needs several files per recorded process.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Open files per process: its spool and the spool's directory, its stacks, its trace, and a descriptor that reports
-/// its end.
+/// The number of open files per process: its spool, the spool's directory, its stacks, its trace, and a descriptor that
+/// reports its end.
 const EACH: u64 = 6;
-/// Other open files.
+/// The number of other open files.
 const OTHERS: u64 = 20;
 /// Maximum limit to request, because some libraries iterate over all possible descriptors.
 const ENOUGH: u64 = 1 << 16;
@@ -18,7 +18,7 @@ pub(super) struct FileLimit {
 }
 
 impl FileLimit {
-    /// Raises the limit as far as this process may.
+    /// Raises the limit as far as this process is permitted to.
     pub(super) fn raise() -> Self {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the pointer is to a valid struct that receives the answer.

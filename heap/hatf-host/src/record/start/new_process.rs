@@ -31,13 +31,13 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
     record_with(command, sink, RecordOptions::default())
 }
 
-/// Does what [`record`] does, with options. Raises the limit of open files for this process; the program starts with
+/// Does the same as [`record`], with options. Raises the limit on open files for this process; the program starts with
 /// the original limit.
 ///
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    // This comes first: a signal that arrives before the program runs is meant for the program, too.
+    // This comes first, because a signal that arrives before the program runs is intended for the program, too.
     let forwarding = Forwarding::begin();
     let set_up = SetUp::make(command, &options)?;
     let SetUp { file, clock, start, origin, .. } = &set_up;
@@ -109,7 +109,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
         control.stop();
         drop(signals);
-        // The spool is closed only now, because processes created while others are running check this flag.
+        // The spool is closed only now, because new processes check this flag while other processes are running.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
         let End::Status(status) = end else {

@@ -52,7 +52,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let control = Control::new(options.control, file.folder().path(), clock);
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
     let began = began(process);
-    // Nothing is recorded before all calls go to the hooks.
+    // Nothing is recorded until all calls reach the hooks.
     header.ask(true);
     let give_up = || interrupts.interrupted();
     attach::attach(process, Path::new(library.path()), &file.path(), !options.start_off, &give_up)?;

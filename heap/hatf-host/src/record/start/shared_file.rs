@@ -16,8 +16,8 @@ use hatf_trace::{Error, Result};
 /// namespace.
 ///
 /// It is the only file in its directory. If this process is killed, both remain and are removed with the recording's
-/// spool. If no directory can hold code, a memory file is used, which is named `/proc/PROCESS/fd/N` and can only be
-/// opened by processes of the same user.
+/// spool. If no directory allows executable files, a memory file named `/proc/PROCESS/fd/N` is used, which only
+/// processes of the same user can open.
 #[derive(Debug)]
 pub(super) struct SharedFile {
     /// The memory file, or `None` for a file in a directory, which needs no descriptor.
@@ -26,9 +26,9 @@ pub(super) struct SharedFile {
     directory: Option<PathBuf>,
 }
 
-/// Returns the directories in which a file is created, the best first. Nobody else can create a file there; otherwise,
-/// a program that still has the path in its environment after the file is gone would load that file. Programs that
-/// become another user can open the superuser's files.
+/// Returns the directories in which a file is created, the best first. Nobody else can create a file in these
+/// directories. Otherwise, a program whose environment still contains the path after our file is gone would load that
+/// other file. Programs that become another user can open the superuser's files.
 fn parents() -> Vec<PathBuf> {
     // SAFETY: the call cannot fail.
     let user = unsafe { libc::geteuid() };

@@ -1,15 +1,15 @@
 //! Forwards to the program the signals that ask this process to end.
 //!
-//! A terminal sends its interrupt to the entire foreground process group, including the program, so it is not sent
-//! again. A signal sent by a process is forwarded, because the kernel does not say whether it was sent to this process
-//! alone or to the group. In each case the program decides, and this process ends when the program has ended. This
-//! includes signals that were ignored when this process started (under `nohup`, or in the background of a script): the
-//! program starts with them ignored but may have installed a handler since.
+//! A terminal sends its interrupt to the entire foreground process group, including the program, so such a signal is
+//! not forwarded. A signal sent by a process is forwarded, because the kernel does not report whether it was sent to
+//! this process alone or to the group. In each case, the program decides what to do, and this process ends when the
+//! program has ended. The same applies to signals that were ignored when this process started (under `nohup`, or in the
+//! background of a script): the program starts with them ignored but may have installed a handler since.
 //!
 //! If `hatf` started no program, the signals end the recording, except for ignored ones. A shell without job control
-//! ignores INT and QUIT in background commands, so that terminal keys do not end them. Therefore, these two are only
-//! ignored if the terminal sends them: a process that sends them by `kill` means this process. HUP and TERM stay
-//! ignored if they were, as `nohup` and `trap '' TERM` intend.
+//! ignores INT and QUIT in background commands, so that terminal keys do not end them. Therefore, these two signals are
+//! ignored only if the terminal sends them; a process that sends one with `kill` is addressing this process. HUP and
+//! TERM stay ignored if they were ignored before, as `nohup` and `trap '' TERM` intend.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -21,10 +21,10 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that arrived before the program ran.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
-/// The handled signals that were ignored, as bits by index.
+/// The handled signals that were ignored before, as bits by index.
 static IGNORED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a recording has taken the signals. Of several recordings in one process, the first takes them.
+/// Whether a recording has taken the signals. If one process runs several recordings, the first one takes them.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -53,7 +53,7 @@ fn is_ignored(signal: libc::c_int) -> bool {
     place.is_some_and(|place| IGNORED.load(Ordering::SeqCst) >> place & 1 != 0)
 }
 
-/// Forwards signals as long as it lives.
+/// A value that forwards signals as long as it lives.
 pub(super) struct Forwarding {
     /// The previous actions, if this value has taken the signals.
     before: Option<[libc::sigaction; SIGNALS.len()]>,
@@ -88,9 +88,9 @@ impl Forwarding {
         Self { before: Some(before) }
     }
 
-    /// Blocks the signals in this thread until the program's process ID is known. A terminal's signal that arrived in
-    /// between would otherwise be treated like one that came before the program ran, and be sent to it again. The
-    /// program starts with the original actions and mask of this process.
+    /// Blocks the signals in this thread until the program's process ID is known. Otherwise, a terminal signal that
+    /// arrived in between would be treated as if it had arrived before the program ran, and would be sent to the
+    /// program again. The program starts with the original actions and mask of this process.
     pub(super) fn hold(&self, program: &mut Command) -> HeldSignals {
         let held = self.before.is_some().then(Mask::hold);
         if let Some(before) = held {
@@ -98,8 +98,8 @@ impl Forwarding {
             unsafe {
                 program.pre_exec(move || {
                     for signal in SIGNALS {
-                        // The same as `exec` does with a handler. A signal that was blocked until now is then meant for
-                        // the program.
+                        // `exec` does the same with a handler. A signal that was blocked until now then goes to the
+                        // program.
                         libc::signal(signal, if is_ignored(signal) { libc::SIG_IGN } else { libc::SIG_DFL });
                     }
                     before.restore();
@@ -186,7 +186,7 @@ extern "C" fn note_pipe_signal() {
     PIPE_IGNORED.store(before.sa_sigaction == libc::SIG_IGN, Ordering::SeqCst);
 }
 
-/// Runs before Rust's own startup.
+/// An entry in the list of functions that run before Rust's own startup.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static NOTE_PIPE_SIGNAL: extern "C" fn() = note_pipe_signal;

@@ -8,10 +8,10 @@ use super::super::{Act, Acts};
 pub(super) const LEAST: u64 = 32;
 /// The size granularity.
 pub(super) const UNIT: u64 = 16;
-/// The smallest size that is not small.
+/// The smallest large chunk size.
 pub(super) const LARGE: u64 = 1024;
-/// The unsorted list takes the place of the bin for size 0. It is followed by one bin per small size and then by the
-/// bins for size ranges.
+/// The index of the unsorted list, in place of a bin for size 0. One bin per small size follows, and then the bins for
+/// size ranges.
 const UNSORTED: usize = 0;
 const BINS: usize = 127;
 /// Returns the bin for a chunk size.
@@ -55,7 +55,8 @@ impl Arena {
         }
     }
 
-    /// Splits a free chunk that is in no list, or uses all of it. The remainder goes to the unsorted list.
+    /// Takes a chunk of `need` bytes from a free chunk that is in no list. The remainder, if large enough, goes to the
+    /// unsorted list.
     pub(super) fn split(&mut self, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
         let size = self.blocks.get(id).size;
         if size - need < LEAST {
@@ -76,7 +77,7 @@ impl Arena {
         self.bins.remove(&mut self.blocks, id);
     }
 
-    /// Inserts a chunk into the bin for its size: at the front, or after all larger chunks if it is large.
+    /// Inserts a chunk into the bin for its size. A small chunk goes to the front, a large chunk after all larger ones.
     pub(super) fn sort(&mut self, id: u32, acts: &mut Acts) {
         let size = self.blocks.get(id).size;
         let list = bin(size);
@@ -91,7 +92,7 @@ impl Arena {
                 acts.note(Act::Examined);
                 at = self.blocks.get(at).next;
             }
-            // Insert after the first chunk of this size, which is easier to unlink.
+            // Insert after the first chunk of this size, because that position is easier to unlink.
             if at != NONE && self.blocks.get(at).size == size {
                 at = self.blocks.get(at).next;
             }
@@ -164,7 +165,8 @@ impl Arena {
         Some(used)
     }
 
-    /// Takes the chunk freed first from the bin for its size, and further chunks for the cache.
+    /// Takes the chunk that was freed first from the bin for a small size, along with up to `room` chunks for the
+    /// cache.
     pub(super) fn small(&mut self, need: u64, room: usize, acts: &mut Acts) -> Option<(u32, Vec<u32>)> {
         let list = bin(need);
         let id = Some(self.bins.last(list)).filter(|id| *id != NONE)?;
@@ -183,7 +185,7 @@ impl Arena {
     }
 
     /// Sorts the unsorted list into bins until a chunk fits, then takes the smallest chunk that is large enough. Chunks
-    /// of exactly this size go to the cache while it has room.
+    /// of exactly this size go to the cache while the cache has room.
     pub(super) fn search(&mut self, need: u64, room: usize, acts: &mut Acts) -> Option<(Option<u32>, Vec<u32>)> {
         let mut cached = Vec::new();
         while self.bins.last(UNSORTED) != NONE {

@@ -2,10 +2,10 @@
 //!
 //! Source: `malloc/malloc.c` and `malloc/arena.c` of glibc 2.36, whose comments state the policy, and "MallocInternals"
 //! in the glibc wiki. Each thread has a cache of freed chunks by size (tcache) and its own arena until the arena limit
-//! is reached. An arena has fast bins (not merged), an unsorted list, bins for one size each, sorted bins for size
-//! ranges, and the top chunk, which grows by `brk` and is trimmed from its end. Large blocks are mapped; freeing such a
-//! block raises the mapping threshold. `arena.rs` is an arena. This file contains the rest and exceeds 400 lines
-//! because cache, arena and mapping call each other.
+//! is reached. An arena contains fast bins (whose chunks are not merged), an unsorted list, bins for one size each,
+//! sorted bins for size ranges, and the top chunk. The top chunk grows by `brk` and is trimmed from its end. Large
+//! blocks are mapped; freeing such a block raises the mapping threshold. `arena.rs` contains the arenas. This file
+//! contains the rest and exceeds 400 lines because the code for caches, arenas and mappings is mutually recursive.
 //!
 //! Not modelled: alignment, the 64 MiB limit of each heap in a secondary arena, thread exit (caches of finished threads
 //! remain), the 10,000-step limit for searching the unsorted list, and hardening.
@@ -17,25 +17,25 @@ use super::mapped::Mapped;
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 use arena::{Arena, LARGE, LEAST, UNIT};
 
-/// Settings of `GLIBC_TUNABLES` and `mallopt`, in bytes except for counts.
+/// Settings of `GLIBC_TUNABLES` and `mallopt`. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlibcSettings {
     /// Cached chunks per thread and size (`glibc.malloc.tcache_count`).
     pub tcache: u64,
     /// The largest cached block (`glibc.malloc.tcache_max`).
     pub tcache_max: u64,
-    /// The largest chunk in the fast bins, with its header (`glibc.malloc.mxfast`).
+    /// The largest chunk size in the fast bins, including the header (`glibc.malloc.mxfast`).
     pub fast: u64,
     /// The maximum number of arenas (`glibc.malloc.arena_max`). glibc's default is 8 per core; the default here is 64.
     pub arenas: u64,
-    /// The size above which blocks are mapped (`glibc.malloc.mmap_threshold`).
+    /// The size from which blocks are mapped (`glibc.malloc.mmap_threshold`).
     pub mmap: u64,
-    /// The top size above which memory is returned (`glibc.malloc.trim_threshold`).
+    /// The size of the top chunk above which memory is returned (`glibc.malloc.trim_threshold`).
     pub trim: u64,
-    /// Bytes requested from the system, and kept at the top, beyond what is needed (`glibc.malloc.top_pad`).
+    /// Extra bytes to request from the system, and to keep in the top chunk when trimming (`glibc.malloc.top_pad`).
     pub pad: u64,
-    /// Whether the thresholds `mmap` and `trim` rise automatically (1) or stay fixed (0). In glibc they stay fixed if
-    /// one of the variables is set.
+    /// Whether the thresholds `mmap` and `trim` rise automatically (1) or stay fixed (0). In glibc, they stay fixed if
+    /// the user sets one of them.
     pub rise: u64,
 }
 
@@ -48,13 +48,13 @@ impl Default for GlibcSettings {
 
 /// Bytes of address space per arena.
 const ARENA: u64 = 1 << 39;
-/// Freeing a chunk of this size or more merges the fast bins.
+/// The chunk size from which a free merges the fast bins.
 const MERGE_FAST: u64 = 64 << 10;
-/// The maximum of the automatic mapping threshold.
+/// The maximum to which the mapping threshold rises automatically.
 const MMAP_MAX: u64 = 32 << 20;
 /// The maximum number of mapped blocks.
 const MMAPS: u64 = 65536;
-/// Bytes that a thread's cache occupies in its arena.
+/// The number of bytes that a thread's cache occupies in its arena.
 const TCACHE: u64 = 0x290;
 
 /// Chunks cached by a thread, by size. The arena counts them as used.
@@ -89,13 +89,13 @@ impl Glibc {
         Self { settings, arenas, caches, mapped, thread: 0, mmap, trim, heap: 0, held: 0, touched: 0 }
     }
 
-    /// Returns the chunk size for a request, with an 8-byte header and rounded up to a multiple of 16.
+    /// Returns the chunk size for a request, which includes an 8-byte header and is a multiple of 16.
     #[inline]
     fn chunk(size: u64) -> Option<u64> {
         (size < ADDRESS_SPACE).then(|| ((size + 8 + 15) & !15).max(LEAST))
     }
 
-    /// Changes an arena and updates the totals of held memory.
+    /// Runs `work` on an arena and updates the totals of held memory.
     fn recount(&mut self, arena: usize, work: impl FnOnce(&mut Arena) -> Option<u32>) -> Option<u32> {
         let of = self.arenas.get_mut(arena)?;
         let (heap, high) = (of.blocks.heap(), of.high.next_multiple_of(PAGE));
@@ -132,7 +132,7 @@ impl Glibc {
         Place { address: arena as u64 * ARENA + of.blocks.get(id).address + UNIT, block: id }
     }
 
-    /// Puts chunks of an arena into the cache, first to last.
+    /// Puts chunks of an arena into the cache, in order.
     fn keep(&mut self, arena: usize, chunk: u64, chunks: &[u32], acts: &mut Acts) {
         let Some(of) = self.arenas.get(arena) else { return };
         let places: Vec<Place> = chunks.iter().map(|id| Self::place(arena, of, *id)).collect();
@@ -172,7 +172,7 @@ impl Glibc {
             if let Some(id) = found {
                 return self.used(arena, id);
             }
-            // A chunk that the search put into the cache serves equally well.
+            // The search has put chunks of the right size into the cache: use one of these.
             if !cached.is_empty() {
                 return self.cached(need)?.pop();
             }
@@ -208,7 +208,7 @@ impl Glibc {
         self.recount(arena, |of| {
             let top = of.blocks.get(of.blocks.top_id());
             let top = if top.free { top.size } else { 0 };
-            // Only the first arena grows by more than it needs; another arena only starts with the pad.
+            // Only the first arena is padded each time it grows. Other arenas are padded only at the start.
             let pad = if first || of.blocks.heap() == 0 { pad } else { 0 };
             let bytes = need.checked_add(LEAST + pad)?.checked_sub(top)?.checked_next_multiple_of(PAGE)?;
             of.blocks.heap().checked_add(bytes).filter(|end| *end <= ARENA)?;
@@ -260,10 +260,10 @@ impl Glibc {
         }
     }
 
-    /// Models `_int_free`: puts the chunk into the cache or frees it in its arena.
+    /// Models `_int_free`, which puts the chunk into the cache or frees it in its arena.
     fn put(&mut self, place: Place, acts: &mut Acts) {
         let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
-        // The chunk may exceed the requested size by a remainder too small for a chunk.
+        // The chunk may be larger than requested, because a remainder too small for a chunk is not split off.
         let Some(chunk) = self.arenas.get(arena).and_then(|of| of.blocks.peek(place.block)).map(|block| block.size)
         else {
             return;
@@ -315,7 +315,7 @@ impl Allocator for Glibc {
     }
 
     fn switch_to(&mut self, thread: usize) {
-        // Threads above the limit share caches, so a trace cannot create any number of them.
+        // Threads above the limit share caches, so a trace cannot create an unlimited number of caches.
         self.thread = thread % super::THREADS;
         let arena = self.arena();
         while self.arenas.len() <= arena {
@@ -348,7 +348,7 @@ impl Allocator for Glibc {
         if Mapped::has(place) { self.unmap(place, acts) } else { self.put(place, acts) }
     }
 
-    /// Models `_int_realloc`: resizes in place if there is room, and frees the surplus.
+    /// Models `_int_realloc`, which resizes in place if there is room and frees surplus memory.
     fn reallocate(&mut self, place: Place, _: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         let need = Self::chunk(size);
         if Mapped::has(place) {

@@ -8,8 +8,8 @@ use crate::conditions::Conditions;
 use crate::preload::platform::thread_state::nested;
 use crate::preload::spool::session;
 
-/// Returns the functions and the table that a program uses for counting, or null if the process is not recorded with
-/// stacks or there is no memory.
+/// Returns the functions and the table that a program uses for counting, or null if stacks are not recorded or no
+/// memory is available.
 ///
 /// The number in the name increases with incompatible changes, so a program built by an older `hatf cc` does not find
 /// the function and counts nothing.

@@ -18,14 +18,14 @@ pub(super) struct Head {
     pub(super) size: usize,
     /// The value of `EPOCH` when the block was created.
     pub(super) epoch: u32,
-    /// The state of knowledge about its accesses.
+    /// The flags that state what is known about the accesses to the block.
     pub(super) state: AtomicU32,
     /// The last scan that visited the block.
     pub(super) scan: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Head>() <= HEAD);
-/// The application code allocated the block; otherwise there are accesses that are not counted.
+/// The application code allocated the block. Without this flag, some accesses are not counted.
 const KNOWN: u32 = 1;
 /// Uninstrumented code has the address of the block, or could find it.
 const REACHED: u32 = 2;
@@ -63,7 +63,7 @@ impl Block {
         self.head.state.fetch_or(REACHED, Ordering::Relaxed) & REACHED != 0
     }
 
-    /// Returns whether there may have been uncounted accesses.
+    /// Returns whether uncounted accesses are possible.
     pub(super) fn is_reached(&self) -> bool {
         self.head.state.load(Ordering::Relaxed) != KNOWN || self.head.epoch != EPOCH.load(Ordering::Relaxed)
     }

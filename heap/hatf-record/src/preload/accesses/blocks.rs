@@ -1,6 +1,6 @@
-//! The layout of blocks whose accesses are counted: they are at multiples of 32 bytes and follow a 32-byte head.
-//! Therefore no two blocks share a 64-byte granule, regardless of what is between them, and no counter covers more than
-//! one block.
+//! The layout of blocks whose accesses are counted. Each block follows a 32-byte head and begins at a multiple of 32
+//! bytes. Therefore no two blocks share a 64-byte granule, regardless of what is between them, and no counter covers
+//! more than one block.
 //!
 //! These functions are inserted between the hooks and the real allocator. Earlier blocks have no head and belong to the
 //! real allocator alone.

@@ -9,7 +9,7 @@ use crate::event::{Kind, SpoolEvent};
 use crate::preload::spool::push;
 use crate::preload::spool::session;
 
-/// The interface that the program calls: `struct hatf_accesses` in `src/cc/access.c` of `hatf`.
+/// The interface that the program calls: `struct hatf_accesses` in `src/cc/access.c` of `hatf-host`.
 #[repr(C)]
 pub(crate) struct Interface {
     pub(super) regions: AtomicPtr<shadow::Entry>,

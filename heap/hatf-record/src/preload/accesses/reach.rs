@@ -1,8 +1,8 @@
-//! Finds the blocks that a call passes to uninstrumented code: those that its arguments point to, and those reachable
-//! from there.
+//! Finds the blocks that a call passes to uninstrumented code: the blocks that its arguments point to, and all blocks
+//! reachable from these.
 //!
-//! Every word that may be an address counts as one. The scan covers the first 4 KiB of a block, and 256 bytes of
-//! variables and of the caller's stack; it follows 16 of the blocks that an earlier call had reached.
+//! Every word that may be an address is treated as an address. The scan covers the first 4 KiB of a block, and 256
+//! bytes of variables and of the caller's stack; it follows at most 16 of the blocks that an earlier call had reached.
 //!
 //! Memory is read directly only if it is known to stay mapped: live blocks, variables of modules while no module is
 //! being unloaded, and the used part of a stack whose end is known. All other memory is copied by the kernel, which
@@ -21,20 +21,20 @@ static SCAN: AtomicU32 = AtomicU32::new(0);
 
 /// The maximum number of blocks that one call can reach. If there are more, all blocks count as reached.
 const MOST: usize = 1024;
-/// The maximum number of them that an earlier call had already reached.
+/// The maximum number of these blocks that an earlier call had already reached.
 const EARLIER: usize = 16;
-/// The number of scanned bytes in an object if a call is not deep, which covers a string object.
+/// The number of bytes scanned in an object if a call is not deep. They cover a string object.
 const OBJECT: usize = 32;
-/// The number of scanned bytes in a block.
+/// The number of bytes scanned in a block.
 const OF_BLOCK: usize = 4096;
-/// The number of scanned bytes in variables and in the stack.
+/// The number of bytes scanned in variables and in the stack.
 const OF_OTHERS: usize = 256;
 /// The number of stack bytes, starting at the call, into which an argument may point.
 const STACK: usize = 1 << 16;
 
-/// Processes the arguments of a call, which are on the caller's stack. Null means that they are unknown, so all blocks
-/// count as reached. If the call is not `deep`, it only reaches the blocks that the arguments and the objects there
-/// point to.
+/// Processes the arguments of a call, which are on the caller's stack. Null means that the arguments are unknown, so
+/// all blocks count as reached. If the call is not `deep`, it reaches only the blocks to which the arguments and the
+/// objects at these addresses point.
 pub(super) unsafe extern "C" fn reach(words: *const usize, count: usize, deep: i32) {
     if words.is_null() {
         EPOCH.fetch_add(1, Ordering::Relaxed);
@@ -53,7 +53,7 @@ struct Found {
     /// The number of blocks already reached by an earlier call. These are followed as well, but only a few of them,
     /// because a call in a loop would follow all of them again.
     earlier: usize,
-    /// Whether further blocks may be reached, because there were too many or memory could not be read.
+    /// Whether further blocks may be reached, because the maximum number was exceeded or memory could not be read.
     is_full: bool,
 }
 

@@ -32,7 +32,7 @@ const TURNS: u32 = 1_000_000;
 /// time.
 ///
 /// A signal handler that interrupted a scan in this thread does not wait for that scan, which continues after the
-/// handler. Nor does the handler wait forever: the handler of another thread may be waiting for this one. Returns
+/// handler. The handler also does not wait forever, because a handler in another thread may be waiting for it. Returns
 /// `false` in that case, or if this thread's own scan may inspect the block, which must therefore stay.
 #[must_use]
 pub(super) fn wait_for_scans() -> bool {

@@ -1,8 +1,8 @@
-//! Counters of accesses: two per 64 bytes of memory, and the time of the last access. There is also a bit per 32 bytes
-//! that marks the start of a block, and an entry per 4 KiB page for the block that continues there.
+//! Access counters. Each 64 bytes of memory have two counters and the time of the last access. In addition, a bit per
+//! 32 bytes marks the start of a block, and an entry per 4 KiB page refers to the block that continues there.
 //!
-//! A region covers 64 MiB of addresses. It gets counters when the first block is placed in it, so there is no large
-//! reservation that an address space limit could reject. If there is no memory for a region, its blocks are not
+//! A region covers 64 MiB of addresses. Its counters are allocated when the first block is placed in it, so there is no
+//! large reservation that an address space limit could reject. If there is no memory for a region, its blocks are not
 //! counted.
 
 use core::ffi::c_void;
@@ -29,16 +29,17 @@ const REGION_BYTES: usize = COUNTERS_BYTES + BITS_BYTES + PAGES_BYTES;
 
 static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 
-/// The numbers of the regions with memory. Blocks of regions that do not fit are not found at the end of the program.
+/// The numbers of the regions with memory. If the array is full, blocks in further regions are not found when the
+/// program ends.
 static MADE: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 static MADE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// `struct counter` in `src/cc/access.c` of `hatf`.
+/// The counterpart of `struct counter` in `src/cc/access.c` of `hatf-host`.
 #[repr(C)]
 struct Counter {
     /// Loads and stores.
     counts: [AtomicU32; 2],
-    /// The interface's `now` at the last access.
+    /// The value of the interface's `now` at the last access.
     last: AtomicU64,
 }
 
@@ -47,7 +48,7 @@ struct Counter {
 pub(super) struct Counts {
     pub(super) loads: u64,
     pub(super) stores: u64,
-    /// The number of granules with an access.
+    /// The number of accessed granules.
     pub(super) touched: u64,
     /// The time of the last access, or 0 if there was none.
     pub(super) last: u64,
@@ -89,7 +90,7 @@ fn entry(address: usize) -> Option<&'static Entry> {
     (!table.is_null() && place < REGIONS).then(|| unsafe { &*table.add(place) })
 }
 
-/// Returns the memory of the region that contains an address, if it has any.
+/// Returns the memory of the region that contains an address, or `None` if the region has no memory.
 fn region(address: usize) -> Option<*mut u8> {
     let memory = entry(address)?.load(Ordering::Acquire);
     (!memory.is_null()).then_some(memory)
@@ -121,8 +122,7 @@ pub(super) fn granules(start: usize, bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (start.saturating_add(bytes - 1)) / GRANULE - start / GRANULE + 1 }
 }
 
-/// Calls a function with the counters for a range of bytes, region by region: the first counter and the number of
-/// granules.
+/// Calls a function for each region that a range of bytes touches, with the first counter and the number of granules.
 fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter, usize)) {
     let mut granule = start / GRANULE;
     let mut left = granules(start, bytes);
@@ -137,7 +137,7 @@ fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter
     }
 }
 
-/// The number of counter bytes from which memory is returned instead of being zeroed.
+/// The minimum number of counter bytes that are reset by returning their memory to the system instead of zeroing it.
 const LARGE: usize = 1 << 16;
 const PAGE: usize = 4096;
 
@@ -160,7 +160,7 @@ pub(super) fn clear(start: usize, bytes: usize) {
     });
 }
 
-/// Counts a load or store of the first byte of a block, unless the block is empty, at this time.
+/// Counts a load or store of the first byte of a block at the time `now`, unless the block is empty.
 pub(super) fn count(start: usize, bytes: usize, is_store: bool, now: u64) {
     each_piece(start, bytes.min(1), &mut |counters, _| {
         // SAFETY: the counter of a granule, whose words are atomic here.
@@ -205,7 +205,7 @@ pub(super) fn mark(address: usize) {
     }
 }
 
-/// Removes the mark of a block. Returns whether there was one.
+/// Removes the mark of a block. Returns whether the block was marked.
 pub(super) fn unmark(address: usize) -> bool {
     mark_of(address).is_some_and(|(word, bit)| word.fetch_and(!bit, Ordering::SeqCst) & bit != 0)
 }
@@ -223,7 +223,7 @@ fn page_of(address: usize) -> Option<&'static AtomicUsize> {
     Some(unsafe { &*memory.add(COUNTERS_BYTES + BITS_BYTES).cast::<AtomicUsize>().add(address % REGION / PAGE) })
 }
 
-/// Records that a block covers the first bytes of its later pages.
+/// Records that a block covers the first byte of each of its pages after the first one.
 pub(super) fn cover(start: usize, bytes: usize) {
     for page in (start.next_multiple_of(PAGE)..start.saturating_add(bytes)).step_by(PAGE) {
         if let Some(place) = page_of(page) {
@@ -237,7 +237,7 @@ pub(super) fn cover(start: usize, bytes: usize) {
 pub(super) fn begins_before(address: usize) -> Option<usize> {
     const WORD: usize = 64 * UNIT;
     let (word, bit) = mark_of(address / UNIT * UNIT)?;
-    // The marks up to this one, followed by those in the rest of the page.
+    // These are the marks up to this one, followed by the marks in the rest of the page.
     let mut bits = word.load(Ordering::SeqCst) & (bit | (bit - 1));
     let mut base = address / WORD * WORD;
     loop {

@@ -1,5 +1,5 @@
-//! The functions that an allocator in the program calls to be recorded: those of the preloaded object if there is one,
-//! otherwise those linked into the program.
+//! The functions that an allocator in the program calls to be recorded. They belong to the preloaded object, if there
+//! is one, or else are linked into the program.
 
 use core::ffi::c_void;
 
@@ -18,7 +18,7 @@ pub(crate) struct Functions {
     pub(crate) realloc_begins: extern "C" fn(*mut c_void, usize) -> Begun,
     /// Records the end of a realloc.
     pub(crate) realloc_ends: extern "C" fn(*mut c_void, *mut c_void, usize, Begun),
-    /// Marks calls from this stack pointer on as internal. Returns a value for [`Functions::leave`].
+    /// Marks calls made below this stack pointer as internal. Returns a value for [`Functions::leave`].
     pub(crate) enter: extern "C" fn(usize) -> usize,
     pub(crate) leave: extern "C" fn(usize),
 }

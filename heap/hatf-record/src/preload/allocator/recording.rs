@@ -26,8 +26,9 @@ const ALIGNED: usize = 16;
 /// crate is used.
 ///
 /// Without `hatf record`, the environment variable `HATF_OUTPUT` names a directory that the program creates and records
-/// into, starting with its first allocation; [`Recording::record_into`] does so later. `hatf recover DIR` creates the
-/// trace after the program has ended. A program that is not recorded pays for a load and a comparison per call.
+/// into, starting with its first allocation; [`Recording::record_into`] begins a recording later. `hatf recover DIR`
+/// creates the trace after the program has ended. If the program is not recorded, the overhead is one load and one
+/// comparison per call.
 ///
 /// ```
 /// use std::alloc::System;
@@ -49,13 +50,13 @@ impl<A> Recording<A> {
         Self { inner }
     }
 
-    /// Records this process from now on into a new directory, in whose name `%p` stands for the process ID. The trace
-    /// contains no blocks allocated before this call. Create the trace with `hatf recover DIR` after the program has
-    /// ended.
+    /// Records this process from now on into a new directory. In the name of the directory, `%p` is replaced with the
+    /// process ID. The trace contains no blocks allocated before this call. Create the trace with `hatf recover DIR`
+    /// after the program has ended.
     ///
     /// `HATF_OUTPUT_SIZE` limits the size of the event file, in bytes or with the suffix `MiB` or `GiB`. The default is
     /// 1 GiB, which holds 60 million events. Later events are counted but not recorded. With `HATF_SAMPLE=512KiB`, one
-    /// block per this many bytes is recorded on average.
+    /// block per 512 KiB is recorded on average.
     ///
     /// # Errors
     /// Fails if the process is already being recorded, or if the directory exists or cannot be created.
@@ -77,7 +78,7 @@ impl<A> Recording<A> {
             if begin() { Ok(()) } else { Err(io::Error::other("not enough memory for a recording")) }
         });
         if begun.is_ok() {
-            // Tells the reader that there may be blocks from before.
+            // Tells the reader that blocks allocated earlier may exist.
             control::hatf_recorder_stop();
             control::hatf_recorder_start();
             CALLED.store(core::ptr::from_ref(&FUNCTIONS).cast_mut(), Ordering::Relaxed);

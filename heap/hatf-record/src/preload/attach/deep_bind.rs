@@ -3,7 +3,7 @@
 //! such a library.
 //!
 //! `dlopen` and `dlsym` inspect their return addresses to identify the calling module, so our versions jump to the real
-//! ones.
+//! functions.
 
 use core::ffi::{CStr, c_int};
 

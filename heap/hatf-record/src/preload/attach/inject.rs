@@ -14,7 +14,7 @@ use crate::preload::spool::session;
 use crate::preload::stacks::tree;
 use crate::reasons::Answer;
 
-/// Whether the process was recorded this way before.
+/// Whether the process has already been recorded in this way.
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Returns a hook for the function with this name.
@@ -113,10 +113,10 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: 
         begin::again();
         let Some(session) = begin::session() else { return Answer::NoSpool as c_int };
         session.set_multithreaded();
-        // Tells the reader that there are blocks from before. `hatf` has already requested this: nothing is recorded
-        // until all calls reach hooks. Otherwise, a block whose start was seen by a hook could end in a call that is
-        // not hooked yet. Hooks may already be called by threads that were in one when an earlier recording ended, and
-        // through addresses that the program has stored.
+        // Tells the reader that earlier blocks exist. `hatf` has already requested this: nothing is recorded until all
+        // calls reach hooks. Otherwise, a block whose start was seen by a hook could end in a call that is not hooked
+        // yet. Hooks may already be called by threads that were in a hook when an earlier recording ended, and through
+        // addresses that the program has stored.
         control::hatf_recorder_stop();
         if !redirected::redirect() {
             end();

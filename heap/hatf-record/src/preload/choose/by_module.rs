@@ -48,7 +48,7 @@ pub(crate) fn is_module(session: &Session) -> bool {
     walk.whose == Whose::Wanted
 }
 
-/// A walk to the innermost frame that decides.
+/// A walk to the innermost frame that determines the module.
 struct Caller<'s> {
     session: &'s Session,
     whose: Whose,
@@ -70,7 +70,7 @@ impl Visitor for Caller<'_> {
 }
 
 fn whose(instruction: usize) -> Whose {
-    // Unloaded modules may have been at addresses that others now occupy.
+    // Unloaded modules may have been at addresses that other modules now occupy.
     let key = instruction as u64 ^ unwind::unloaded() << 48;
     let place = (instruction as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - INSTRUCTIONS.trailing_zeros());
     let Some(known) = KNOWN.get(usize::try_from(place).unwrap_or_default()) else { return Whose::Other };

@@ -33,7 +33,7 @@ pub(crate) enum Block {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Begun {
-    /// Nothing was recorded: only programs with several threads need it.
+    /// Nothing was recorded, because only multi-threaded programs need this record.
     No,
     /// A [`Kind::ReallocBegin`] was recorded.
     Recorded,

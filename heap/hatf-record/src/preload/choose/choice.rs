@@ -1,4 +1,4 @@
-//! The choice of calls, which is the first of the three steps of an event (see `events/record.rs`).
+//! The selection of calls to record, which is the first of the three steps of an event (see `events/record.rs`).
 
 use super::call::{Call, ends_only};
 use super::{by_thread, recorded_blocks, sample, switch};
@@ -10,9 +10,9 @@ use crate::preload::spool::session::Session;
 /// The level of detail of a recorded call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Only its numbers.
+    /// Only the numbers of the call are recorded.
     Numbers,
-    /// Its numbers and a description of the allocated block: see `events/describe.rs`.
+    /// The numbers of the call and a description of the allocated block are recorded: see `events/describe.rs`.
     Described,
 }
 
@@ -39,8 +39,8 @@ fn detail_of_block(conditions: Conditions) -> Detail {
     if conditions.has_any(DESCRIBED) { Detail::Described } else { Detail::Numbers }
 }
 
-/// Returns whether calls of this kind can be recorded if not all calls are: calls that end blocks are not recorded if
-/// only sizes are.
+/// Returns whether calls of this kind can be recorded if not all calls are recorded. Calls that end blocks are not
+/// recorded if only sizes are recorded.
 #[inline]
 pub(crate) fn may_be_chosen(conditions: Conditions, kind: Kind) -> bool {
     !(ends_only(kind) && conditions.has(Conditions::SIZES))

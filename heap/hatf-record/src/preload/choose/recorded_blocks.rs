@@ -2,8 +2,8 @@
 //! allocated on demand.
 //!
 //! The high part of an address selects a table, the middle part a leaf in the table, and the low part a bit in the
-//! leaf. There are no locks, and there is room for every block as long as there is memory: a page of bits for each 256
-//! KiB that contain a block.
+//! leaf. There are no locks. As long as memory is available, there is room for every block: each 256 KiB that contain a
+//! block need a page of bits.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};

@@ -2,8 +2,8 @@
 //!
 //! The number of bytes until a thread's next selection is drawn from an exponential distribution, so a block of `s`
 //! bytes is selected with probability `1 - exp(-s / mean)`, independently of previous allocations. A reader of the
-//! trace weights the block with the inverse of this probability, which makes the estimate unbiased. The end of a
-//! selected block is recorded as well: see `recorded_blocks.rs`.
+//! trace weights the block by the inverse of this probability, which makes the estimate unbiased. The end of a selected
+//! block is recorded as well: see `recorded_blocks.rs`.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

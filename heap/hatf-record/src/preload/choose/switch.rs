@@ -2,8 +2,8 @@
 //! the next hook notices.
 //!
 //! Blocks allocated while recording is off are unknown afterwards, and the ends of blocks in the meantime are not
-//! observed. Therefore nothing from before counts when recording resumes: a reader of the trace starts with an empty
-//! heap at [`Kind::Start`].
+//! observed. Therefore earlier blocks no longer count when recording resumes: a reader of the trace starts with an
+//! empty heap at [`Kind::Start`].
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ use crate::preload::spool::session::Session;
 
 /// The thread that is switching recording off or on, identified by the address of its state, or 0 if there is none.
 /// Only one thread does so at a time: if one thread started recording while another was stopping it, the trace could
-/// say that recording is off while it is on, or vice versa.
+/// indicate that recording is off while it is on, or vice versa.
 static CHANGING: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns whether recording is on, after performing a pending request.
@@ -61,7 +61,7 @@ pub(crate) fn leave() {
     let _ = CHANGING.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
 }
 
-/// Resets the state in a forked child, which has none of its parent's threads.
+/// Resets the state in a forked child, which does not inherit its parent's other threads.
 pub(crate) fn leave_process() {
     CHANGING.store(0, Ordering::SeqCst);
 }

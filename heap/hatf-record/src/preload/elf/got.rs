@@ -1,5 +1,5 @@
-//! Hooks for a running process: replaces the function addresses that its modules call with those of the hooks, and
-//! restores them.
+//! Hooks for a running process. Replaces the addresses of functions that its modules call with the addresses of the
+//! hooks, and restores them.
 //!
 //! A module calls a function of another module through an address in its own table (`.got`, `.got.plt`), which the
 //! dynamic linker fills at load time or at the first call. Relocations specify which function each address belongs to.
@@ -38,7 +38,7 @@ struct Pass<'h> {
     changed: usize,
 }
 
-/// Makes all modules except this one call the hooks, unless `on` is false by then. Returns the number of replaced
+/// Makes all modules except this one call the hooks, unless `on` has become false. Returns the number of replaced
 /// addresses.
 pub(crate) fn redirect(hooks: &[Hook], on: &AtomicBool) -> usize {
     pass(Act::Redirect(on), hooks)
@@ -49,9 +49,9 @@ pub(crate) fn restore(hooks: &[Hook]) -> usize {
     pass(Act::Restore, hooks)
 }
 
-/// Returns the address of the function with this name in the first module, other than this one, that defines it, or 0
-/// if there is none. The loader's own answer may be code in the program that calls the function through the program's
-/// table, which would lead to the hook if that table is redirected.
+/// Returns the address of the function with this name in the first other module that defines it, or 0 if no module
+/// does. The loader's answer may instead be code in the program that calls the function through the program's table; if
+/// that table is redirected, such code leads to the hook.
 pub(crate) fn look_up(name: &CStr) -> usize {
     struct Search<'n> {
         name: &'n CStr,
@@ -215,15 +215,15 @@ impl<'t> Module<'t> {
         }
     }
 
-    /// Finds the tables of a module that was found by an address in it, without the loader's lock.
+    /// Finds the tables of a module that contains a known address, without the loader's lock.
     pub(crate) fn of_found(found: &Found) -> Option<Self> {
         // SAFETY: the loader's description of the module, whose beginning is public.
         let base = unsafe { found.link.as_ref() }?.bias;
         Self::of(base, segments::of(found)?)
     }
 
-    /// Finds the tables of a module, which must be inside of it. Returns `None` if the module has no tables, or is this
-    /// one.
+    /// Finds the tables of a module and checks that they are inside the module. Returns `None` if the module has no
+    /// tables or is the recorder itself.
     fn of(base: usize, table: &'t [libc::Elf64_Phdr]) -> Option<Self> {
         let place = |segment: &libc::Elf64_Phdr| segments::place(base, segment);
         let of_kind = |kind: u32| table.iter().filter(move |segment| segment.p_type == kind);
@@ -363,7 +363,7 @@ impl<'t> Module<'t> {
         unsafe { libc::mprotect(start as *mut c_void, end - start, access) == 0 }
     }
 
-    /// Returns the slot of a relocation and the address to store there, if that is a different one.
+    /// Returns the slot of a relocation and the address to store in it, or `None` if the slot need not change.
     fn wanted(&self, relocation: &libc::Elf64_Rela, pass: &Pass<'_>) -> Option<(&'static AtomicUsize, usize)> {
         #[expect(clippy::cast_possible_truncation, reason = "only the low half is needed")]
         let kind = relocation.r_info as u32;
@@ -372,8 +372,8 @@ impl<'t> Module<'t> {
         }
         let slot = self.slot(address(relocation.r_offset))?;
         let value = slot.load(Ordering::Acquire);
-        // The entry for a function not called yet is an address in the module, from which the loader looks the function
-        // up.
+        // The slot of a function not called yet contains an address in the module; the code there makes the loader look
+        // the function up.
         let unbound = kind == R_JUMP_SLOT && self.range.contains(&value);
         let is_it = |hook: &&Hook| match pass.act {
             Act::Redirect(_) => hook.real != 0 && (value == hook.real || unbound),

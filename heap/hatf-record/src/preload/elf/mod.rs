@@ -1,7 +1,7 @@
 //! The modules of the process, their tables and their functions.
 //!
 //! `found` is the loader's description of a module, `segments` and `got` read its tables, `real` contains the functions
-//! underlying the hooks, and `redirected` makes modules call the hooks if they do not find them by name.
+//! underlying the hooks, and `redirected` makes modules call the hooks if the modules do not find the hooks by name.
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 pub(crate) mod found;

@@ -15,8 +15,8 @@ const UNKNOWN: u32 = 0;
 const LOOKING: u32 = 1;
 const KNOWN: u32 = 2;
 
-/// Returns whether the real functions can be called. The first call looks them up; for calls in the meantime the result
-/// is `false`, and they are served from the arena.
+/// Returns whether the real functions can be called. The first call looks them up; in the meantime, the result is
+/// `false`, and calls are served from the arena.
 #[inline]
 pub(crate) fn known() -> bool {
     STATE.load(Ordering::Acquire) == KNOWN || look_up()
@@ -53,8 +53,8 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
     if LATER.load(Ordering::Acquire) {
         return super::got::look_up(name) as *mut c_void;
     }
-    // If there is none, the loader creates a message, for which it calls the program's own `malloc`. That may wait for
-    // a call to `mmap`, which needs the function being looked up here.
+    // If there is no such function, the loader creates an error message, for which it calls the program's own `malloc`.
+    // That `malloc` may wait for a call to `mmap`, which needs the function being looked up here.
     #[cfg(target_arch = "x86_64")]
     if super::got::program_defines(c"malloc") && super::got::look_up(name) == 0 {
         return null_mut();

@@ -21,10 +21,11 @@ static AGAIN: AtomicU32 = AtomicU32::new(0);
 /// The interval between checks in milliseconds.
 const LOOK: u32 = 20;
 
-/// The hooks: first those of functions that only end blocks, followed by those of functions that end a block and begin
-/// another.
+/// The hooks, in this order: hooks of functions that only end blocks, of functions that end a block and begin another,
+/// and of all other functions.
 static HOOKS: AtomicPtr<Hook> = AtomicPtr::new(null_mut());
-/// The number of hooks of each kind: those that end blocks, those that do both, and all others.
+/// The number of hooks of each kind: hooks of functions that only end blocks, of functions that end a block and begin
+/// another, and of all other functions.
 static COUNTS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
 /// Returns the kind of a hook.
@@ -39,8 +40,8 @@ fn rank(hook: &Hook) -> usize {
     }
 }
 
-/// Stores the hooks, which also states that the object was not preloaded. Returns `None` if there is no memory to store
-/// them.
+/// Stores the hooks. Stored hooks also indicate that the object was not preloaded. Returns `None` if there is no memory
+/// to store them.
 pub(crate) fn set_hooks(hooks: &mut [Hook]) -> Option<()> {
     hooks.sort_unstable_by_key(rank);
     let memory = pages(size_of_val(hooks))?.cast::<Hook>();
@@ -53,8 +54,8 @@ pub(crate) fn set_hooks(hooks: &mut [Hook]) -> Option<()> {
     Some(())
 }
 
-/// Returns the hooks of functions that only end blocks, of those that do both, and of all others. Returns `None` if the
-/// object was preloaded.
+/// Returns the hooks of functions that only end blocks, of functions that end a block and begin another, and of all
+/// other functions. Returns `None` if the object was preloaded.
 fn hooks() -> Option<[&'static [Hook]; 3]> {
     let memory = HOOKS.load(Ordering::Acquire);
     let [ends, both, others] = [0, 1, 2].map(|rank| COUNTS.get(rank).map_or(0, |count| count.load(Ordering::Relaxed)));
@@ -63,10 +64,10 @@ fn hooks() -> Option<[&'static [Hook]; 3]> {
     Some([all.get(..ends)?, all.get(ends..ends + both)?, all.get(ends + both..)?])
 }
 
-/// Redirects calls that end blocks first, followed by those that do both. No block of a module loaded during a
-/// recording therefore ends in a call that is not recorded. A `realloc` called before its hook was installed returns a
-/// block from before the hook of `malloc` was installed. Skips functions for which `on` is false by their turn: another
-/// thread may have restored the addresses in the meantime.
+/// Redirects calls that only end blocks first, followed by calls that end a block and begin another. No block of a
+/// module loaded during a recording therefore ends in a call that is not recorded. A `realloc` called before its hook
+/// was installed returns a block from before the hook of `malloc` was installed. Skips functions whose turn comes after
+/// `on` has become false, because another thread may have restored the addresses in the meantime.
 fn redirect_all(on: &AtomicBool) -> usize {
     hooks().map_or(0, |hooks| hooks.into_iter().map(|hooks| got::redirect(hooks, on)).sum())
 }
@@ -88,7 +89,7 @@ pub(crate) fn redirect() -> bool {
 /// Whether a module is being or was loaded whose calls must be redirected although this object was preloaded.
 static EXPECTING: AtomicBool = AtomicBool::new(false);
 
-/// Makes modules loaded from now on call the hooks. Returns `false` if there is no memory for that.
+/// Makes modules loaded from now on call the hooks. Returns `false` if there is no memory for the hooks.
 pub(crate) fn expect(hooks: &mut [Hook]) -> bool {
     if HOOKS.load(Ordering::Acquire).is_null() && set_hooks(hooks).is_none() {
         return false;
@@ -99,7 +100,7 @@ pub(crate) fn expect(hooks: &mut [Hook]) -> bool {
     true
 }
 
-/// Returns whether such a module was expected at the last check.
+/// Returns whether a module whose calls must be redirected was expected at the last check.
 #[inline]
 pub(crate) fn is_expecting() -> bool {
     EXPECTING.load(Ordering::Acquire)
@@ -112,8 +113,8 @@ pub(crate) fn look_now() {
     redirect_all(&ON);
 }
 
-/// Makes modules call the original functions again, starting with those that begin blocks: calls that end blocks are
-/// recorded until the last moment.
+/// Makes modules call the original functions again, starting with functions that begin blocks, so that calls that end
+/// blocks are recorded until the last moment.
 pub(crate) fn restore() {
     ON.store(false, Ordering::Relaxed);
     for hooks in hooks().into_iter().flatten().rev() {
@@ -124,7 +125,7 @@ pub(crate) fn restore() {
 /// The number of checks after a module was loaded.
 const AGAIN_MOST: u32 = 5;
 
-/// Makes modules loaded in the meantime call the hooks. Called in hooks, because there is no notification of new
+/// Makes modules loaded in the meantime call the hooks. Called in hooks, because the loader does not announce new
 /// modules.
 #[cold]
 pub(crate) fn look() {

@@ -7,7 +7,7 @@ use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
 /// Makes the thread join the session and redirects the calls of new modules, if the process was already running when
-/// recording began: threads may have belonged to an earlier recording, and there is no notification of loaded modules.
+/// recording began: threads may have belonged to an earlier recording, and the loader does not announce new modules.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 #[inline(never)]
 pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
@@ -33,7 +33,7 @@ pub(super) fn record(session: &Session, state: &ThreadState, conditions: Conditi
     }
 }
 
-/// Records the CPU on which the thread runs, if it differs from that of the previous call.
+/// Records the CPU on which the thread runs, if it differs from the CPU of the previous call.
 #[inline(never)]
 fn processor(session: &Session, state: &ThreadState) {
     // SAFETY: a number, which the kernel keeps in the thread's memory if possible; then this is not a system call.

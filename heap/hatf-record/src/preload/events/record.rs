@@ -32,7 +32,7 @@ pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usi
     record(kind, Call { size, address: block as usize, extra, ..Call::default() }, Block::Malloc, false);
 }
 
-/// Records that a realloc is about to run in a program with several threads.
+/// Records that a realloc is about to run in a multi-threaded program.
 #[inline]
 pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     let Some(session) = session().filter(|_| !old.is_null()) else { return Begun::No };
@@ -44,7 +44,7 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     match conditions.has(Conditions::THREADS) {
         false => Begun::No,
         true if record(Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
-        // Recording has just stopped, or the call is nested, and so is its end.
+        // Recording has just stopped, or the call is nested, in which case its end is nested, too.
         true => Begun::Off,
     }
 }

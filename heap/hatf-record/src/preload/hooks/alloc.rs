@@ -1,8 +1,8 @@
 //! The interposed `malloc` and its family.
 //!
 //! Each function calls the real function one nesting level deeper, so that calls made by the real function are not
-//! recorded again (such as a `malloc` made by `calloc`). It then records its own call: before the real function if it
-//! frees, after it if it allocates. Before the real functions are known, memory comes from the arena.
+//! recorded again (such as a `malloc` made by `calloc`). It also records its own call: before the real function if it
+//! frees a block, or afterwards if it allocates one. Before the real functions are known, memory comes from the arena.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -200,21 +200,21 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     block
 }
 
-/// `free_sized` from C23, which an allocator need not have.
+/// `free_sized` from C23, which an allocator need not provide.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
     // SAFETY: the caller's block, from the real allocator.
     unsafe { frees(block, real::free_sized().map(|free| move |block| free(block, size))) };
 }
 
-/// `free_aligned_sized` from C23, which an allocator need not have.
+/// `free_aligned_sized` from C23, which an allocator need not provide.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
     // SAFETY: the caller's block, from the real allocator.
     unsafe { frees(block, real::free_aligned_sized().map(|free| move |block| free(block, align, size))) };
 }
 
-/// Records a free and frees the block using `function`, or `free` if there is none.
+/// Records a free and frees the block using `function`, or `free` if `function` is `None`.
 ///
 /// # Safety
 /// As for [`free`].
@@ -276,7 +276,7 @@ pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) ->
 }
 
 /// Interposed without being recorded, because the answer must come from the allocator that owns the block, and an arena
-/// block belongs to none.
+/// block belongs to no allocator.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() || !real::known() {

@@ -1,7 +1,8 @@
 //! `operator new` and `operator delete` of C++, in all forms.
 //!
-//! The operators of the C++ library call `malloc` and `free`, which are recorded. An allocator with its own operators
-//! does not call them, so the operators are recorded here, and the calls that they make are nested.
+//! The operators of the C++ library call `malloc` and `free`, which are recorded. The operators of another allocator do
+//! not call these functions, so the operators themselves are recorded here, and the calls that they make count as
+//! nested.
 //!
 //! `operator new` throws if there is no memory, and an exception must not pass through Rust. Therefore the entry point
 //! itself calls the real function, between two calls to our functions: the exception passes a frame without any Rust
@@ -21,8 +22,8 @@ use crate::preload::elf::real;
 use crate::preload::events::record;
 use crate::preload::platform::thread_state::{self, current, nested};
 
-/// A real function, or null if the program has no C++ library yet. In that case the C functions are used, as the C++
-/// library itself does.
+/// A real function, or null if the program has no C++ library yet. In that case, the C functions are used, as by the
+/// C++ library itself.
 #[repr(transparent)]
 struct Real(AtomicPtr<c_void>);
 
@@ -47,7 +48,7 @@ struct Entered {
     before: usize,
 }
 
-/// Begins the call to a real function, from a frame that begins at this stack pointer, if the call should be recorded.
+/// Begins a call to a real function, if the call should be recorded. The calling frame begins at `stack_pointer`.
 extern "C" fn enter(real: *const c_void, stack_pointer: usize) -> Entered {
     if real.is_null() || current().is_nested() || !real::known() {
         return Entered { records: 0, before: 0 };
@@ -146,8 +147,8 @@ macro_rules! news {
             static $place: Real = Real::new();
 
             /// Saves the arguments and calls the real function between [`enter`] and leaving. If the call should not be
-            /// recorded, continues with the real function; if there is none, requests a block without it. With no frame
-            /// of ours on the stack, jumps to the function that throws.
+            /// recorded, continues with the real function; if there is no real function, requests a block in another
+            /// way. With no frame of ours on the stack, jumps to the function that throws.
             ///
             /// # Safety
             /// As for the function with this name.
@@ -157,7 +158,7 @@ macro_rules! news {
             pub(crate) unsafe extern "C" fn $name() {
                 core::arch::naked_asm!(
                     ".cfi_startproc",
-                    // By a four-byte distance from its own position.
+                    // The personality routine is given by a four-byte distance from this position.
                     ".cfi_personality 0x1b, {pass}",
                     "push rdi",
                     ".cfi_adjust_cfa_offset 8",
@@ -317,8 +318,8 @@ pub(crate) fn hooks() -> [Hook; HOOKS] {
 pub(crate) fn look_up() {
     look_up_news();
     look_up_deletes();
-    // The C library stores a message about lookups that failed, and frees it at the second call. Otherwise the program
-    // would free this block, which was never recorded.
+    // The C library stores a message about failed lookups and frees it at the second call. Without these calls, the
+    // program would free this block, which was never recorded.
     // SAFETY: messages of this thread, from before the application code runs.
     unsafe {
         libc::dlerror();

@@ -1,5 +1,5 @@
-//! `exec` and `posix_spawn` with a custom environment. The started program should be recorded as well, so it gets the
-//! variables required for that.
+//! `exec` and `posix_spawn` with a custom environment. The started program should be recorded as well, so the required
+//! variables are added to its environment.
 //!
 //! Nothing is allocated, because the caller may be a child created by `vfork`, which shares its parent's memory. The
 //! extended list of variables is on the stack or, if it is long, in pages that the thread keeps.
@@ -18,7 +18,8 @@ use crate::preload::spool::session;
 
 type List = *const *const c_char;
 
-/// The maximum number of entries in a list on the stack: the caller may be a handler on a stack of a few kilobytes.
+/// The maximum number of entries in a list on the stack. It is small because the caller may be a signal handler on a
+/// stack of a few kilobytes.
 const SHORT: usize = 64;
 
 /// Returns whether a list contains a variable.
@@ -45,8 +46,8 @@ fn is_recorded(becomes: bool) -> bool {
     follow::is_on() || becomes && session::current().is_some_and(|session| !exit::is_child(session))
 }
 
-/// Calls a function that turns the process into another program. If that program does not load the recorder, the change
-/// is known nevertheless.
+/// Calls a function that replaces the process image. The change is noted, so it is known even if the new program does
+/// not load the recorder.
 fn becoming(call: impl FnOnce() -> c_int) -> c_int {
     becomes(1);
     let result = call();
@@ -61,7 +62,7 @@ fn becomes(another: u32) {
     }
 }
 
-/// Calls a function with the given list or an extended one.
+/// Calls a function with the given list, extended if necessary.
 ///
 /// # Safety
 /// `list` must be null, or a list of C strings that ends with null.
@@ -69,7 +70,8 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
     // SAFETY: by the caller's promise.
     unsafe { gone_recorder::forget(list) };
     let [spool, ..] = VARIABLES;
-    // A list with the first variable either has all of them, or is meant to have its own values for the others.
+    // A list that contains the first variable either contains all of them or intentionally sets its own values for the
+    // rest.
     // SAFETY: by the caller's promise.
     if !is_recorded(becomes) || unsafe { has(list, spool) } {
         return call(list);
@@ -97,7 +99,7 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
 }
 
 /// Calls a function with an extended list on the stack. This is a separate frame so that a call with an unchanged list
-/// needs no stack for it.
+/// needs no stack space for an extended one.
 ///
 /// # Safety
 /// `list` must be null or have this many entries, which together with the required ones are fewer than [`SHORT`].
@@ -162,7 +164,7 @@ exec! {
     fexecve(c_int);
 }
 
-/// Prepares for a function that does not return to us, even if it fails. A process that then exits on its own has not
+/// Prepares for a call that does not return here even if it fails. If the process then exits by itself, it has not
 /// become another program.
 #[cfg(target_arch = "x86_64")]
 fn before_exec() {

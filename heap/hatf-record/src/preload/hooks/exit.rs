@@ -13,8 +13,8 @@ use crate::preload::spool::session::{self, Session};
 
 type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
 
-/// Registers a handler that stores the status passed to `exit` or returned by `main`. musl has no function for that, so
-/// only the status of `_exit` is known there.
+/// Registers a handler that stores the status passed to `exit` or returned by `main`. musl lacks the function required
+/// for this, so only the status of `_exit` is known there.
 pub(crate) fn register() {
     // SAFETY: null, or the function with this name. It receives a function that stays loaded, and no argument.
     unsafe {

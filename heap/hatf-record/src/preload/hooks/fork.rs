@@ -1,17 +1,16 @@
 //! Forks: the child leaves its parent's recording, whatever operation the forking thread was performing, and
 //! immediately begins its own recording. `hatf record` continues for as long as there is a recorded process.
 //!
-//! A signal handler may fork while its thread is writing an event into the spool. Parent and child both return to that
-//! push, and the slot belongs to the parent. Therefore the first act of the child, before its handler returns, is to
-//! replace the spool by private memory: the rest of the push then reaches nobody, and a waiting push detects that its
+//! A signal handler may fork while its thread is writing an event into the spool. Both parent and child return to that
+//! push, whose slot belongs to the parent. Therefore the child first replaces the spool by private memory, before its
+//! handler returns. The rest of the push then has no effect outside of the child, and a waiting push detects that its
 //! session has ended.
 //!
 //! The child may have been forked by a signal handler on a small stack, and while another thread held the loader's
 //! lock. Therefore it begins its session on a mapped stack and does not look up functions.
 //!
-//! This holds for `fork` and for `_Fork`, of which only the latter may be called in a handler. A child created by a raw
-//! `clone` system call runs none of our code first: there, a push that was past its last check of the session
-//! continues.
+//! This applies to `fork` and `_Fork`; only `_Fork` may be called in a handler. A child created by a raw `clone` system
+//! call does not run our code first, so a push that was past its last check of the session continues in the child.
 
 #[cfg(feature = "preload")]
 use core::ffi::{c_int, c_void};
@@ -38,8 +37,8 @@ pub(crate) fn register() {
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
 }
 
-/// Registers handlers that notify the child of a `fork`. The function has a different name in each C library, and the
-/// object must not be linked with glibc's, because musl programs load it as well.
+/// Registers handlers that notify the child of a `fork`. The registration function has a different name in each C
+/// library. The object must not be linked with glibc's function, because musl programs load the object as well.
 #[cfg(feature = "preload")]
 pub(crate) fn register() {
     type Handler = Option<extern "C" fn()>;
@@ -63,7 +62,7 @@ extern "C" fn before_fork() {
 }
 
 /// Maps the stack on which a forked child begins its session, because the forking thread may have a stack of a few
-/// kilobytes. Returns `None` if the child cannot be recorded, which is counted.
+/// kilobytes. If the child cannot be recorded, counts it as such and returns `None`.
 fn stack_of_child() -> Option<MappedStack> {
     if is_confined() {
         follow::not_followed(NotFollowed::Filter);
@@ -139,8 +138,8 @@ pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {
     child
 }
 
-/// Reverts the count made by [`before_fork`], because there is no child. A failed fork in a C library function such as
-/// `daemon` stays counted.
+/// Reverts the count made by [`before_fork`], because no child was created. A failed fork in a C library function such
+/// as `daemon` stays counted.
 #[cfg(feature = "preload")]
 fn fork_failed() {
     if let Some(session) = session::current() {

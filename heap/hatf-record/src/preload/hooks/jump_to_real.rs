@@ -8,15 +8,15 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::preload::elf::{got, real};
 use crate::preload::platform::thread_state::nested;
 
-/// Returns the address of a function that the C library has from the start. A forked child may call this, so it does
-/// not look up anything.
+/// Returns the address of a function that the C library has from the start. A forked child may call this function, so
+/// it looks up no symbols.
 pub(crate) fn known(function: &AtomicPtr<c_void>, _name: &CStr) -> usize {
     real::known();
     or_nothing(function.load(Ordering::Relaxed))
 }
 
-/// Returns the address of a function that may be in a library loaded later, or that is needed while the others are
-/// being looked up. It does not use `dlsym`, which is interposed as well.
+/// Returns the address of a function that may be in a library loaded later, or that is needed while the other functions
+/// are being looked up. It does not use `dlsym`, which is interposed as well.
 pub(crate) fn known_or_loaded_since(function: &AtomicPtr<c_void>, name: &CStr) -> usize {
     if function.load(Ordering::Relaxed).is_null() {
         function.store(nested(|| got::look_up(name)) as *mut c_void, Ordering::Relaxed);

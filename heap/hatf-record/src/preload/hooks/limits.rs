@@ -1,5 +1,5 @@
-//! `setrlimit` and `prlimit`: if a program limits its address space, the spool is shrunk first so that the program gets
-//! its share. The maximum size of the main thread's stack is stored.
+//! `setrlimit` and `prlimit`: if a program limits its address space, the spool is shrunk first, so that enough is left
+//! for the program. The maximum size of the main thread's stack is stored.
 
 use core::ffi::{c_int, c_uint};
 use core::ptr::null_mut;

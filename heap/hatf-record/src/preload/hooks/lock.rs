@@ -19,7 +19,7 @@ use crate::preload::spool::session;
 pub(crate) unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     let of_now =
         flags & libc::MCL_CURRENT != 0 && flags & !(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) == 0;
-    // Under a system call filter, the additional calls for locking less could kill the program.
+    // Under a system call filter, the additional system calls could kill the program.
     if of_now && session::inherited().is_some() && !is_confined() {
         return lock(flags);
     }

@@ -16,7 +16,7 @@ type Jump = unsafe extern "C" fn(*mut c_void, c_int) -> !;
 unsafe fn jump(known: Option<Jump>, name: &CStr, place: *mut c_void, value: c_int) -> ! {
     thread_state::leave_hooks();
     switch::leave();
-    // SAFETY: null, which is none, or dlsym's answer for the name of a function with this signature.
+    // SAFETY: null, which is `None`, or dlsym's answer for the name of a function with this signature.
     let function = known.or_else(|| unsafe { transmute::<*mut c_void, Option<Jump>>(real::next(name)) });
     match function {
         // SAFETY: the caller's arguments.

@@ -1,4 +1,4 @@
-//! Page requests, for `--pages`: the requests of the program and of allocators it contains to the system.
+//! Page requests to the system, for `--pages`, made by the program and by allocators that it contains.
 //!
 //! The requests of the C library's `malloc` are internal and are not observed: see `platform/program_break.rs`.
 

@@ -52,8 +52,8 @@ extern "C" fn on_start(start: *mut c_void) -> Entry {
 }
 
 // The first function of a new thread, which calls `on_start` and jumps to the program's routine. It uses a jump so that
-// no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds it, in which Rust code must not take
-// part.
+// no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds it: Rust code must not take part in
+// unwinding.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".text",
@@ -143,7 +143,7 @@ unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
     })
 }
 
-/// `pthread_create`, extended to number the thread. The block passed to the thread is not recorded, but allocations of
+/// `pthread_create`, extended to number the thread. The block passed to the thread is not recorded, but allocations by
 /// the real function are.
 ///
 /// # Safety

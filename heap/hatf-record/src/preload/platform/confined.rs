@@ -4,7 +4,7 @@
 //! noted. A filter installed before the program began is not detected; `hatf record`, which usually runs under the same
 //! filter, has made all of these calls by then.
 //!
-//! From then on, hooks make only those system calls that the C library makes for memory and threads: `mmap`, `munmap`,
+//! From then on, hooks make only system calls that the C library makes for memory and threads: `mmap`, `munmap`,
 //! `mprotect`, `madvise`, `futex` and `sched_yield`.
 
 use core::sync::atomic::{AtomicBool, Ordering};

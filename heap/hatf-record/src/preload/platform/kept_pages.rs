@@ -1,6 +1,6 @@
 //! Pages for operations that may never return: a child of `vfork` that becomes another program cannot unmap the pages
-//! it mapped into its parent's memory. Therefore a thread keeps its pages for the next time, and keeps at most one set
-//! of them.
+//! it mapped into its parent's memory. Therefore a thread keeps its pages for the next such operation, and at most one
+//! set of pages.
 
 use core::ffi::c_void;
 use core::ptr::with_exposed_provenance_mut;
@@ -65,7 +65,7 @@ impl KeptPages {
         unsafe { self.0.add(1).cast() }
     }
 
-    /// Returns the pages to the thread, unless the thread keeps others. Preserves `errno`.
+    /// Returns the pages to the thread, unless the thread already keeps other pages. Preserves `errno`.
     pub(crate) fn give_back(self) {
         if thread_state::current().kept_pages.get() == self.0.expose_provenance() {
             // SAFETY: the head of pages that stay mapped.
@@ -101,7 +101,7 @@ mod tests {
     fn pages_that_a_thread_keeps() {
         let first = KeptPages::take(100).unwrap();
         let place = first.memory();
-        // A signal handler gets different pages, which are unmapped afterwards.
+        // A signal handler receives different pages, which are unmapped afterwards.
         let second = KeptPages::take(100).unwrap();
         assert_ne!(second.memory(), place);
         second.give_back();

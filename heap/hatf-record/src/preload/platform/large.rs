@@ -10,8 +10,8 @@ use super::memory;
 
 const PAGE: usize = 4096;
 
-/// Address ranges, each with its first address and the address after its last byte; zeros are unused entries. A range
-/// without an entry is locked by `mlockall`.
+/// Address ranges, each with its first address and the address after its last byte. Unused entries contain zeros. A
+/// range without an entry is locked by `mlockall`.
 static RANGES: [[AtomicUsize; 2]; 512] = [const { [const { AtomicUsize::new(0) }; 2] }; 512];
 
 /// Maps memory for reading and writing that stays unlocked even if the program has requested that all of its memory be
@@ -37,8 +37,8 @@ pub(crate) unsafe fn map(address: *mut c_void, bytes: usize, flags: c_int, file:
     }
 }
 
-/// Maps the beginning of a file like [`map`], replacing memory to which other threads may be writing: they can access
-/// it at any time. Returns `false` if that is not possible.
+/// Maps the beginning of a file like [`map`], replacing memory to which other threads may be writing. The addresses
+/// stay accessible at all times. Returns `false` if that is not possible.
 ///
 /// # Safety
 /// The recorder must own these addresses and access them only by atomics.

@@ -138,7 +138,7 @@ impl Place {
     }
 
     /// Keeps the range of a newly mapped object. A previous range stays mapped but is no longer tracked. Only the
-    /// thread that begins a recording does this, and there is one at a time.
+    /// thread that begins a recording does this, and only one thread does so at a time.
     pub(crate) fn keep(&self, range: OwnRange) {
         self.state.store(BUSY, Ordering::Relaxed);
         self.set(range, USED);
@@ -169,7 +169,7 @@ impl Place {
         }
     }
 
-    /// Returns a range that was taken or created but is not needed.
+    /// Puts back a range that was taken or created but is not needed.
     pub(crate) fn put_back(&self, range: OwnRange) {
         // SAFETY: addresses of ours.
         unsafe { replace_by_zeros(range.memory(), range.bytes) };

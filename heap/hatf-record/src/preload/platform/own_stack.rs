@@ -1,5 +1,5 @@
-//! Stacks for work that needs kilobytes: the program's stack may be that of a coroutine, a small thread or a signal
-//! handler, with little room beyond its own calls.
+//! Stacks for work that needs several kilobytes. The program's stack may be that of a coroutine, a small thread or a
+//! signal handler, with little room beyond the program's own calls.
 
 use core::ffi::c_void;
 
@@ -29,7 +29,8 @@ impl MappedStack {
         Some(Self { memory })
     }
 
-    /// Runs `work` on this stack. Blocks all signals if possible, because a handler may need more room than there is.
+    /// Runs `work` on this stack. Blocks all signals if possible, because a handler may need more room than is
+    /// available.
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> Option<R> {
         let mask = set_mask(u64::MAX);
         // SAFETY: mapped above, and only the stack of the work.
@@ -133,7 +134,7 @@ unsafe fn on_stack(_: *mut u8, function: unsafe extern "C" fn(*mut c_void), argu
     unsafe { function(argument) }
 }
 
-/// Sets the blocked signals of the thread. Returns the previous ones, or `None` if that is impossible. Preserves
+/// Sets the blocked signals of the thread. Returns the previously blocked signals, or `None` on failure. Preserves
 /// `errno`.
 pub(crate) fn set_mask(mask: u64) -> Option<u64> {
     let mut before = 0_u64;

@@ -12,8 +12,8 @@ const PAGE: usize = 4096;
 /// Every piece begins at a multiple of this value.
 pub(crate) const ALIGN: usize = 16;
 
-/// Pages handed out from the front: a pointer to the remainder of the last page. A pointer to the start of a page means
-/// that there is no page, because the first piece of a page is handed out when the page is created.
+/// Pages that are handed out from the front, as a pointer to the remainder of the last page. A pointer to the start of
+/// a page means that there is no page, because the first piece of a page is handed out when the page is created.
 pub(crate) struct Pieces(AtomicPtr<c_void>);
 
 impl Pieces {

@@ -1,5 +1,5 @@
-//! The identities of this process and its threads, without a system call: the program may have a filter that kills it
-//! for a call that it does not make itself.
+//! The identities of this process and its threads, obtained without a system call, because the program may have a
+//! filter that kills it for a call that it does not make itself.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;

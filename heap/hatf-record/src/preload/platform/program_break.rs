@@ -4,7 +4,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// The address of that variable, or null if the C library lacks it.
+/// The address of the variable, or null if the C library lacks it.
 static FOUND: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
 /// The same address, or null while the break is not recorded.
 static PLACE: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());

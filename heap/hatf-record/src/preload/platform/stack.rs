@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::local_atomic::Interruptible;
 
 const PAGE: usize = 4096;
-/// The minimum number of bytes below the end of the main thread's stack that the kernel leaves free for it, whatever
-/// its limit is.
+/// The minimum number of bytes below the end of the main thread's stack that the kernel leaves free for this stack,
+/// regardless of its limit.
 const MAIN_MOST: usize = 128 << 20;
 
 /// The main thread's stack.
@@ -34,7 +34,7 @@ pub(crate) fn note_main() {
     }
     // SAFETY: the name of the program's file, which the kernel puts at the end of the stack, before a word of zeros.
     let end = name as usize + unsafe { CStr::from_ptr(name) }.to_bytes_with_nul().len() + size_of::<usize>();
-    // A kernel emulation may have placed it elsewhere.
+    // A kernel emulation may have placed the name elsewhere.
     if end.is_multiple_of(PAGE) {
         MAIN.0[1].store(end, Ordering::Relaxed);
         MAIN.0[0].store(end.saturating_sub(main_bytes(limit.rlim_cur)), Ordering::Release);
@@ -51,7 +51,7 @@ fn main_bytes(limit: libc::rlim_t) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).min(MAIN_MOST)
 }
 
-/// The first address of a stack and the one after its last; zeros until they are known.
+/// The first address of a stack and the address after its last byte, or zeros until they are known.
 #[derive(Default)]
 pub(crate) struct StackPlace([AtomicUsize; 2]);
 
@@ -91,7 +91,7 @@ pub(crate) struct KnownStack {
 }
 
 /// Returns the stack that contains a stack pointer, if its location is known: the thread's `own` stack, or the main
-/// thread's.
+/// thread's stack.
 pub(crate) fn around(stack_pointer: usize, own: &StackPlace) -> Option<KnownStack> {
     own.around(stack_pointer).or_else(|| MAIN.around(stack_pointer))
 }

@@ -19,16 +19,15 @@ interruptible! {
     pub(crate) struct ThreadState {
         /// The stack pointer of the outermost hook that is calling a real function, or 0 if there is none.
         outer: Local<usize>,
-        /// The number of the thread, or 0 before it has one.
+        /// The number of the thread, or 0 if it has not received one yet.
         pub(crate) id: Local<u32>,
-        /// Rounds of key destructors seen at the end of the thread.
+        /// The number of rounds of key destructors that have run at the end of the thread.
         pub(crate) exit_rounds: Local<u32>,
         /// The number of bytes to allocate until the next selected block: see `choose/sample.rs`.
         pub(crate) until_sample: Local<i64>,
         /// The state of the random number generator, or 0 before its first use.
         pub(crate) random: Local<u64>,
-        /// Whether the thread's blocks are recorded, if `choose/by_thread.rs` selects threads, combined with a version
-        /// number.
+        /// Whether `choose/by_thread.rs` selects this thread's blocks for recording, combined with a version number.
         pub(crate) is_named: Local<u32>,
         /// 1 plus the number of the CPU at the last call, or 0 if unknown.
         pub(crate) processor: Local<u32>,
@@ -38,9 +37,9 @@ interruptible! {
         readable: LocalAtomic,
         /// The last argument of [`readable_after`](Self::readable_after).
         changes: Local<u64>,
-        /// The session that the thread belongs to: see `Session::number`.
+        /// The number of the session to which the thread belongs: see `Session::number`.
         session: Local<u32>,
-        /// The number of calls, in a process that was already running when recording began.
+        /// The number of the thread's calls, in a process that was already running when recording began.
         pub(crate) calls: Local<u32>,
         /// The nesting depth of `vfork` children running in the thread's place: see `hooks/vfork.rs`.
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
@@ -136,7 +135,7 @@ pub(crate) fn current() -> &'static ThreadState {
     STATE.with(|state| unsafe { &*core::ptr::from_ref(state) })
 }
 
-/// Marks calls from this stack pointer on as not being the program's own. Returns the previous mark for [`leave`].
+/// Marks calls made below this stack pointer as not being the program's own. Returns the previous mark for [`leave`].
 #[inline(always)]
 pub(crate) fn enter(stack_pointer: usize) -> usize {
     let outer = &current().outer;
@@ -167,7 +166,7 @@ pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Records that there are no more hooks on the stack.
+/// Records that no hook is on the stack any more.
 pub(crate) fn leave_hooks() {
     current().outer.set(0);
 }
@@ -236,7 +235,7 @@ impl ThreadState {
     #[inline]
     pub(crate) fn readable_after(&self, changes: u64) -> Range<usize> {
         if self.changes.get() != changes {
-            // In this order, because a handler in between would otherwise take the old range for the current one.
+            // The order matters: a signal handler in between would otherwise take the old range for the current one.
             self.readable.set(0);
             in_order();
             self.changes.set(changes);
@@ -262,7 +261,7 @@ impl ThreadState {
     }
 
     /// Discards the state that belongs to the session of the parent process. `unwind::changes` invalidates the stacks
-    /// that it walked.
+    /// that the parent walked.
     pub(crate) fn leave_session(&self) {
         self.id.set(0);
         self.exit_rounds.set(0);
@@ -289,8 +288,8 @@ impl ThreadState {
         is_there
     }
 
-    /// Returns whether an address is in the used part of the current stack, if its location is known. That part is
-    /// readable as a whole and is remembered.
+    /// Returns whether an address is in the used part of the current stack, provided that the location of the stack is
+    /// known. The used part is readable as a whole and is remembered.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     fn is_on_known_stack(&self, address: usize) -> bool {
         let here = stack_pointer() & !(PAGE - 1);
@@ -306,9 +305,9 @@ impl ThreadState {
 
     /// Returns whether the current call was made by a real function and is therefore not the program's own.
     ///
-    /// A signal handler may leave a real function by a jump, and its hook never returns. Therefore hooks are not
-    /// counted: a hook whose frame is not above ours on the stack is gone. (A handler on its own stack at a higher
-    /// address counts as the program's own code.)
+    /// A signal handler may jump out of a real function, whose hook then never returns. Therefore hooks are not
+    /// counted; instead, a hook whose frame is not above ours on the stack is considered gone. (A handler on a separate
+    /// stack at a higher address counts as the program's own code.)
     #[inline(always)]
     pub(crate) fn is_nested(&self) -> bool {
         stack_pointer() < self.outer.get()

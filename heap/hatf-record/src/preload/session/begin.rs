@@ -28,7 +28,7 @@ pub(crate) fn session() -> Option<&'static Session> {
     if session.is_some() { session } else { decided() }
 }
 
-/// Returns the session of a process that has none yet or never will.
+/// Decides whether this process is recorded, unless that has been decided. Returns the session.
 #[inline(never)]
 fn decided() -> Option<&'static Session> {
     if STATE.load(Ordering::Acquire) == DECIDED {
@@ -53,7 +53,7 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Attaches at the first call to a hook: the constructors of other libraries run before ours and may allocate.
+/// Attaches at the first call to a hook, because the constructors of other libraries run before ours and may allocate.
 #[cold]
 fn attach(stack: Option<MappedStack>) {
     // SAFETY: reads the pointer that the C library keeps. Very early, it is not set yet, and nothing is decided. A
@@ -85,8 +85,8 @@ pub(crate) fn again() {
     STATE.store(UNDECIDED, Ordering::Release);
 }
 
-/// Stores the reason why the events could not be opened next to them. It uses a symbolic link, which a process can
-/// create even if it cannot open any more files.
+/// Stores the reason why the events could not be opened, in a symbolic link next to them. A process can create a
+/// symbolic link even if it cannot open any more files.
 #[cold]
 #[inline(never)]
 fn refuse(events: &Path, errno: c_int) -> Option<()> {
@@ -97,7 +97,7 @@ fn refuse(events: &Path, errno: c_int) -> Option<()> {
     Some(())
 }
 
-/// Decides on this stack whether a forked child is recorded, regardless of its parent.
+/// Decides whether a forked child is recorded, regardless of its parent. The work is done on `stack`.
 pub(crate) fn in_child(stack: MappedStack) {
     STATE.store(UNDECIDED, Ordering::Release);
     attach(Some(stack));
@@ -154,7 +154,7 @@ fn begin_session(is_image: bool) -> Option<()> {
         return None;
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
-    // An earlier image of the process may have set them. The state of recording stays unchanged.
+    // An earlier image of the process may have set these conditions. The state of recording stays unchanged.
     let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PROCESSORS, Conditions::PART];
     let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
     let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];
@@ -207,7 +207,7 @@ fn push_image() {
     }
     #[cfg(all(feature = "preload", target_pointer_width = "64"))]
     if session.conditions().has(Conditions::PAGES) {
-        // Record the position before the program has moved the break.
+        // Record the position of the break before the program has moved it.
         crate::preload::platform::program_break::begin();
         let end = crate::preload::platform::program_break::moved().unwrap_or_default() as u64;
         let event = SpoolEvent::new(Kind::Break, push::thread_number(session), session.clock.now());

@@ -1,9 +1,10 @@
-//! Child processes of the recorded program: each has its own spool in a directory inside of the first process's
+//! Child processes of the recorded program. Each has its own spool, in a directory inside of the first process's
 //! directory.
 //!
 //! A process creates its spool when it is forked or loads the recorder. The directory's name contains the process ID
-//! and start time. A program that the process becomes later uses these to find the spool again, and a process that
-//! reuses the ID does not mistake the spool for its own. The event file gets its final name when it is complete.
+//! and start time. If the process becomes another program, that program uses both to find the spool again, whereas a
+//! process that reuses the ID does not mistake the spool for its own. The event file receives its final name when it is
+//! complete.
 //!
 //! These functions are called while the state in `begin.rs` is held, so by one thread at a time.
 
@@ -91,7 +92,7 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
     let events = folder.with(names::EVENTS.as_bytes())?;
     let command = folder.with(names::COMMAND.as_bytes())?;
     if let Some(spool) = mapping::open(events.as_c()) {
-        // The program has become another one.
+        // The process has become another program.
         // SAFETY: a C string.
         unsafe { libc::unlink(command.as_c().as_ptr()) };
         files::copy(c"/proc/self/cmdline", command.as_c());

@@ -1,5 +1,6 @@
-//! The recorder's file, or the recording process, may be gone before a recorded process is. A program started by such a
-//! process must not look for the recorder: the dynamic linker would complain, or load whatever has that name by now.
+//! The recorder's file, or the recording process, may disappear before a recorded process ends. A program started by
+//! such a process must not look for the recorder. Otherwise, the dynamic linker would print an error, or load a
+//! different file that has this name by then.
 //!
 //! The name is overwritten with colons in `LD_PRELOAD`, in place: nothing is allocated, and no pointer changes.
 

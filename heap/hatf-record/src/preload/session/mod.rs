@@ -1,8 +1,8 @@
 //! The decision whether this process is recorded, from when on, and into which spool.
 //!
-//! `begin` decides at the first call. `origin` stores the first process's spool, `follow` creates those of its child
-//! processes, and `standalone` creates that of a process not started by `hatf record`. `gone_recorder` ensures that no
-//! program is started with a recorder whose file is gone, and `thread_end` records the ends of threads.
+//! `begin` decides at the first call. `origin` stores the first process's spool, `follow` creates the spools of its
+//! child processes, and `standalone` creates the spool of a process not started by `hatf record`. `gone_recorder`
+//! ensures that no program is started with a recorder whose file is gone, and `thread_end` records the ends of threads.
 
 pub(crate) mod begin;
 pub(crate) mod follow;

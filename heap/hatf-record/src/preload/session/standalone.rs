@@ -1,11 +1,11 @@
-//! Recording without `hatf record`: the process creates the directory of its spool itself. There is no reader while it
-//! runs; `hatf recover` creates the trace afterwards.
+//! Recording without `hatf record`: the process creates the directory of its spool itself. No reader exists while the
+//! process runs; `hatf recover` creates the trace afterwards.
 //!
 //! A process without `hatf record` finds the directory in the variable `HATF_OUTPUT`, or the program specifies it.
 //! Programs started by the process find the directory the same way, and are recorded inside of it, as with `hatf
 //! record`.
 //!
-//! Nobody makes chunks ready: threads take absent ones.
+//! Nobody makes chunks ready, so threads take absent chunks.
 
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering;

@@ -17,7 +17,7 @@ use crate::spool::Chunk;
 const SHORT: u64 = 50_000_000;
 
 impl Session {
-    /// Returns whether nobody reads the recorded events, now or ever.
+    /// Returns whether nobody reads the recorded events now or in the future.
     #[cfg(feature = "preload")]
     pub(crate) fn is_abandoned(&self) -> bool {
         self.reader() != Reader::There
@@ -123,7 +123,7 @@ impl Session {
                 return self.use_chunk(chunk);
             }
         }
-        // A signal handler has forked, and this is the child; or the recording was stopped.
+        // Either a signal handler has forked and this is the child, or the recording was stopped.
         None
     }
 

@@ -6,8 +6,8 @@ use crate::preload::platform::files;
 use crate::preload::platform::path::Path;
 use crate::spool::{Spool, bytes_for, offset_of};
 
-/// The desired size of a spool: the number of chunks, as far as this process may have them, and the number of ready
-/// ones.
+/// The desired size of a spool: the number of chunks, limited by what this process may use, and the number of ready
+/// chunks.
 pub(crate) struct New {
     pub(crate) chunks: usize,
     pub(crate) ready: usize,

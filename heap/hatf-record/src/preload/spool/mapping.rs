@@ -41,8 +41,8 @@ pub(crate) fn header(path: &CStr) -> Option<&'static Header> {
     (memory != libc::MAP_FAILED && bytes >= size_of::<Header>()).then(|| unsafe { &*memory.cast::<Header>() })
 }
 
-/// Returns the number of address space bytes that the spool may take, which is a sixteenth of the limit if there is
-/// one.
+/// Returns the number of address space bytes that the spool may occupy, which is a sixteenth of the limit, if there is
+/// a limit.
 pub(crate) fn share_of_address_space() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
@@ -50,7 +50,7 @@ pub(crate) fn share_of_address_space() -> usize {
     if known { share_of(limit.rlim_cur) } else { usize::MAX }
 }
 
-/// Returns the part of an address space limit that the spool may take.
+/// Returns the part of an address space limit that the spool may occupy.
 pub(crate) fn share_of(limit: libc::rlim_t) -> usize {
     if limit == libc::RLIM_INFINITY { usize::MAX } else { usize::try_from(limit / 16).unwrap_or(usize::MAX) }
 }
@@ -85,7 +85,7 @@ impl Deref for MappedSpool {
     }
 }
 
-/// Gives up the part of the kept spool's range after a smaller spool, because its chunks were unmapped.
+/// Gives up the part of the kept spool's range that follows a smaller spool, because its chunks were unmapped.
 pub(crate) fn forget_rest(smaller: &Spool<'static>) {
     PLACE.forget_rest(smaller.memory().1);
 }

@@ -1,8 +1,8 @@
 //! The destination of events.
 //!
-//! Events go into a mapped spool (`mapping`) of the recording in progress (`session`), which gives each thread chunks
-//! (`chunks`) for as long as there is a reader (`reader`). `push` writes an event, which is the last of its three
-//! steps. `create` creates spool files, and `shrink` unmaps a part of a spool.
+//! Events go into a mapped spool (`mapping`) of the recording in progress (`session`), which provides each thread with
+//! chunks (`chunks`) for as long as there is a reader (`reader`). `push` writes an event, which is the last of its
+//! three steps. `create` creates spool files, and `shrink` unmaps a part of a spool.
 
 mod chunks;
 pub(crate) mod create;

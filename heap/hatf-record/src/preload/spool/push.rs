@@ -14,7 +14,8 @@ use crate::producer::Owner;
 /// there is no room.
 #[inline(always)]
 pub(crate) fn in_one_slot(session: &Session, state: &ThreadState, kind: Kind, size: u64, address: u64) -> bool {
-    // SAFETY: the spool stays mapped. A thread without a chunk has no room in it, and gets its number with the first.
+    // SAFETY: the spool stays mapped. A thread without a chunk has no room, and receives its number with its first
+    // chunk.
     unsafe { state.producer.put(session.clock, kind, size, address) }
 }
 
@@ -107,7 +108,7 @@ fn put(session: &Session, stamp: u64, slots: &[Slot]) {
     }
 }
 
-/// Gives the thread a chunk with room. Returns `false` if there is none.
+/// Provides the thread with a chunk that has room. Returns `false` if no chunk is available.
 #[cold]
 fn refill(session: &Session) -> bool {
     let thread = thread_number(session);

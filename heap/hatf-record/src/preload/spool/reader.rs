@@ -4,11 +4,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The number of consecutive chunks that must be ready before threads wait again, which amounts to 8 MiB of events.
 const CAUGHT_UP: u32 = 256;
-/// Nobody makes chunks ready any more, and there are none left.
+/// A state in which no chunks are left and nobody makes more ready.
 const EXHAUSTED: u32 = u32::MAX;
 
 /// The state after a wait for chunks timed out. No thread waits again until the reader has caught up: if threads waited
-/// again after a single chunk, a nearly stalled reader would block the program again and again.
+/// again after a single chunk, a nearly stalled reader would block the program repeatedly.
 #[derive(Debug)]
 pub(super) struct Stalled(AtomicU32);
 
@@ -22,7 +22,7 @@ impl Stalled {
         self.0.store(CAUGHT_UP, Ordering::Relaxed);
     }
 
-    /// Records that there are no chunks left, and that nobody makes others ready.
+    /// Records that there are no chunks left, and that nobody makes more ready.
     pub(super) fn note_exhausted(&self) {
         self.0.store(EXHAUSTED, Ordering::Relaxed);
     }
@@ -51,7 +51,7 @@ impl Stalled {
 pub(super) enum Reader {
     /// `hatf record`, which makes chunks ready.
     There,
-    /// There is no reader any more; `hatf recover` reads the rest.
+    /// The reader is gone; `hatf recover` reads the rest.
     Gone,
     /// There will never be a reader.
     Closed,

@@ -1,9 +1,9 @@
 //! The recording in progress.
 //!
-//! A forked child begins its own session or has none. It inherits everything in this module and, if a signal handler
-//! forked in the middle of a hook, the rest of that hook as well. Therefore `live` is on a page that the kernel wipes
-//! in a child, however the child was created. Everything else stays unchanged, so the rest of a hook finds no null
-//! pointers. `hooks/fork.rs` keeps the rest of the hook away from the spool.
+//! A forked child begins its own session or is not recorded. It inherits everything in this module. If a signal handler
+//! forked in the middle of a hook, the child also runs the rest of that hook. Therefore `live` is on a page that the
+//! kernel wipes in a child, however the child was created. Everything else stays unchanged, so the rest of a hook finds
+//! no null pointers. `hooks/fork.rs` keeps the rest of the hook away from the spool.
 
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::ptr::null_mut;
@@ -26,19 +26,19 @@ pub(crate) struct Session {
     pub(super) recorder: u32,
     /// Whether `hatf record` started this process and is therefore its parent for as long as it lives.
     pub(super) is_child: bool,
-    /// The number of this session in this process, from 1.
+    /// The 1-based number of this session within the process.
     pub(crate) number: u32,
     /// The process ID.
     pub(crate) process: u32,
-    /// The number of the process image, from 1.
+    /// The 1-based number of the process image.
     pub(crate) image: u32,
     /// The clock that stamps events.
     pub(crate) clock: Clock,
-    /// The action if there is no chunk.
+    /// The action to take if no chunk is available.
     pub(super) when_full: WhenFull,
     /// The maximum time to wait for a chunk, in nanoseconds.
     pub(super) patience: u64,
-    /// Whether a wait was in vain, after which no thread waits until the reader has caught up.
+    /// Whether a thread has waited in vain. If so, no thread waits until the reader has caught up.
     pub(super) stalled: &'static Stalled,
     /// The spool that receives the events.
     pub(crate) spool: Spool<'static>,
@@ -145,7 +145,7 @@ pub(crate) fn inherited() -> Option<Spool<'static>> {
 /// Replaces the inherited spool with private zeros, to which any hook still in progress then writes. Must be called in
 /// a forked child, which has only one thread.
 pub(crate) fn leave_spool() {
-    // Chunks that another thread of the parent was about to unmap are not written to by any hook.
+    // No hook writes to the chunks that another thread of the parent was about to unmap.
     CHANGING.store(false, Ordering::Relaxed);
     // SAFETY: as in `current`.
     if let Some(session) = unsafe { SESSION.load(Ordering::Acquire).as_ref() } {
@@ -165,8 +165,7 @@ pub(crate) fn retire_spool() -> bool {
         // SAFETY: a call without arguments.
         unsafe { libc::sched_yield() };
     }
-    // Load the session again, because it may have been replaced in the meantime; if not, the previous one is the last
-    // one.
+    // Load the session again, because it may have been replaced in the meantime.
     // SAFETY: as in `current`.
     let session = unsafe { SESSION.load(Ordering::Acquire).as_ref() }.unwrap_or(session);
     if !RETIRED.swap(true, Ordering::Relaxed) {
@@ -188,7 +187,7 @@ impl Session {
         self.spool.header().conditions()
     }
 
-    /// Records that there is a second thread: from now on it may receive a block in the middle of a realloc.
+    /// Records that a second thread exists, which may from now on receive a block in the middle of a realloc.
     pub(crate) fn set_multithreaded(&self) {
         self.spool.header().set(Conditions::THREADS);
     }
@@ -254,7 +253,7 @@ mod models {
                 let events = events(spool, 0);
                 assert!(events.iter().all(|event| event.size == number), "{events:?}");
                 let ended = number == 1;
-                // The session may have ended in the middle of a hook; events in no spool were then after its end.
+                // If the session ended in the middle of a hook, the events that are in no spool came after its end.
                 assert!(events.len() == written || ended && events.len() < written, "{written} {events:?}");
                 assert_eq!(spool.header().dropped.load(Ordering::Relaxed), 0);
             }

@@ -1,5 +1,5 @@
-//! Reduces the address space of a spool while threads use it: chunks past a limit are retired and unmapped, except for
-//! those that threads own.
+//! Reduces the address space of a spool while threads use it. Chunks past a limit are retired and unmapped, except for
+//! chunks that threads own.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,8 +13,8 @@ const FEWEST: usize = 8;
 /// The maximum number of chunks past the limit that threads may own.
 const BEHIND: usize = 500;
 
-/// The chunks to which threads of this process write. The states in the spool contain this information, too, but others
-/// can write there, so unmapping relies on this set.
+/// The chunks to which threads of this process write. The states in the spool contain this information, too, but other
+/// processes can modify them, so unmapping relies on this set.
 static USED: [AtomicU64; CHUNKS_MAX / 64] = [const { AtomicU64::new(0) }; CHUNKS_MAX / 64];
 
 /// Records that a thread is about to write to a chunk.
@@ -53,7 +53,7 @@ pub(crate) fn take_out_of_use(
     if chunks >= spool.mapped() {
         return None;
     }
-    // There may be a few more by the time they are examined individually.
+    // There may be a few more of these chunks by the time they are examined individually.
     if (chunks..spool.mapped()).filter(|chunk| is_used(*chunk)).count() + behind.len() > BEHIND / 2 {
         return None;
     }

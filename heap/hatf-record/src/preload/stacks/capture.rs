@@ -13,8 +13,8 @@ use crate::preload::platform::thread_state;
 use crate::preload::spool::session::Session;
 use crate::stack_table::StackTable;
 
-/// Returns the number of the calling thread's stack, starting with the program's call, or 0 if it is unknown. Records
-/// the modules that occur in it for the first time.
+/// Returns the number of the calling thread's stack, starting with the program's call, or 0 if the stack is unknown.
+/// Records the modules that occur in a stack for the first time.
 #[inline(always)]
 pub(crate) fn capture(session: &Session) -> u32 {
     let here = Here::new();
@@ -60,7 +60,7 @@ impl Visitor for Frames<'_> {
     }
 }
 
-/// A flag in the changes of a walk whose frames have no numbers of their own, because Python frames are between them.
+/// A flag in the changes of a walk whose frames have no separate numbers, because Python frames are between them.
 const UNNUMBERED: u64 = 1 << 63;
 
 /// Walks a stack with frames of Python code and returns its number. The stack is not cached with the words read,
@@ -87,8 +87,8 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
 }
 
-/// Runs work that needs kilobytes on a different stack: the caller may be a signal handler with a small stack, or the
-/// thread is ending.
+/// Runs work that needs kilobytes on a different stack, because the caller may be a signal handler with a small stack,
+/// or the thread may be ending.
 #[cold]
 fn apart<R>(memo: Option<&Memo>, work: impl FnOnce() -> R) -> Option<R> {
     own_stack::apart(memo.map(|memo| &memo.own_stack), work)

@@ -29,14 +29,14 @@ pub(crate) struct Frame {
 
 /// A visitor of the frames on a stack.
 pub(crate) trait Visitor {
-    /// Notifies of a module that may not have been seen before.
+    /// Reports a module that may not have been seen before.
     fn module(&mut self, found: &Found);
 
-    /// Notifies of a word that was read from the stack.
+    /// Reports a word that was read from the stack.
     #[inline(always)]
     fn read(&mut self, _address: usize, _value: usize) {}
 
-    /// Notifies that the walk depends on the initial `rbp`.
+    /// Reports that the walk depends on the initial `rbp`.
     #[inline(always)]
     fn depends_on_rbp(&mut self) {}
 

@@ -1,12 +1,13 @@
 //! The last stack walked by a thread, which allows the next walk to visit only the frames that differ.
 //!
 //! The continuation of a walk from a frame depends on the frame's registers, on the words it reads from the stack from
-//! there on, and on the modules. All of that is kept for each frame, along with the number of the stack that begins
+//! there on, and on the modules. All of these are kept for each frame, along with the number of the stack that begins
 //! there. If a walk reaches a frame with the registers of a kept frame, and each word read from there on is unchanged,
 //! the walk would continue like the last one. Two different stacks are therefore never confused, as in `memo.rs`. A
-//! program deep in its calls mostly allocates again a few frames away.
+//! program with a deep call stack usually makes its next allocation only a few frames away.
 //!
-//! A signal handler may walk its own stack in between: while a walk is in progress, other walks do not use the cache.
+//! Because a signal handler may walk its own stack in between, other walks do not use the cache while a walk is in
+//! progress.
 
 use core::ops::ControlFlow;
 
@@ -141,7 +142,7 @@ impl<F: FnMut(&Found)> Visitor for Walk<'_, F> {
         self.by_rbp = true;
     }
 
-    /// Visits a frame. Stops if the rest is known or there are enough frames.
+    /// Visits a frame. Stops if the remaining frames are known or the maximum depth is reached.
     #[inline(always)]
     fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
         let Some(place) = self.last.fresh.get(self.fresh).filter(|_| self.fresh < self.depth) else {
@@ -181,7 +182,7 @@ impl Walked {
 }
 
 impl<F> Walk<'_, F> {
-    /// Returns whether the walk would continue from a kept frame, whose registers it matches, like the last walk did.
+    /// Returns whether the walk would continue like the last walk from a kept frame with the same registers.
     #[inline]
     fn goes_on_from(&mut self, kept: &Walked) -> bool {
         let may = self.fresh + self.next <= self.depth && self.attempts < ATTEMPTS;
@@ -230,20 +231,20 @@ impl<F> Walk<'_, F> {
         self.by_rbp
     }
 
-    /// Returns the frames of the stack, innermost first: the instruction of each, and its start on the stack.
+    /// Returns the frames of the stack, innermost first, each as its instruction and its start on the stack.
     pub(crate) fn frames(&self) -> impl Iterator<Item = (usize, usize)> {
         let fresh = self.last.fresh.get(..self.fresh).unwrap_or_default().iter();
         let kept = self.last.kept.get(..self.known).unwrap_or_default().iter().rev();
         fresh.chain(kept).map(|frame| (frame.instruction.get(), frame.rsp.get()))
     }
 
-    /// Returns the kept frame that the walk reached, if any, from which on nothing was read.
+    /// Returns the kept frame that the walk reached, if it reached one. From this frame on, nothing was read.
     fn outer(&self) -> Option<&Walked> {
         self.last.kept.get(self.known.checked_sub(1)?)
     }
 
-    /// Returns all words that the stack depends on in the order in which a walk reads them, or `None` if they are not
-    /// all known.
+    /// Returns all words that the stack depends on in the order in which a walk reads them, or `None` if some of them
+    /// are unknown.
     pub(crate) fn words(&self) -> Option<impl ExactSizeIterator<Item = Word>> {
         let LastWalk { kept_words, fresh_words, .. } = self.last;
         let read = fresh_words.get(..self.words)?.iter();

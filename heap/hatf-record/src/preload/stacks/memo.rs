@@ -24,7 +24,7 @@ use crate::preload::platform::thread_state::{LAST_ROUND, ThreadState};
 const ENTRIES: usize = 8;
 /// The maximum number of words read for a stack. A stack with more words is not kept.
 const WORDS: usize = 48;
-/// Marks an entry that is being written.
+/// A mark for an entry that is being written.
 const BUSY: usize = 1;
 /// The number of remembered starting points of walks and their results.
 const STARTS: usize = 64;
@@ -120,7 +120,7 @@ impl Memo {
             let (fours, rest) = words.as_chunks::<4>();
             let is_same = fours.iter().all(|four| four.iter().all(is_same)) && rest.iter().all(is_same);
             let stack = entry.stack.get();
-            // A handler may have written another stack into it.
+            // A handler may have written another stack into the entry.
             in_order();
             if is_same && key.get() == start.rsp {
                 return Some(stack);

@@ -1,4 +1,4 @@
-//! The modules that contain frames: recorded when they first occur, and when they are unloaded.
+//! The modules that contain frames. Each module is recorded when it first occurs and when it is unloaded.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ static MET: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 const TAKEN_OUT: usize = 1;
 /// The number of threads that are recording modules.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
-/// Whether the allocator's module has been looked for.
+/// Whether the allocator's module has been searched for.
 static ALLOCATOR: AtomicBool = AtomicBool::new(false);
 
 /// Discards the modules of the parent process.

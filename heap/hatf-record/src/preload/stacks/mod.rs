@@ -1,6 +1,6 @@
 //! The call stacks of the program.
 //!
-//! `unwind` walks the stack frame by frame (`frame`), using the thread's own stack for work that needs room
+//! `unwind` walks the stack frame by frame (`frame`), using the thread's own stack for work that needs more room
 //! (`own_stack`). `memo` and `last_walk` are caches of each thread that reduce walking. `capture` obtains a call's
 //! stack, including the frames of `python`, and `tree` assigns its number. `met_modules` records the modules that
 //! contain frames.

@@ -1,5 +1,5 @@
-//! A thread's own stack for work that needs kilobytes: the program's stack may be that of a coroutine or a signal
-//! handler, with little room beyond its own calls.
+//! A thread's own stack for work that needs several kilobytes. The program's stack may be that of a coroutine or a
+//! signal handler, with little room beyond the program's own calls.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -27,8 +27,8 @@ interruptible! {
     }
 }
 
-/// Runs `work` on the caller's stack if there is no other. This is a separate function so that a test of the machine
-/// code finds it.
+/// Runs `work` on the caller's stack if there is no other stack. This is a separate function so that a test of the
+/// machine code finds it.
 #[cold]
 #[inline(never)]
 pub(crate) fn on_callers_stack<R>(work: impl FnOnce() -> R) -> R {
@@ -41,8 +41,8 @@ fn on_large_stack<R>(work: impl FnOnce() -> R) -> Option<R> {
     has_room.then(|| on_callers_stack(work))
 }
 
-/// Runs `work` using [`OwnStack::run`], or on a stack mapped for this purpose if the thread has none because its end
-/// may have been recorded.
+/// Runs `work` using [`OwnStack::run`], or on a stack mapped for this purpose if the thread has no own stack, because
+/// its end may have been recorded.
 pub(crate) fn apart<R>(own: Option<&OwnStack>, work: impl FnOnce() -> R) -> Option<R> {
     match own {
         Some(own) => own.run(work),
@@ -56,9 +56,9 @@ pub(crate) fn apart<R>(own: Option<&OwnStack>, work: impl FnOnce() -> R) -> Opti
 }
 
 impl OwnStack {
-    /// Runs `work` on this stack with all signals blocked, because a handler might need more room than there is. If the
-    /// stack is already in use, or signals cannot be blocked, runs `work` on the caller's stack. Returns the result of
-    /// `work`.
+    /// Runs `work` on this stack with all signals blocked, because a handler might need more room than is available. If
+    /// the stack is already in use, or signals cannot be blocked, runs `work` on the caller's stack. Returns the result
+    /// of `work`.
     ///
     /// In a program that may have a system call filter, signals must not be blocked. There, `work` runs on the caller's
     /// stack if that stack is known to have room; otherwise returns `None` without running it.

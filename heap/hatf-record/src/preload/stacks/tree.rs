@@ -25,7 +25,7 @@ static GROWN: AtomicUsize = AtomicUsize::new(0);
 static PLACE: Place = Place::new();
 /// The maximum number of frames in a stack.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
-/// Recently seen nodes by the hash of caller and address; 0 if there is none. Lookups verify nodes, so those of another
+/// Recently seen nodes by the hash of caller and address, or 0 for no node. Lookups verify nodes, so nodes of another
 /// process's table do not match.
 static MET: [AtomicU32; MET_NODES] = [const { AtomicU32::new(0) }; MET_NODES];
 
@@ -54,14 +54,15 @@ pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     Some(())
 }
 
-/// Whether there was no memory to grow the table. It is not requested again: the remaining memory is for events.
+/// Whether there was no memory to grow the table. Memory is not requested again, because the remaining memory is for
+/// events.
 static CANNOT_GROW: AtomicBool = AtomicBool::new(false);
-/// Whether a thread is growing the table. Calls by other threads have no stack in the meantime.
+/// Whether a thread is growing the table. Meanwhile, calls by other threads have no stack.
 static GROWING: AtomicBool = AtomicBool::new(false);
-/// The number of checks whether another thread has finished.
+/// The maximum number of checks whether another thread has finished growing the table.
 const SHRINK_SPINS: usize = 1 << 20;
 
-/// Allocates memory for a range of bytes in the table. Returns `false` if there is none. Preserves `errno`.
+/// Allocates memory for a range of bytes in the table. Returns `false` if no memory is available. Preserves `errno`.
 #[cold]
 fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     if CANNOT_GROW.load(Ordering::Relaxed) || GROWING.swap(true, Ordering::Acquire) {
@@ -72,7 +73,7 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
         GROWING.store(false, Ordering::Release);
         return false;
     }
-    // Complete pages: the page that contains the preceding bytes is already allocated.
+    // Allocate complete pages only. The page that contains the preceding bytes is already allocated.
     let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end.next_multiple_of(PAGE));
     // SAFETY: `errno` of this thread, and pages of the mapping that nobody uses yet. If only some could be allocated,
     // they are returned.
@@ -92,8 +93,8 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     }
 }
 
-/// Unmaps addresses into which the table has not grown, so that it has at most this many bytes, for a program that
-/// limits its address space.
+/// Unmaps addresses into which the table has not grown, so that the table occupies at most this many bytes. Called when
+/// a program limits its address space.
 pub(crate) fn shrink(bytes: usize) {
     let Some(table) = table().filter(|table| table.bytes() > stacks_bytes(bytes)) else { return };
     // A thread that is growing the table finishes soon, unless this is a signal handler that interrupted it.
@@ -113,8 +114,8 @@ pub(crate) fn shrink(bytes: usize) {
     GROWING.store(false, Ordering::Release);
 }
 
-/// Creates the file of an empty table. Its first part is allocated, or all of it if it cannot grow, because touching a
-/// page that a full disk cannot provide would kill the program. Returns the file and its length.
+/// Creates the file of an empty table. Allocates its first part, or the entire file if it cannot grow, because touching
+/// a page that a full disk cannot provide would kill the program. Returns the file and its length.
 fn create(path: &Path, depth: usize, room: usize) -> Option<(c_int, usize)> {
     let bytes = stacks_bytes(room.min(mapping::share_of_address_space()).min(mapping::file_size_limit()));
     // A file longer than the process's limit raises a signal that kills it.
@@ -161,7 +162,7 @@ pub(crate) fn leave() {
     unwind::forget();
 }
 
-/// Discards all stacks and frees their memory. Other threads may be in the middle of a walk: nobody reads what they
+/// Discards all stacks and frees their memory. Other threads may be in the middle of a walk, but nobody reads what they
 /// still write.
 pub(crate) fn retire() {
     PLACE.retire();

@@ -1,8 +1,8 @@
 //! Walks the call stack using the unwind tables of the modules (`.eh_frame`).
 //!
-//! A [`Row`] describes how to get from an instruction to its caller's frame. Rows are parsed once and kept in a table
-//! by instruction address. This code does not lock or allocate, so a signal handler may interrupt it anywhere, and may
-//! allocate itself. `_dl_find_object` from glibc 2.35 finds the tables under the same conditions.
+//! A [`Row`] describes how to find the caller's frame for an instruction. Rows are parsed once and kept in a table by
+//! instruction address. This code does not lock or allocate, so a signal handler may interrupt it anywhere and may
+//! itself allocate. `_dl_find_object` from glibc 2.35 finds the tables under the same conditions.
 //!
 //! The stack ends at code without a table, such as code generated at run time. Rows may be wrong, so memory is read
 //! only if it is readable.
@@ -37,8 +37,8 @@ static FIND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// The address range of this library's own code.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Enables stack walking. Returns `None` if that is impossible. Forked children call this as well, so it does not look
-/// up anything.
+/// Enables stack walking. Returns `None` if that is impossible. Forked children call this function as well, so it looks
+/// up no symbols.
 pub(crate) fn begin() -> Option<()> {
     FIND.store(real::pointers::_dl_find_object.load(Ordering::Acquire), Ordering::Release);
     let found = find(begin as fn() -> Option<()> as usize)?;
@@ -47,12 +47,12 @@ pub(crate) fn begin() -> Option<()> {
     Some(())
 }
 
-/// Returns whether stacks are walked, or were.
+/// Returns whether stack walking is or was enabled.
 pub(crate) fn is_on() -> bool {
     !FIND.load(Ordering::Relaxed).is_null()
 }
 
-/// Returns this library's own code, whose frames are omitted.
+/// Returns the address range of this library's own code, whose frames are omitted.
 #[inline]
 pub(crate) fn own() -> Range<usize> {
     OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)
@@ -60,7 +60,7 @@ pub(crate) fn own() -> Range<usize> {
 
 /// Returns the module that contains an address.
 pub(crate) fn find(address: usize) -> Option<Found> {
-    // SAFETY: null, which is none, or the C library's function with this name.
+    // SAFETY: null, which is `None`, or the C library's function with this name.
     let find = unsafe { transmute::<*mut c_void, Option<Find>>(FIND.load(Ordering::Relaxed)) }?;
     let mut found = Found {
         flags: 0,
@@ -80,7 +80,8 @@ pub(crate) fn find(address: usize) -> Option<Found> {
 enum Row {
     /// There is no caller, or it is unknown.
     End,
-    /// The frame's address is `rsp` or `rbp` plus an offset, or is stored there; `rbp` is saved at an offset from it.
+    /// The frame's address is `rsp` or `rbp` plus an offset, or is stored at that location. The caller's `rbp` is saved
+    /// at an offset from the frame's address.
     Frame { by_rbp: bool, indirect: bool, offset: i32, saved_rbp: Option<i32> },
     /// A signal frame, in which the kernel has stored all registers.
     Signal,
@@ -125,7 +126,7 @@ static UNLOADED: AtomicU64 = AtomicU64::new(0);
 /// Discards all rows because modules were unloaded.
 pub(crate) fn forget() {
     let count = UNLOADED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-    // Only the low bits of the count are part of the key, so rows from a full cycle before would match again.
+    // Only the low bits of the count are part of the key, so rows from one full cycle earlier would match again.
     if count.is_multiple_of(1 << 16) {
         KNOWN.iter().for_each(|[_, word]| word.store(0, Ordering::SeqCst));
     }
@@ -139,8 +140,8 @@ pub(crate) fn unloaded() -> u64 {
 /// A count of events after which former stack memory may have become unreadable.
 static UNMAPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Discards the knowledge of readable memory because some was unmapped: a coroutine's stack may be gone although the
-/// next one begins next to it.
+/// Discards the knowledge of readable memory because some memory was unmapped. For example, a coroutine's stack may be
+/// gone although the next stack is adjacent to it.
 pub(crate) fn forget_memory() {
     UNMAPPED.fetch_add(1, Ordering::SeqCst);
 }
@@ -151,7 +152,7 @@ pub(crate) fn changes() -> u64 {
     unloaded().wrapping_add(UNMAPPED.load(Ordering::Relaxed))
 }
 
-/// Returns the row of an instruction. If it was not known, notifies the visitor of the module.
+/// Returns the row of an instruction. If the row was not known yet, reports the module to the visitor.
 #[inline]
 fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     let key = instruction as u64 ^ unloaded() << 48;
@@ -166,9 +167,9 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
         visitor.module(&found);
         parse(instruction, &found)
     };
-    // Parsing takes more room than small stacks have.
+    // Parsing needs more space than small stacks provide.
     let memo = Memo::of(thread_state::current());
-    // There may be no room; the row may be found later when there is.
+    // If there is no room now, the row may be found later.
     let Some(row) = own_stack::apart(memo.map(|memo| &memo.own_stack), look) else { return Row::End };
     let row = row.unwrap_or(Row::End);
     let packed = row.pack();
@@ -212,7 +213,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     }
     let mut context = UnwindContext::<usize, Store>::new_in();
     let row = entry.unwind_info_for_address(&frames, &bases, &mut context, at).ok()?;
-    // The return address is at the position used by all compilers; otherwise this is the outermost frame.
+    // All compilers store the return address at this position; without this rule, the frame is the outermost one.
     if row.register(X86_64::RA) != Some(RegisterRule::Offset(-8)) {
         return Some(Row::End);
     }
@@ -264,8 +265,8 @@ impl Memory {
     }
 }
 
-/// The location of a frame's `rbp`. It is read only if needed, because our own functions have a different value in it
-/// at nearly every call.
+/// The location of a frame's `rbp`. The value is read only if needed, because it differs at nearly every call of our
+/// own functions.
 #[derive(Clone, Copy)]
 enum Rbp {
     /// Still in the register.
@@ -322,14 +323,14 @@ impl Here {
     }
 }
 
-/// Visits the frames of a function's callers, innermost first, except for this library's own.
+/// Visits the frames of a function's callers, innermost first, except for this library's own frames.
 #[inline(always)]
 pub(crate) fn walk(here: Here, visitor: &mut impl Visitor) {
     let own = own();
     let Here { mut instruction, mut rsp, rbp } = here;
     let mut rbp = Rbp::First(rbp);
     let mut memory = Memory { known: thread_state::current().readable_after(changes()) };
-    // A return address may be after the end of its function; the call is before it.
+    // A return address may be after the end of the calling function, but the call itself is inside.
     let mut is_exact = true;
     // The limit exceeds the maximum requested depth plus the maximum number of our own frames.
     for _ in 0..DEPTH_MAX + 32 {

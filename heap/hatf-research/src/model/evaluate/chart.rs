@@ -1,5 +1,5 @@
-//! Figures 3 to 6 of the paper in one picture: the metrics of each model, divided by the actual ones, with confidence
-//! intervals.
+//! Figures 3 to 6 of the paper in one picture. They show the metrics of each model divided by the actual metrics, with
+//! confidence intervals.
 
 use metatf_page::{Intervals, Panel};
 

@@ -1,4 +1,5 @@
-//! The paper's experiment: measures how closely synthetic traces match the trace their models were fitted to.
+//! The paper's experiment, which measures how closely synthetic traces match the traces to which their models were
+//! fitted.
 
 mod chart;
 mod page;
@@ -36,9 +37,9 @@ pub struct OfModel {
     pub model: Kind,
     /// The trials in order. A trial that exceeds the memory limit is the last one.
     pub trials: Vec<Ended>,
-    /// The intrinsic metrics divided by the actual ones, or `None` if a trial was stopped.
+    /// The intrinsic metrics divided by the actual metrics, or `None` if a trial was stopped.
     pub intrinsic: Option<[Interval; 4]>,
-    /// The deviations of live bytes and live objects from the actual ones over time.
+    /// The deviations of live bytes and live objects over time from the actual numbers.
     pub tracking: Option<[Off; 2]>,
 }
 

@@ -22,11 +22,11 @@ pub struct Predicted {
     pub name: String,
     /// The values of the trace itself, by allocator.
     pub actual: Vec<f64>,
-    /// The means over trials by model and allocator, or `None` if the model was stopped.
+    /// The means over trials, by model and allocator. `None` if the model was stopped.
     pub models: Vec<Option<Vec<f64>>>,
 }
 
-/// The relative errors for one program, which form a part of Table 10 or 13.
+/// The relative errors for one program, as in a part of Table 10 or 13.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Errors {
     /// Errors by model and allocator.
@@ -71,8 +71,8 @@ impl Predicted {
         Errors { errors, of_models, of_allocators }
     }
 
-    /// Compares each model's order of allocators with the actual one. A pair within 2% in either order is tied and
-    /// therefore not discordant.
+    /// Compares each model's order of allocators with the actual order. A pair that is within 2% in either order is
+    /// tied and therefore not discordant.
     #[must_use]
     pub fn ranks(&self) -> Vec<Option<Rank>> {
         let rank = |values: &Vec<f64>| {
@@ -96,8 +96,8 @@ fn order(a: f64, b: f64) -> i32 {
 }
 
 impl Predictions {
-    /// Returns the means over programs: for each model, of its mean over allocators, and for each allocator, of its
-    /// mean over models.
+    /// Averages the errors over programs. For each model, its means over allocators are averaged; for each allocator,
+    /// its means over models.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let errors: Vec<Errors> = self.programs.iter().map(Predicted::errors).collect();
@@ -128,7 +128,7 @@ mod tests {
         let models = vec![Some(vec![1.0, 2.0, 3.0, 2.0]), Some(vec![3.0, 2.0, 1.99, 1.0]), None];
         let predicted = Predicted { name: String::new(), actual, models };
         let rank = |discordant| Some(Rank { discordant, pairs: 6 });
-        // The first model only swaps a tie; in the second one, a tie does not count.
+        // The first model only swaps a tied pair. For the second model, a tied pair does not count.
         assert_eq!(predicted.ranks(), [rank(0), rank(4), None]);
     }
 

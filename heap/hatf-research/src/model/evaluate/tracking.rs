@@ -1,4 +1,4 @@
-//! Fluctuations of the live heap: the maximum of live bytes and objects in each of a hundred windows.
+//! Fluctuations of the live heap, measured as the maxima of live bytes and objects in each of a hundred windows.
 
 use serde::Serialize;
 
@@ -9,11 +9,11 @@ use hatf_lab::{Result, Totals};
 
 /// The number of windows, which have equal numbers of events.
 pub const WINDOWS: usize = 100;
-/// The maximum number of stretches. If there are more, pairs of them are joined. The edge of a window is therefore off
-/// by at most an 80th of the window.
+/// The maximum number of stretches, above which pairs of them are joined. The edge of a window is therefore off by at
+/// most an 80th of the window.
 const STRETCHES: usize = 1 << 14;
 
-/// The maximum of live bytes and objects in each stretch of events.
+/// The maxima of live bytes and objects in each stretch of events.
 #[derive(Clone, Debug)]
 pub struct Tracking {
     step: u64,
@@ -23,7 +23,7 @@ pub struct Tracking {
     stretches: Vec<[u64; 2]>,
 }
 
-/// The deviation of a model's windows from the actual ones, as fractions of the overall maximum.
+/// The deviation of a model's windows from the actual windows, as fractions of the overall maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Off {
     /// The mean over all windows.
@@ -51,13 +51,13 @@ impl Tracking {
         self.left = self.step;
     }
 
-    /// Returns the maximum of live bytes and objects in each window.
+    /// Returns the maxima of live bytes and objects in each window.
     #[must_use]
     pub fn windows(&self, totals: &Totals) -> Vec<[u64; 2]> {
         let mut windows = vec![[0; 2]; WINDOWS];
         let last = (self.left < self.step).then_some(&self.most);
         for (at, most) in (0_u64..).zip(self.stretches.iter().chain(last)) {
-            // The window that contains the middle event of the stretch.
+            // Find the window that contains the middle event of the stretch.
             let event = (at * self.step + self.step / 2).min(totals.events.saturating_sub(1));
             let window = u128::from(event) * WINDOWS as u128 / u128::from(totals.events.max(1));
             if let Some(window) = usize::try_from(window).ok().and_then(|window| windows.get_mut(window)) {

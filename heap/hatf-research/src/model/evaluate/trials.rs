@@ -21,12 +21,13 @@ pub struct Experiment {
     pub trials: u64,
     /// The random seed. Each trial uses its own stream.
     pub seed: u64,
-    /// The bytes available for the live objects of one trial, each counted as [`OBJECT_BYTES`], or `None` for no limit.
+    /// The bytes available for the live objects of one trial, or `None` for no limit. Each object counts as
+    /// [`OBJECT_BYTES`].
     pub memory_limit: Option<u64>,
 }
 
-/// The maximum memory needed per live object in a trial with four allocators: entries in the free queue and the object
-/// table, and simulated blocks.
+/// The maximum number of bytes per live object in a trial with four allocators. They cover the entries in the free
+/// queue and the object table, and the simulated blocks.
 pub const OBJECT_BYTES: u64 = 512;
 
 /// The metrics of one allocator in a trace.
@@ -34,7 +35,7 @@ pub const OBJECT_BYTES: u64 = 512;
 pub struct Extrinsic {
     /// Operations per object, each with weight 1.
     pub ops: Option<f64>,
-    /// The mean live bytes divided by the mean heap size.
+    /// The mean number of live bytes divided by the mean heap size.
     pub efficiency: Option<f64>,
 }
 
@@ -49,8 +50,8 @@ pub struct Trial {
     pub max_bytes: u64,
     /// The maximum number of simultaneously live objects.
     pub max_objects: u64,
-    /// The maximum of live bytes and live objects in each of [`WINDOWS`](super::WINDOWS) windows with equal numbers of
-    /// events.
+    /// The maxima of live bytes and live objects in each of the [`WINDOWS`](super::WINDOWS) windows, which have equal
+    /// numbers of events.
     pub windows: Vec<[u64; 2]>,
     /// Metrics by allocator.
     pub allocators: Vec<Extrinsic>,
@@ -69,7 +70,7 @@ pub enum Ended {
     Stopped(u64),
 }
 
-/// A trial to run: the index of a model and the number of the trial.
+/// A trial to run, identified by the model and the number of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The index of the model.
@@ -79,7 +80,7 @@ pub struct Job {
 }
 
 impl Trial {
-    /// Combines the results of a trace.
+    /// Combines the measurements of a trace.
     #[must_use]
     pub fn new(totals: &Totals, tracking: &Tracking, outcomes: &[Outcome]) -> Self {
         let of = |outcome: &Outcome| Extrinsic { ops: outcome.ops, efficiency: outcome.memory_efficiency };
@@ -139,8 +140,8 @@ impl Experiment {
     }
 }
 
-/// Runs the trials of models on several threads and returns the outcomes by model. `done` is called after each trial on
-/// the calling thread.
+/// Runs the trials of models on several threads and returns the outcomes by model. Calls `done` on the calling thread
+/// after each trial.
 ///
 /// # Errors
 /// Returns the first error of a trial.
@@ -169,7 +170,7 @@ pub fn trials(
             spawned.map_err(|error| Error::System("a thread", error))?;
         }
         drop(results);
-        // An error drops the receiver, so no further trial begins.
+        // Returning an error drops the receiver, so no further trial begins.
         for (job, result) in taken {
             let result = result?;
             if let Some(ended) = ended.get_mut(job.model) {

@@ -9,7 +9,7 @@ use hatf_lab::Result;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub(super) context: Context,
-    /// The number of calls of all threads seen before it.
+    /// The number of calls of all threads seen before this call.
     pub(super) serial: u64,
     /// The `serial` of the enclosing call.
     pub(super) parent: Option<u64>,
@@ -25,8 +25,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Updates the calls at an allocation: calls absent from its stack have ended, and new ones have begun. `change`
-    /// receives the ended calls, innermost first, followed by the new ones.
+    /// Updates the active calls at an allocation. Calls absent from its stack have ended, and new calls have begun.
+    /// `change` receives the ended calls, innermost first, followed by the new calls.
     pub(super) fn see(
         &mut self,
         thread: u64,
@@ -59,14 +59,14 @@ impl Calls {
     }
 
     /// Adds an object to the regions of the `count` outermost calls of a thread. Returns the `serial` of the innermost
-    /// of them.
+    /// of these calls.
     pub(super) fn put(&mut self, thread: u64, count: usize, size: u64) -> Option<u64> {
         let active = self.threads.get_mut(&thread)?;
         active.iter_mut().take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
         active.iter().take(count).next_back().map(|active| active.serial)
     }
 
-    /// Returns the number of the thread's calls that have been active since before call number `serial` was seen.
+    /// Returns the number of the thread's active calls that began before call number `serial`.
     pub(super) fn common(&self, thread: u64, serial: u64) -> usize {
         self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
     }
@@ -78,7 +78,7 @@ fn push(active: &mut Vec<Active>, context: Context, serial: &mut u64) {
     *serial += 1;
 }
 
-/// A change of calls revealed by an allocation.
+/// A change of the active calls that an allocation reveals.
 pub(super) enum Seen {
     Over(Active),
     Begun(Context),

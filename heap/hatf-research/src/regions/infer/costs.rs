@@ -1,4 +1,4 @@
-//! The cost of a region in each call, and the choice of sites for it.
+//! The cost of a region in each call, and the choice of sites for the region.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,17 +9,18 @@ use hatf_lab::Result;
 use hatf_lab::objects::{Change, Object, ObjectEvent};
 use hatf_lab::observer::Observer;
 
-/// The second pass, which computes the cost of a region in each context, with all suitable sites and with each site
-/// alone.
+/// The second pass, which computes the cost of a region in each context. The cost is computed for all suitable sites
+/// together and for each site alone.
 #[derive(Debug)]
 pub struct Costs {
     enclosed: Enclosed,
     calls: Calls,
     /// Costs of all sites, by context.
     costs: Vec<Cost>,
-    /// For each site, its cost in each of its contexts.
+    /// The cost of each site in each of its contexts.
     sites: Vec<Vec<Cost>>,
-    /// For each active call, by serial, the bytes of each site that no inner call contains.
+    /// The bytes of each site in each active call, keyed by serial number. Bytes count only in the innermost call that
+    /// contains them.
     contents: Contents,
 }
 
@@ -38,7 +39,7 @@ impl Cost {
         self.most = self.most.max(self.idle);
     }
 
-    /// Ends a call. All objects in its region were freed before, so its bytes are idle.
+    /// Ends a call. All objects in the call's region were freed before, so all bytes of the region are idle.
     fn give_back(&mut self, bytes: u64) {
         self.idle = self.idle.saturating_sub(bytes);
     }
@@ -54,11 +55,12 @@ impl Costs {
         Self { enclosed, calls: Calls::default(), costs, sites, contents: HashMap::new() }
     }
 
-    /// Ends the pass. Returns the candidates in descending order of saved frees. For each site, this is the outermost
-    /// context whose region costs at most `limit` bytes. Outer contexts depend less on distinguishing calls.
+    /// Ends the pass. Returns the candidates in descending order of saved frees. For each site, the candidate is the
+    /// outermost context whose region costs at most `limit` bytes, because outer contexts depend less on distinguishing
+    /// calls.
     ///
-    /// A region contains all suitable sites if they do not exceed the limit. The remaining sites go into the outermost
-    /// context with room for them, in order of saved frees per byte.
+    /// A region contains all suitable sites if together they do not exceed the limit. Each remaining site, in order of
+    /// saved frees per byte, goes into the outermost context with enough room.
     #[must_use]
     pub fn finish(self, limit: u64) -> (Enclosed, Vec<RegionCandidate>) {
         let Self { enclosed, costs, sites: site_costs, .. } = self;
@@ -92,7 +94,7 @@ impl Costs {
         let mut taken = std::collections::HashSet::new();
         for context in contexts {
             let mut sites = left.remove(&context).unwrap_or_default();
-            // Bytes per saved free, in integers.
+            // The cost in bytes per saved free, as a fixed-point number.
             let price =
                 |&(site, cost): &(u64, u64)| u128::from(cost) * (1 << 32) / u128::from(enclosed.objects(site).max(1));
             sites.sort_by_key(|site| (price(site), Reverse(enclosed.objects(site.0)), site.0));
@@ -112,7 +114,7 @@ impl Costs {
     }
 }
 
-/// Ends a call: its region returns its bytes, and its contents now belong to the enclosing call.
+/// Ends a call. The call's region returns its bytes, and its contents now belong to the enclosing call.
 fn over(enclosed: &Enclosed, costs: &mut [Cost], sites: &mut [Vec<Cost>], contents: &mut Contents, over: Active) {
     if let Some(cost) = costs.get_mut(over.context as usize) {
         cost.give_back(over.bytes);

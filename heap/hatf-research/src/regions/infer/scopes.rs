@@ -1,7 +1,7 @@
-//! Calls whose start and end are recorded in the trace as functions or phases.
+//! Contexts of calls whose start and end a trace records as functions or phases.
 //!
-//! A first pass collects the scopes in which each site allocates; a site is then a stack in one context. Scopes without
-//! any allocation are not contexts, so a trace may contain any number of them.
+//! A first pass collects the scopes in which each stack allocates; a site is then a stack in one context. Scopes
+//! without allocations do not become contexts, so their number is not limited.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use hatf_lab::objects::{Change, Object, ObjectEvent};
 use hatf_lab::observer::Observer;
 use hatf_lab::{Error, Result};
 
-/// The maximum depth of scopes. Deeper scopes count as part of the one that contains them.
+/// The maximum depth of scopes. A deeper scope counts as part of the scope that contains it.
 pub const MOST_DEPTH: usize = 256;
 
 /// An observer of the start and end of contexts.
 pub trait ScopeObserver: Observer {
-    /// Notifies that a thread enters a context, which becomes its innermost one.
+    /// Notifies that a thread enters a context, which becomes the thread's innermost context.
     ///
     /// # Errors
     /// After an error, no more calls should be delivered.
@@ -34,14 +34,14 @@ pub trait ScopeObserver: Observer {
     }
 }
 
-/// Contexts built from scopes, and the sites in them.
+/// Contexts built from scopes, and the sites in these contexts.
 #[derive(Clone, Debug, Default)]
 pub struct ScopeTable {
     children: HashMap<(Context, u64), Context>,
-    /// The parent and the scope of each context, at the index of the context less 1.
+    /// The parent and the scope of each context, indexed by context less 1.
     parents: Vec<(Context, u64)>,
     sites: HashMap<(u64, Context), u64>,
-    /// The stack and the context of each site, at the index of the site less 1.
+    /// The stack and the context of each site, indexed by site less 1.
     by_number: Vec<(u64, Context)>,
 }
 
@@ -56,7 +56,7 @@ impl ScopeTable {
         (1..).zip(self.by_number.iter().copied())
     }
 
-    /// Returns the scopes of all contexts. A scope shared by several contexts occurs repeatedly.
+    /// Returns the scopes of all contexts. A scope of several contexts occurs several times.
     pub fn all_scopes(&self) -> impl Iterator<Item = u64> {
         self.parents.iter().map(|(_, scope)| *scope)
     }
@@ -121,7 +121,7 @@ struct Thread {
     beyond: u64,
 }
 
-/// A pass that supplies contexts, and the sites in them, to an observer.
+/// A pass that notifies an observer of contexts and of the sites in them.
 #[derive(Debug)]
 pub struct Scoped<O> {
     table: ScopeTable,
@@ -181,7 +181,7 @@ impl<O: ScopeObserver> Scoped<O> {
         context.map_or(Ok(()), |context| self.observer.entered(thread, context))
     }
 
-    /// Leaves the scope that the thread entered last. Returns whether there was one.
+    /// Leaves the scope that the thread entered last. Returns whether there was such a scope.
     ///
     /// # Errors
     /// Returns the errors of the observer.

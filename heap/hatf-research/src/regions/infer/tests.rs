@@ -1,4 +1,4 @@
-//! Compares the results with a search of the complete list of events.
+//! Compares the results with those of a search of the complete list of events.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::*;
 use hatf_lab::objects::{ObjectEvent, Objects};
 use hatf_trace::Event;
 
-/// Sites of three functions that call each other. Site 0 has no stack.
+/// The stacks of sites in functions that call each other. Site 0 has no stack.
 const PATHS: [&[u64]; 8] = [&[], &[1], &[1, 2], &[1, 2, 3], &[1, 2, 4], &[1, 3], &[5], &[5, 2]];
 
 fn at(site: u64) -> usize {
@@ -26,7 +26,7 @@ enum Do {
         site: u64,
         size: u64,
     },
-    /// Frees one of the live objects, if there is any.
+    /// Frees one of the live objects, if there are live objects.
     Free(usize),
 }
 
@@ -70,8 +70,8 @@ fn run(events: &[Do], observer: &mut dyn Observer) -> (Objects, Vec<Known>) {
     (objects, known)
 }
 
-/// Returns the end of the call at this depth of an allocation's stack, which is the thread's next allocation with a
-/// different stack.
+/// Returns the end of the call at this depth of an allocation's stack. The call ends with the thread's next allocation
+/// whose stack differs up to this depth.
 fn over(events: &[Do], object: &Known, depth: usize) -> usize {
     let own = &PATHS[at(object.site)][..depth];
     let other = |event: &Do| match *event {
@@ -112,7 +112,7 @@ proptest! {
         let mut costs = Costs::new(found.clone());
         run(&events, &mut costs);
         let (_, candidates) = costs.finish(limit);
-        // Freed bytes in the regions of a context that have not ended.
+        // Returns the freed bytes in those regions of a context that have not ended.
         let idle = |now: usize, depth: usize, of: &dyn Fn(&Known) -> bool| -> u64 {
             let idle = |object: &&Known| object.end.is_some_and(|end| end <= now) && over(&events, object, depth) > now;
             known.iter().filter(|object| of(object)).filter(idle).map(|object| object.size).sum()
@@ -133,7 +133,7 @@ proptest! {
             prop_assert!(candidate.cost <= limit);
             candidate.sites.iter().for_each(|site| chosen[at(*site)] = Some(depth));
         }
-        // A site without a candidate has no room in any call in which its objects end.
+        // If a site has no candidate, no call in which its objects end has room for it.
         for site in (1..PATHS.len() as u64).filter(|site| chosen[at(*site)].is_none() && found.objects(*site) > 0) {
             for depth in 1..=depth_of(&events, &known, site) {
                 let of = |candidate: &&RegionCandidate| candidate.context == found.contexts.path(site)[depth - 1];
@@ -183,7 +183,8 @@ impl Scopes for Depths {
     }
 }
 
-/// Two requests, each with a block that ends in it, and one block that outlives its request.
+/// Each of two requests allocates a block that ends during the request, and one request allocates a block that outlives
+/// it.
 #[test]
 fn an_arena_for_a_request() {
     let serve = |site| Do::Allocate { thread: 0, site, size: 10 };
@@ -195,7 +196,7 @@ fn an_arena_for_a_request() {
     assert_eq!(depths, [0, 2, 0], "objects that are never freed should not end in a call");
 }
 
-/// A step of a program that records its scopes, on two threads.
+/// A step of a program with two threads that records its scopes.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enter(u64, u64),
@@ -237,9 +238,9 @@ fn give<O: ScopeObserver>(steps: &[Step], scoped: &mut Scoped<O>) -> Objects {
     objects
 }
 
-/// Computes for each stack and scope path how many of the scopes enclose the lives of all its objects.
+/// Computes, for each stack and scope path, how many of the scopes enclose the lifetimes of all objects.
 fn by_hand(steps: &[Step]) -> HashMap<(u64, Vec<u64>), usize> {
-    /// A live object: its site, and the calls in which it was allocated.
+    /// A live object, with its site and the calls in which it was allocated.
     type Live = ((u64, Vec<u64>), u64, Vec<usize>);
     let mut open: HashMap<u64, Vec<(u64, usize)>> = HashMap::new();
     let (mut live, mut depths) = (Vec::<Live>::new(), HashMap::new());
@@ -300,7 +301,7 @@ proptest! {
     }
 }
 
-/// With unbounded call depth, memory stays bounded and calls end where they began.
+/// Memory stays bounded even for unlimited call depth, and each end is matched with its call.
 #[test]
 fn calls_deeper_than_any() {
     let mut steps: Vec<Step> = (0..1000).map(|_| Step::Enter(0, 7)).collect();

@@ -1,4 +1,4 @@
-//! The operations of a program with regions, and its memory usage.
+//! The operations and the memory usage of a program with regions.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use hatf_lab::observer::Observer;
 
 /// A receiver of the operations of a program with regions.
 pub trait Scopes {
-    /// Notifies that a thread enters the region of a candidate.
+    /// Notifies that a thread enters the region of a candidate, given by index.
     ///
     /// # Errors
     /// After an error, no more operations should be delivered.
@@ -43,7 +43,7 @@ impl Scopes for () {
     }
 }
 
-/// The third pass, which derives the operations and memory usage of a program with these regions.
+/// The third pass, which derives the operations and memory usage of a program that uses the candidates.
 #[derive(Debug)]
 pub struct WithRegions<S> {
     contexts: Contexts,
@@ -56,7 +56,7 @@ pub struct WithRegions<S> {
     regions: Regions<S>,
 }
 
-/// The regions entered and left.
+/// The regions that threads enter and leave.
 #[derive(Debug)]
 struct Regions<S> {
     /// Indices of candidates, by context.
@@ -85,7 +85,7 @@ impl<S: Scopes> Regions<S> {
 pub struct Peaks {
     /// Live bytes of the program without regions.
     pub before: u64,
-    /// Live bytes outside of regions plus all bytes in regions.
+    /// Live bytes outside of regions plus all bytes in the program's regions.
     pub after: u64,
 }
 

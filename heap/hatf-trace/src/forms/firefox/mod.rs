@@ -34,7 +34,7 @@ pub(super) static FORM: Form = Form {
 /// Maximum number of samples.
 const MOST: usize = 1_000_000;
 
-/// Maximum mean of a sample.
+/// Maximum mean number of bytes per kept block.
 const MOST_MEAN: u64 = 1 << 40;
 
 pub(super) struct FirefoxSink<W> {
@@ -47,7 +47,7 @@ pub(super) struct FirefoxSink<W> {
     /// Number and size in bytes of live blocks, by address.
     live: HashMap<u64, (u64, i64)>,
     blocks: u64,
-    /// The mean bytes per kept block, a power of two; 1 if all blocks are kept.
+    /// The mean number of bytes per kept block, a power of two; 1 if all blocks are kept.
     mean: u64,
     program: String,
     losses: Losses,

@@ -151,16 +151,15 @@ impl Tables {
     }
 }
 
-/// Builds a profile of one thread from samples. Each sample stands for `mean` bytes, or for its own size if that is
-/// larger.
+/// Builds a profile of one thread from samples. Each sample represents `mean` bytes, or its own size if that is larger.
 pub(super) fn profile<'t>(tables: Tables, name: &'t str, samples: &'t [Sample], mean: u64) -> Profile<'t> {
     let libs = tables.libs();
     let threads = [tables.thread(name, samples, mean)];
     Profile { meta: meta(mean), libs, threads, pages: [], profiler_overhead: [], counters: [] }
 }
 
-/// Builds the head. The viewer shows the product name above the profile, so the product name of a sample says that it
-/// is a sample.
+/// Builds the head. The viewer shows the product name above the profile, so this name indicates that the profile is a
+/// sample.
 fn meta(mean: u64) -> Value {
     let product = match mean {
         1 => "hatf".to_owned(),

@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, String>;
 struct Frame {
     address: u64,
     module: u64,
-    /// Function, file and line, inlined functions first.
+    /// The function, file and line of each function in the frame, inlined functions first.
     functions: Vec<[u64; 3]>,
     was_given: bool,
 }
@@ -39,12 +39,12 @@ pub(super) struct HeaptrackLog {
     /// The innermost frame of each stack (its address, or its number in interpreted data), and the number of the
     /// remaining stack.
     stacks: Vec<(u64, u64)>,
-    /// Blocks of interpreted data: size, stack, and the addresses of live blocks.
+    /// Blocks of interpreted data with the same size and stack: the size, the stack, and the addresses of live blocks.
     blocks: Vec<(u64, u64, Vec<u64>)>,
     /// The address of the next block of interpreted data.
     next: u64,
-    /// The ends and names of loaded modules, by start address. `stale` contains those that the module list being read
-    /// has not repeated yet.
+    /// The ends and names of loaded modules, by start address. `stale` contains the modules that the module list being
+    /// read has not repeated yet.
     modules: BTreeMap<u64, (u64, Vec<u8>)>,
     stale: HashSet<u64>,
     /// Module pages of interpreted data.
@@ -115,7 +115,7 @@ impl Log for HeaptrackLog {
                 self.losses.note(Loss::Pages);
                 Ok(())
             }
-            // The machine's memory, comments, and suppressed leaks.
+            // Lines about the machine's memory, comments, and suppressed leaks are ignored.
             b'I' | b'#' | b'S' => Ok(()),
             _ => Err(format!("not a heaptrack line: {}", shown(line))),
         }
@@ -296,8 +296,8 @@ impl HeaptrackLog {
             let index = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
             index.and_then(|index| self.strings.get(index)).map_or(&[][..], Vec::as_slice)
         };
-        // Module addresses are unknown except for the pages of their frames, and so are the addresses within the module
-        // files. The path is reduced to a file name so that nobody searches the file for symbols.
+        // The addresses of modules, and addresses within the module files, are unknown except for the pages that
+        // contain frames. The path is reduced to a file name so that nobody searches the file for symbols.
         let page = frame.address.saturating_sub(1) / PAGE * PAGE;
         let path = string(frame.module);
         if !path.is_empty() && self.pages.insert(page, frame.module) != Some(frame.module) {

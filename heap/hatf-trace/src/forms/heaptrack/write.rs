@@ -12,9 +12,9 @@ use crate::loss::{Loss, Losses};
 use crate::stacks::{Function, Location, Stacks};
 use crate::{Error, Result};
 
-/// The heaptrack version that the data claims to be from: the first one that wrote data of this version.
+/// The heaptrack version given in the data. It is the first version that wrote data of this format version.
 const VERSION: &str = "v 10200 2";
-/// Bytes of a memory page, the unit of resident memory.
+/// Bytes per memory page, the unit of resident memory.
 const PAGE: u64 = 1 << 12;
 
 pub(super) struct HeaptrackSink<W: Write> {

@@ -36,7 +36,7 @@ impl Calls {
         addresses.iter().rev().nth(back).copied()
     }
 
-    /// Returns the address of a new block: freed before, live, fresh, or arbitrary.
+    /// Returns the address of a new block: a freed, live, fresh or arbitrary address.
     fn begin(&mut self, random: &mut Random, size: u64) -> u64 {
         let address = match random.under(12) {
             0..6 => Self::pick(random, &self.freed),
@@ -54,7 +54,7 @@ impl Calls {
         address
     }
 
-    /// Returns the address of a block to free: live, freed before, or never seen.
+    /// Returns the address of a block to free: a live, freed or unseen block.
     fn end(&mut self, random: &mut Random) -> u64 {
         let address = match random.under(20) {
             0 => random.under(1 << 20) << 4,

@@ -1,8 +1,8 @@
 //! pprof profiles: the messages of `profile.proto`, optionally compressed by gzip.
 //!
-//! A sample has the four values of Go's heap profiles: `alloc_objects`, `alloc_space`, `inuse_objects` and
-//! `inuse_space`. "In use" means live at the peak. The address of a pprof location is that of the call, whereas a
-//! location here contains the return address, approximated as one more.
+//! A sample contains the four values of Go's heap profiles: `alloc_objects`, `alloc_space`, `inuse_objects` and
+//! `inuse_space`. "In use" means live at the peak. A pprof location contains the address of a call. The corresponding
+//! location here contains the return address, which is approximated as the next byte.
 
 mod read;
 mod wire;
@@ -19,7 +19,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     name: "pprof",
     about: "pprof's profile.proto: allocated, and live at the peak",
     ending: "pb.gz",
-    // The type of the first value: a message with two string indices.
+    // The type of the first value, which is a message with two string indices.
     sniff: |head| matches!(head.bytes, [0x0a, 2..=8, 0x08, ..]),
     open: Some(|input, step| {
         let (name, mut bytes) = (input.name().to_owned(), Vec::new());

@@ -25,12 +25,12 @@ pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
     let [start, duration] = numbers(message, [profile::TIME_NANOS, profile::DURATION_NANOS])?;
     let columns = Columns::of(&parts)?;
     let mut profile = HeapProfile::default();
-    // Neither field is required, and 0 means that it is absent.
+    // Both fields are optional, and 0 means that a field is absent.
     profile.set_times((start > 0).then_some(start / NANOSECONDS), (duration > 0).then_some(duration));
     let mappings = parts.mappings(&mut profile)?;
     let functions = parts.functions()?;
     let mut locations = parts.locations(&mappings, &functions, &profile)?;
-    // Locations are numbered as stacks use them, and unused locations are omitted.
+    // Locations are numbered in the order in which stacks refer to them. Unused locations are omitted.
     let mut places: HashMap<u64, u32> = HashMap::new();
     let mut contexts: HashMap<Vec<u32>, u64> = HashMap::new();
     for message in &parts.samples {
@@ -64,7 +64,7 @@ pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
         profile.infos.push(HeapInfo::of_sums(context, allocated, live));
         step();
     }
-    // Samples of one stack differ in their labels, such as the block size. They are merged.
+    // Samples of one stack that differ only in labels, such as the block size, are merged.
     let infos = std::mem::take(&mut profile.infos);
     let mut merged = hatf_lab::profile::Merged::new();
     infos.into_iter().for_each(|info| merged.add(info, false));
@@ -104,7 +104,7 @@ impl<'b> Parts<'b> {
         let string = usize::try_from(place).ok().and_then(|place| self.strings.get(place));
         match string {
             Some(string) => Ok(String::from_utf8_lossy(string.bytes).into_owned()),
-            // A profile without strings lacks the empty string, too.
+            // A profile without a string table lacks even the empty string.
             None if place == 0 => Ok(String::new()),
             None => of.error(&format!("string {place} does not exist: there are {}", self.strings.len())),
         }
@@ -142,7 +142,7 @@ impl<'b> Parts<'b> {
         Ok(functions)
     }
 
-    /// Reads the locations by their numbers.
+    /// Reads the locations into a map keyed by their IDs.
     fn locations(
         &self,
         mappings: &HashMap<u64, usize>,
@@ -191,7 +191,7 @@ fn lines(mut location: Fields<'_>, functions: &HashMap<u64, (String, String)>) -
     Ok(lines)
 }
 
-/// Reads the given number fields of a message; a missing field is 0.
+/// Reads the given numeric fields of a message. A missing field is 0.
 fn numbers<const N: usize>(mut message: Fields<'_>, wanted: [u64; N]) -> Result<[u64; N]> {
     let mut found = [0; N];
     while let Some((number, value)) = message.next()? {
@@ -217,7 +217,7 @@ impl Columns {
             let [name] = numbers(*message, [value_type::TYPE])?;
             names.push(parts.string(message, name)?);
         }
-        // Profiles that pprof converted from tcmalloc use these names for the values in use.
+        // Profiles that pprof converted from tcmalloc use these names for live memory.
         let other = |name| match name {
             "inuse_objects" => "objects",
             "inuse_space" => "space",
@@ -233,8 +233,8 @@ impl Columns {
         Ok(Self { types: names.len(), places })
     }
 
-    /// Returns the allocated and the live amounts. If the profile contains only one of them, nothing more is known
-    /// about its blocks.
+    /// Returns the allocated and the live amounts. If the profile contains only live amounts, they also serve as the
+    /// allocated amounts.
     fn amounts(&self, values: &[u64]) -> std::result::Result<(Amount, Option<Live>), &'static str> {
         if values.len() != self.types {
             return Err("a sample has a different number of values from the profile's types");

@@ -1,4 +1,4 @@
-//! The part of the protocol buffer encoding that `profile.proto` needs.
+//! The subset of the protocol buffer encoding that `profile.proto` requires.
 
 use hatf_trace::{Error, Result};
 
@@ -43,7 +43,7 @@ pub(super) enum Value<'b> {
     Number(u64),
     /// Bytes, a message, or packed numbers, with their offset.
     Bytes(Fields<'b>),
-    /// A value of a type that no field of a profile has.
+    /// A value of a wire type that profiles do not use.
     Other,
 }
 

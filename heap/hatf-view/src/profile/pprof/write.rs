@@ -76,7 +76,7 @@ impl Writer<'_> {
             head.bytes(profile::SAMPLE_TYPE, &self.value_type(value).0);
         }
         let locations = of.locations.len() as u64;
-        // Each context without a stack gets its own location, which contains its name.
+        // Each context without a stack gets its own location, whose function is the name of the context.
         let mut nameless = Vec::new();
         for info in &of.infos {
             let mut places: Vec<u64> = of.places(info.context).iter().map(|place| u64::from(*place) + 1).collect();
@@ -88,7 +88,7 @@ impl Writer<'_> {
             let values = [info.alloc_count, info.size.total, live.blocks, live.bytes];
             let mut message = Message::default();
             message.numbers(sample::LOCATION, places);
-            // Values are signed in pprof.
+            // Values in pprof are signed.
             message.numbers(sample::VALUE, values.map(|value| value.min(i64::MAX.cast_unsigned())));
             head.bytes(profile::SAMPLE, &message.0);
         }
@@ -152,12 +152,12 @@ impl Writer<'_> {
         self.body.bytes(profile::LOCATION, &message.0);
     }
 
-    /// Returns the number of the mapping that contains a location, or 0 if there is none.
+    /// Returns the number of the mapping that contains a location, or 0 if no mapping contains it.
     fn mapping(&mut self, of: &Location) -> u64 {
         if of.module.is_empty() && of.build_id.is_empty() {
             return 0;
         }
-        // A module loaded at different addresses in several runs has one mapping per address.
+        // A module that was loaded at different addresses in several runs gets one mapping per address.
         let bias = of.address.wrapping_sub(of.offset);
         let key = (of.module.clone(), of.build_id.clone(), bias);
         let next = self.mappings.len() as u64 + 1;

@@ -1,4 +1,4 @@
-//! Writing of tables to files.
+//! Writes tables to files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ use super::Export;
 use crate::command::print_message;
 use crate::command::symbols::Symbols;
 
-/// Resolves function names as `hatf sites` does.
+/// A resolver of function names that works like `hatf sites`.
 struct Resolved(Symbols);
 
 impl Names for Resolved {
@@ -100,7 +100,7 @@ fn failed(error: metatf_arrow::Error) -> Error {
     Error::Trace(error.into())
 }
 
-/// Returns the traces; the traces in a directory are sorted by name.
+/// Returns the traces at these paths. The traces in a directory are sorted by name.
 fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut traces = Vec::new();
     for path in paths {
@@ -121,7 +121,7 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(traces)
 }
 
-/// Returns, for each partition, its traces and the path below a table's directory, without the file extension.
+/// Returns the traces of each partition and its path below a table's directory, without the file extension.
 fn partitions(traces: &[PathBuf]) -> Result<Vec<(Vec<PathBuf>, PathBuf)>> {
     let mut taken = BTreeSet::new();
     let mut place = |trace: &PathBuf| {
@@ -177,7 +177,7 @@ impl OpenFile {
     }
 }
 
-/// Returns the reason that a file was not written: the output's own error, if there is one.
+/// Returns the reason that a file was not written, which is the output's own error if there is one.
 fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
     match (output.error(), error) {
         (Some(error), _) | (None, WriteError::Output(error)) => Error::system(path.display().to_string())(error),
@@ -185,7 +185,7 @@ fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
     }
 }
 
-/// Writes each table to its file and returns the number of rows of each.
+/// Writes each table to its file and returns the number of rows per table.
 fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
     for next in batches {
         let (place, batch) = next.map_err(|error| Error::Trace(metatf_arrow::message(&error).into()))?;
@@ -202,7 +202,7 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
     files.into_iter().map(OpenFile::keep).collect()
 }
 
-/// Writes tables to a database and returns the number of rows of each.
+/// Writes tables to a database and returns the number of rows per table.
 fn database(tables: &Tables, wanted: &[&str], threads: usize, path: &Path) -> Result<Vec<u64>> {
     let (output, mut sink) = OutputFile::create(path).map_err(Error::system(path.display().to_string()))?;
     let wrong = |error| cause(path, &output, error);

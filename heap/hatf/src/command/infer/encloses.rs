@@ -1,4 +1,4 @@
-//! Scopes that enclose allocations: those requested by `--by`, or those that enclose the most.
+//! Selection of the scopes that enclose allocations, by `--by` or by coverage.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) enum Encloses {
 }
 
 impl Encloses {
-    /// Returns the name for `--by`.
+    /// Returns the name of the scopes as an argument of `--by`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Functions => "functions",

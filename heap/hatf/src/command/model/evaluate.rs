@@ -82,14 +82,14 @@ pub(crate) struct Evaluate {
     svg: Option<PathBuf>,
 }
 
-/// The paper's allocators, in its order.
+/// The paper's allocators, in the paper's order.
 const PAPER: [&str; 4] = ["bsd", "cache", "first", "best"];
 
 /// Models to evaluate.
 #[derive(Clone)]
 struct Models(Vec<Kind>);
 
-/// Parses a list of models. The parts of a mixture are also separated by commas.
+/// Parses a comma-separated list of models. The parts of a mixture are also separated by commas.
 fn models(text: &str) -> std::result::Result<Models, String> {
     let mut names: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -216,7 +216,7 @@ fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(T
     let read = source.observe(&mut calls);
     let totals = calls.heap().totals();
     drop(calls);
-    // The reader reports an early stop as an error.
+    // Ignore the error by which the reader reports an early stop.
     if !until.reached() {
         read?;
     }
@@ -256,7 +256,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let mut progress = Progress::new("trials").of(experiment.jobs(&models).len() as u64);
     let ended = trials(experiment, &models, source.threads(), || progress.add(1))?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    // Use the name up to the first dot, because the file extensions do not matter here.
+    // Use the name up to the first dot, without file extensions.
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or(&name).to_owned();
     let models =
         options.models.0.iter().zip(ended).map(|(kind, trials)| OfModel::new(*kind, &actual, trials)).collect();

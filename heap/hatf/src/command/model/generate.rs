@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
             writer.event(event)
         })
     });
-    // If the output failed, its error is the cause.
+    // If the output failed, report its error as the cause.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }

@@ -83,7 +83,7 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let (file, mut sink) = OutputFile::create(&output).map_err(problem())?;
     let of = ProfileOptions { files, unknown_is_unused, shared_objects };
     let written = create(&profile, &of, &mut |note| print_message(&shown(note)), &mut *sink);
-    // If the output failed, its error is the cause.
+    // If the output failed, report its error as the cause.
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }

@@ -116,7 +116,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
     let made = make(source, &options.symbols, settings, sizes, &mut writer);
-    // The writer's error stopped the profile, or was itself caused by the output's error.
+    // An error of the writer stopped the profile. An error of the output is in turn the cause of the writer's error.
     let made = match (writer.take_error(), made) {
         (None, Ok(made)) => writer.finish().map(|()| made),
         (error, made) => {
@@ -139,7 +139,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     Ok(0)
 }
 
-/// Results that are known once the profile is written.
+/// Results that are known after the profile has been written.
 struct Made {
     totals: Totals,
     lookups: Lookups,

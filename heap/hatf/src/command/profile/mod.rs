@@ -65,8 +65,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
     }
 }
 
-/// Reads a profile in any supported format; `-` is standard input. If a file contains several profiles, they are
-/// merged.
+/// Reads a profile in any supported format. `-` is standard input. Several profiles in a file are merged.
 fn read(path: &Path) -> Result<HeapProfile> {
     one(path, read_all(path)?)
 }
@@ -90,7 +89,7 @@ fn write(path: &Path, profile: &HeapProfile) -> Result<()> {
     let problem = || Error::system(path.display().to_string());
     let (file, mut sink) = OutputFile::create(path).map_err(problem())?;
     let written = write_profile(profile, &mut *sink);
-    // If the output failed, its error is the cause.
+    // If the output failed, report its error as the cause.
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }

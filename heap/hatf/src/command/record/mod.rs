@@ -31,8 +31,8 @@ use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name,
 /// Exit status if recording failed.
 const FAILED: u8 = 125;
 
-/// Runs the command. Errors that are not about starting the program get their own exit status, because the program's
-/// status is passed through.
+/// Runs the command. Errors of the recording get their own exit status, because the status of the program is passed
+/// through.
 pub(crate) fn run(options: &Options) -> Result<u8> {
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
@@ -90,16 +90,16 @@ fn run_program(options: &Options) -> Result<u8> {
     };
     let printed = analysis
         .map_or(Ok(()), |analysis| print_into(&analysis.observer().report(analysis.heap()), &mut stderr(Style::Text)));
-    // The program ran, so its status is returned; other failures are only printed.
+    // The program ran, so return its status and only print other failures.
     let mut code = outcome.exit_code();
     if code == 0 && outcome.recorded.images == 0 && outcome.followed == 0 {
-        // Nothing was recorded; a message above explains why.
+        // Nothing was recorded. A message above explains why.
         code = FAILED;
     }
     let of_traces = [failure, outcome.recorded.sink_error];
     let mut failures: Vec<_> = of_traces.into_iter().flatten().take(1).collect();
     failures.extend(outcome.follow_errors);
-    // A reader that closed the pipe wants no more data.
+    // A closed pipe is not a failure, because its reader wants no more data.
     let is_left = failures.iter().any(|error| !error.is_closed_pipe());
     let failures: Vec<_> = failures.into_iter().chain(printed.map_err(Error::from).err()).collect();
     if failures.is_empty() {
@@ -118,8 +118,8 @@ fn run_program(options: &Options) -> Result<u8> {
     Ok(if code == 0 { FAILED } else { code })
 }
 
-/// Records to a file, which gets its name once the program runs: if the program cannot be started, an existing file is
-/// unchanged. The error returned with the outcome is about the file.
+/// Records to a file, which gets its name after the program has started. If the program cannot be started, an existing
+/// file is thus unchanged. The error returned with the outcome is about the file.
 fn to_file(
     options: &Options,
     path: &Path,
@@ -134,7 +134,7 @@ fn to_file(
     }
     let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
     output.mark_as_written();
-    // If the output failed, its error is the cause of all others.
+    // If the output failed, report its error as the cause of all other errors.
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder decides when to flush.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
@@ -159,7 +159,7 @@ fn to_file(
         (recorded, trace.finish())
     };
     let mut outcome = recorded?;
-    // The spool is removed once the trace is on disk.
+    // The spool is removed after the trace has reached the disk.
     let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
     let failure = output.error();
     let failure = match finished {
@@ -189,8 +189,8 @@ fn to_file(
     Ok((outcome, failure))
 }
 
-/// Returns the path of a trace that was written as `path`. If the file has lost its name in the meantime, the trace is
-/// copied to a new name next to the old one, or in the current directory if the old directory is gone.
+/// Returns the path of a trace that was written as `path`. If the file has lost this name in the meantime, copies the
+/// trace to a new name in the same directory, or in the current directory if the old directory is gone.
 fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
     if !output.is_replaced() {
         return Ok(path.to_owned());
@@ -219,7 +219,7 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
     Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during recording{why}").into()))
 }
 
-/// Writes function names into a complete trace, which is unchanged if that fails.
+/// Writes function names into a complete trace. Leaves the trace unchanged if symbolization fails.
 fn symbolize(
     trace: &Path,
     create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,
@@ -305,7 +305,7 @@ fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'
     }
 }
 
-/// Returns the trace that a `-o` option among the program's arguments appears to name.
+/// Returns the trace that an `-o` option among the program's arguments appears to name.
 fn trace_among(command: &[OsString]) -> Option<String> {
     let words: Vec<_> = command.iter().skip(1).map(|word| word.to_string_lossy()).collect();
     let names = words.iter().enumerate().filter_map(|(place, word)| match word.strip_prefix("--output=") {

@@ -259,8 +259,8 @@ impl Record {
         self.stacks.unwrap_or(if self.is_debug() || self.python || self.symbolize { DEPTH } else { 0 })
     }
 
-    /// Returns the policy for a full spool. A process that was attached to, or is sampled over a long time, should not
-    /// be stopped to wait.
+    /// Returns the policy for a full spool. By default, an attached or sampled process does not wait, because it may be
+    /// a service.
     pub(crate) fn when_full(&self) -> WhenFull {
         let is_service = self.pid.is_some() || self.sample.is_some();
         self.when_full.unwrap_or(if is_service { WhenFull::Drop } else { WhenFull::Wait })
@@ -277,7 +277,7 @@ impl Record {
     }
 }
 
-/// Parses a label: a key of letters, digits, `_`, `-` and `.`, and a value.
+/// Parses a label, which consists of a key (letters, digits, `_`, `-` and `.`) and a value.
 fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) {

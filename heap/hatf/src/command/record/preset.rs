@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use metatf_tools::recode::Preset;
 
-/// A preset of the trace, or settings for finding out where memory goes.
+/// A preset for the trace, or settings for finding out where memory goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordPreset {
     /// A preset for writing the trace.
     Trace(Preset),
-    /// All available data about each block, with the trace written by the default preset.
+    /// All available data about each block. The trace is written with the default preset.
     Debug,
 }
 

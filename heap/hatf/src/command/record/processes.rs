@@ -1,4 +1,4 @@
-//! The traces of processes that a recorded program creates: a directory of traces with a list.
+//! The traces of processes that a recorded program creates, in a directory that also contains a list of them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,10 +22,10 @@ use crate::command::print_message;
 
 /// Name of the process list in the directory.
 pub(crate) const LIST: &str = "processes.jsonl";
-/// Maximum number of characters of a program's name in the name of its trace.
+/// Maximum number of characters of the program's name in a trace's name.
 const NAME_MAX: usize = 60;
 
-/// Returns the directory next to a trace that contains the traces of processes the program created.
+/// Returns the directory next to a trace for the traces of processes that the program created.
 pub(crate) fn folder_of(trace: &Path) -> PathBuf {
     if trace.extension().is_some_and(|extension| extension == "mtf") {
         return trace.with_extension("processes");
@@ -42,7 +42,7 @@ pub(super) fn trace_name(process: &FollowedProcess) -> String {
     format!("{}-{name}.mtf", process.number)
 }
 
-/// Receiver of the events of processes that the program creates.
+/// A receiver of the events of processes that the program creates.
 pub(super) struct Processes<'a> {
     options: &'a Options,
     trace: &'a Path,
@@ -51,7 +51,7 @@ pub(super) struct Processes<'a> {
     written: Mutex<Written>,
 }
 
-/// The directory and the list in it.
+/// The open directory and its process list.
 struct Opened {
     folder: OutputFolder,
     list: File,
@@ -59,7 +59,7 @@ struct Opened {
 
 #[derive(Default)]
 struct Written {
-    /// The directory, once a process exists.
+    /// The directory. `None` until the first process exists.
     opened: Option<Opened>,
     processes: u64,
     events: u64,
@@ -86,8 +86,7 @@ impl<'a> Processes<'a> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the directory, which is created for the first process. Traces from an earlier recording in it are
-    /// removed.
+    /// Returns the directory, which is created for the first process. Removes traces of an earlier recording from it.
     fn folder(&self) -> Result<OutputFolder> {
         let mut written = self.written();
         if let Some(opened) = &written.opened {
@@ -102,7 +101,7 @@ impl<'a> Processes<'a> {
         Ok(folder)
     }
 
-    /// Returns the part of a command to list: only the program if arguments are private.
+    /// Returns the part of a command to list, which is only the program if arguments are private.
     fn shown<'c>(&self, command: &'c [String]) -> &'c [String] {
         if self.options.private { command.get(..1).unwrap_or_default() } else { command }
     }
@@ -125,7 +124,7 @@ impl<'a> Processes<'a> {
         self.written().allocations
     }
 
-    /// Returns the number of processes without stacks, although stacks were requested.
+    /// Returns the number of processes without stacks although stacks were requested.
     pub(super) fn stackless(&self) -> u64 {
         self.written().stackless
     }
@@ -140,7 +139,7 @@ impl<'a> Processes<'a> {
         self.written().single_frames
     }
 
-    /// Returns the number of processes that executed a program that did not load the recorder.
+    /// Returns the number of processes that executed a program without loading the recorder.
     pub(super) fn left(&self) -> u64 {
         self.written().left
     }
@@ -150,7 +149,7 @@ impl<'a> Processes<'a> {
         self.written().programs.clone()
     }
 
-    /// Returns the complete traces: their directory and their names in it.
+    /// Returns the complete traces as pairs of directory and name.
     pub(super) fn traces(&self) -> Vec<(OutputFolder, String)> {
         let written = self.written();
         let folder = written.opened.iter().map(|opened| &opened.folder).cycle();
@@ -180,7 +179,7 @@ impl<'a> Processes<'a> {
         if self.written().opened.is_none() {
             if let Ok(folder) = OutputFolder::open_own(&self.folder) {
                 remove_earlier(&folder);
-                // Succeeds only if the directory is empty.
+                // This succeeds only if the directory is empty.
                 let _ = fs::remove_dir(&self.folder);
             }
             return Ok(());
@@ -262,7 +261,7 @@ impl Follower for Processes<'_> {
     }
 
     fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
-        // The directory was created for the process's trace.
+        // The directory already exists, because it was created for the process's trace.
         if let Ok(folder) = self.folder() {
             dump(self.options, &folder, trace_name(process).as_ref(), self.write, give);
         }
@@ -277,7 +276,7 @@ impl Follower for Processes<'_> {
     }
 }
 
-/// Removes the results of an earlier recording from a directory: the traces named in its list, and the list. Other
+/// Removes the results of an earlier recording from a directory, which are the list and the traces that it names. Other
 /// files are kept.
 fn remove_earlier(folder: &OutputFolder) {
     let mut text = String::new();

@@ -10,30 +10,30 @@ use super::options::Record as Options;
 use super::processes::Processes;
 use crate::command::print_message;
 
-/// The trace that was written.
+/// A trace that was written.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'a> {
     pub(super) path: &'a Path,
     pub(super) bytes: u64,
-    /// Whether the trace contains everything that was recorded.
+    /// Whether the trace contains all recorded events.
     pub(super) is_whole: bool,
 }
 
 /// Facts known about the program before it ran.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// The program would not load the recorder; the user has been warned.
+    /// Whether the program would not load the recorder, about which the user has been warned.
     pub(super) not_loaded: bool,
     /// The allocator linked into the program. If it could not be recorded, the user has been warned.
     pub(super) linked_in: Option<&'a LinkedIn>,
 }
 
-/// Warns that calls to an allocator are not recorded, and suggests what to do.
+/// Warns that calls to an allocator are not recorded, and suggests a solution.
 pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
     print_message(&format!("{linked_in}; link it as a shared library, or use hatf_record::Recording in Rust"));
 }
 
-/// Prints the summary line and warnings, except for warnings printed before the program ran.
+/// Prints the summary line and the warnings that were not printed before the program ran.
 pub(super) fn print_summary(
     options: &Options,
     outcome: &Outcome,
@@ -164,7 +164,7 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
     }
 }
 
-/// Warns that nothing was recorded because no thread or module may have the given names.
+/// Warns that nothing was recorded, possibly because no thread or module has the given names.
 fn warn_of_names(options: &Options) {
     let named = [
         ("thread", "--only-threads", &options.only_threads, "hatf report"),
@@ -178,7 +178,7 @@ fn warn_of_names(options: &Options) {
     }
 }
 
-/// Warns if stacks contain no Python frames although they were requested.
+/// Warns if stacks contain no Python frames although Python frames were requested.
 fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
     let mut versions = processes.map(Processes::pythons).unwrap_or_default();
     versions.extend(outcome.recorded.python);

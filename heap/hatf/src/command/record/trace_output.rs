@@ -1,5 +1,5 @@
-//! Output of a recording: the format of the trace, its file, and its errors. `hatf recover` writes traces in the same
-//! way.
+//! Output of a recording, including the format of the trace, its file, and its errors. `hatf recover` also writes
+//! traces with this module.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::options::{Record as Options, TraceFormat};
 use crate::command::print_message;
 
-/// A written trace that has no name yet.
+/// A written trace that does not have its final name yet.
 pub(crate) struct WrittenTrace {
     output: OutputFile,
     sink: Box<dyn Sink + Send>,
@@ -48,12 +48,12 @@ impl WrittenTrace {
         Ok((given, Self { output, sink, name }))
     }
 
-    /// Gives the trace its final name and waits until it is on disk.
+    /// Renames the trace to its final name and waits until the trace is on disk.
     pub(crate) fn keep(self) -> Result<()> {
         self.output.keep(self.sink).map_err(Error::system(self.name))
     }
 
-    /// Gives the trace a different name in the same directory and waits until it is on disk.
+    /// Renames the trace to a different name in the same directory and waits until the trace is on disk.
     pub(crate) fn keep_as(mut self, path: &Path) -> Result<()> {
         self.output.rename(path.file_name().unwrap_or_default());
         self.name = path.display().to_string();
@@ -61,7 +61,7 @@ impl WrittenTrace {
     }
 }
 
-/// Writes the events currently kept by `hatf record --keep` to `TRACE.dump1.mtf`, or to the next free number, next to
+/// Writes the events currently kept by `hatf record --keep` to `TRACE.dump1.mtf` (or the next unused number), next to
 /// the trace that is written at the end.
 pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
     let stem = trace.file_stem().unwrap_or_default();
@@ -109,7 +109,7 @@ impl TraceForm {
     }
 }
 
-/// Reads the settings from the data stored by [`about`].
+/// Reads the settings from the data that [`about`] stores.
 pub(crate) fn of_about(about: &Value) -> (TraceForm, WriteOptions) {
     let preset: Option<Preset> = about["profile"].as_str().and_then(|preset| preset.parse().ok());
     let preset = preset.unwrap_or_default();
@@ -126,7 +126,7 @@ pub(crate) fn of_about(about: &Value) -> (TraceForm, WriteOptions) {
     (form, write)
 }
 
-/// Returns the data stored next to the spool: the settings and the path of the trace.
+/// Returns the data to store next to the spool, which consists of the settings and the path of the trace.
 pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
     let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
     json!({
@@ -138,11 +138,11 @@ pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
     })
 }
 
-/// Returns the approximate number of records per group. It is smaller than requested if this process may not use enough
-/// memory, because of `ulimit -d` or a container limit, half of which is reserved for the program.
+/// Returns the approximate number of records per group. The number is smaller than requested if `ulimit -d` or a
+/// container limit does not leave enough memory. Half of the memory that is left is reserved for the program.
 pub(crate) fn group(options: &Options) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
+    // SAFETY: the pointer is to a local variable that receives the result.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
     let own = if known { limit.rlim_cur } else { u64::MAX };
     let fitting = (own.min(hatf_host::record::memory_left() / 2) / GROUP_RECORD_BYTES).max(GROUP_LEAST);
@@ -151,7 +151,7 @@ pub(crate) fn group(options: &Options) -> u64 {
 
 /// Memory per record of a group in bytes, with some reserve.
 const GROUP_RECORD_BYTES: u64 = 512;
-/// Minimum number of records per group, however little memory is available.
+/// Minimum number of records per group, regardless of the available memory.
 const GROUP_LEAST: u64 = 1000;
 
 /// Returns whether a preset writes traces uncompressed.
@@ -197,7 +197,7 @@ impl<'w> TraceWriter<'w> {
     }
 }
 
-/// Adds the trace's name to an error of its writer.
+/// Adds the trace's name to an error of the trace's writer.
 pub(crate) fn about_output(name: &str, error: Error) -> Error {
     match error {
         Error::System(_, error) => Error::System(name.to_owned(), error),
@@ -221,8 +221,8 @@ pub(crate) fn full(error: Error) -> Error {
     Error::Trace(format!("{error}: {advice}{elsewhere}").into())
 }
 
-/// Returns an unused trace name: `STEM.mtf`, or with a number if that file exists. Existing traces are never
-/// overwritten unless requested.
+/// Returns an unused trace name, which is `STEM.mtf` or, if that file exists, a name with a number. Existing traces are
+/// thus overwritten only on request.
 pub(crate) fn free_name(stem: &OsStr) -> PathBuf {
     let name = |middle: String| {
         let mut name = stem.to_owned();

@@ -1,5 +1,5 @@
-//! The recording that `hatf watch` starts: `hatf record` in its own session, so that it continues when the screen is
-//! left or the terminal is closed.
+//! The recording that `hatf watch` starts. `hatf record` runs in its own session, so that it continues when the user
+//! leaves the screen or closes the terminal.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use metatf_cli::{OutputFolder, without_colours};
 
 use crate::command::record::trace_output::free_name;
 
-/// Number of bytes of the program's output to inspect.
+/// Number of bytes at the end of the program's output to inspect.
 const TAIL: u64 = 64 << 10;
 /// Interval at which to check whether the trace exists.
 const LOOK: Duration = Duration::from_millis(10);
@@ -84,11 +84,11 @@ impl Started {
             }
             std::thread::sleep(LOOK);
         }
-        // Either a short-lived program has ended, or no program was started.
+        // The recording has ended, because the program was short-lived or because it could not be started.
         if id(&started.trace).is_some_and(|now| Some(now) != before) { Ok(started) } else { Err(started.failed()) }
     }
 
-    /// Returns the reason that there is no trace, as printed by `hatf record`.
+    /// Returns the reason for a missing trace, as printed by `hatf record`.
     fn failed(&self) -> Error {
         let text = fs::read_to_string(&self.output).unwrap_or_default();
         let _ = fs::remove_file(&self.output);
@@ -135,7 +135,7 @@ impl Started {
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);
-        // If a line is overwritten, as by a progress bar, only its final state is returned.
+        // Of a line that is overwritten, for example by a progress bar, return only the final state.
         let last = |line: &str| without_colours(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
         Some(text.lines().skip(usize::from(length > TAIL)).map(last).collect())
     }
@@ -146,7 +146,7 @@ fn id(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Checks that a file may be a trace or the beginning of a trace.
+/// Checks that a file can be a trace or the beginning of a trace.
 pub(super) fn check_trace(path: &Path) -> Result<()> {
     let name = path.display().to_string();
     let read = || {

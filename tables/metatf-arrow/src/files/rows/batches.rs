@@ -24,10 +24,10 @@ pub(super) struct Batches {
     batches: Box<dyn RecordBatchReader + Send>,
     batch: Option<RecordBatch>,
     next: usize,
-    /// Returns an encoder for a batch, if the batch supports one.
+    /// A function that returns an encoder for a batch, if the batch supports one.
     encoder_of: EncoderOf,
     pub(super) encoder: Option<BatchEncoder>,
-    /// The record numbers of the batch, if it has an encoder.
+    /// The record numbers of the batch, if the batch has an encoder.
     numbers: Option<Int64Array>,
 }
 
@@ -51,8 +51,8 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Batches {
-    /// Opens a Parquet or Arrow file, which its first bytes distinguish, and returns its column names. Errors do not
-    /// contain the file name.
+    /// Opens a Parquet or Arrow file, whose first bytes determine the format, and returns its column names. Errors do
+    /// not contain the file name.
     pub(super) fn open(head: &[u8], file: File, encoder_of: EncoderOf) -> Result<(Self, Vec<String>), String> {
         let batches = if head.starts_with(super::PARQUET) {
             decoded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build().map(boxed))?

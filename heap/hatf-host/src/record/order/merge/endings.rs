@@ -7,8 +7,8 @@ use hatf_record::Next;
 use super::Merge;
 
 impl Merge<'_> {
-    /// Skips slots and chunks that were reserved but will never be written, in all waiting threads. `ended` says
-    /// whether the process has ended. Returns whether there were any.
+    /// Skips slots and chunks that were reserved but will never be written, in all waiting threads. `ended` specifies
+    /// whether the process has ended. Returns whether anything was skipped.
     pub(crate) fn skip_gaps(&mut self, ended: bool) -> bool {
         let mut found = false;
         for place in &self.waiting {
@@ -20,7 +20,7 @@ impl Merge<'_> {
         found
     }
 
-    /// Returns whether a thread waits for a slot or a chunk while later ones are already written.
+    /// Returns whether a thread waits for a slot or a chunk although later slots or chunks are already written.
     pub(crate) fn has_gaps(&self) -> bool {
         self.waiting.iter().any(|place| self.queues[*place].has_gap())
     }

@@ -1,10 +1,10 @@
 //! Merges the events of all threads into one order.
 //!
 //! Each thread's events are read from its chunks in order. Between threads, the stamps determine the order: the end of
-//! a block is written and stamped before its address can be reused, and its allocation is stamped before any code can
-//! have the block. If the counters of two cores differ slightly, stamps may still contradict this: an address is
-//! allocated while it is live, or freed while it is not. The thread is then held until the event of another thread that
-//! must come first was passed on. Such repairs are counted.
+//! a block is written and stamped before its address can be reused, and the allocation of a block is stamped before any
+//! code can use the block. If the counters of two cores differ slightly, stamps may still contradict this: an address
+//! is allocated while it is live, or freed while it is not. The thread is then held until the event that must come
+//! first, from another thread, has been passed on. Such repairs are counted.
 //!
 //! A thread's queue is ready, waiting, held or parked. All transitions between these states are in this module.
 
@@ -24,7 +24,7 @@ use rules::{begins, counts, effect, ends};
 use thread_queue::ThreadQueue;
 pub(crate) use thread_queue::{Resumed, ThreadOf};
 
-/// Maximum number of events of another thread that are searched for one that must come first.
+/// Maximum number of events of another thread among which an event that must come first is searched for.
 const LOOK_AHEAD: usize = 2000;
 
 /// Counts collected during merging.
@@ -40,12 +40,12 @@ pub(crate) struct Counts {
     pub(crate) reported_lost: u64,
 }
 
-/// Merges the events of all threads.
+/// A merge of the events of all threads.
 pub(crate) struct Merge<'m> {
     spool: Spool<'m>,
     queues: Vec<ThreadQueue<'m>>,
     places: HashMap<ThreadOf, usize>,
-    /// For each chunk, its last known owner and image. No two chunks ever have the same.
+    /// The last known owner and image of each chunk. No two chunks ever have the same owner and image.
     known: Vec<(u64, u64)>,
     /// Queues that have a next event and are not held, ordered by the event's stamp.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
@@ -53,15 +53,15 @@ pub(crate) struct Merge<'m> {
     waiting: Vec<usize>,
     held: Vec<usize>,
     live: LiveAddresses,
-    /// Whether recording was off. Blocks may then be live whose allocation was not recorded, so this is no reason to
-    /// hold a thread.
+    /// Whether recording was off. Blocks may then be live although their allocation was not recorded, so a
+    /// contradiction is no reason to hold a thread.
     uncertain: bool,
     /// Chunks that were read to their end.
     finished: Vec<usize>,
     /// The content of the trace to be completed, if any.
     resumed: Option<Resumed>,
-    /// If only a part of the spool is read, the stamp before which only lasting events count. Nothing is then noted in
-    /// the spool.
+    /// The stamp before which only lasting events count, if only a part of the spool is read. In that case, the spool
+    /// is not modified.
     horizon: Option<u64>,
     counts: Counts,
 }
@@ -85,15 +85,15 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Makes the merge skip the first events of each thread, which are in a trace already.
+    /// Makes the merge skip the first events of each thread, which a trace already contains.
     pub(crate) fn after(&mut self, mut resumed: Resumed) {
         self.live = std::mem::take(&mut resumed.live);
         self.uncertain = resumed.uncertain;
         self.resumed = Some(resumed);
     }
 
-    /// Makes the merge count events from a stamp on, and before it only [lasting](is_lasting) ones. Threads begin with
-    /// the first chunk that is present. The spool stays unchanged, so that it can be read again.
+    /// Makes the merge count all events from a stamp on, but only [lasting](is_lasting) events before it. Threads begin
+    /// with the first chunk that is present. The spool stays unchanged, so that it can be read again.
     pub(crate) fn begin_at(&mut self, horizon: u64) {
         self.horizon = Some(horizon);
         self.uncertain |= horizon > 0;
@@ -143,7 +143,7 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Makes threads without an event look again.
+    /// Looks again for events of threads that had no next event.
     pub(crate) fn look(&mut self) {
         for place in std::mem::take(&mut self.waiting) {
             self.advance(place);
@@ -204,7 +204,7 @@ impl<'m> Merge<'m> {
         most: usize,
         give: &mut impl FnMut(&SpoolEvent, &[u8], ThreadOf),
     ) -> usize {
-        // With several threads, a contradiction may have to wait for one of the others.
+        // With several threads, an event that contradicts the live blocks may have to wait for another thread's event.
         let checks = !self.uncertain && self.queues.len() > 1;
         let queue = &mut self.queues[place];
         let Some((_, stream)) = &mut queue.reading else { return 0 };
@@ -232,14 +232,15 @@ impl<'m> Merge<'m> {
         given
     }
 
-    /// Releases the held thread with the earliest event, whatever it waits for. Returns false if none is held. This is
-    /// used when nothing else arrives: if clocks differ by more than blocks live, two threads may wait for each other.
+    /// Releases the held thread with the earliest event, whatever it waits for. Returns false if no thread is held.
+    /// This is used when no other events arrive: if the clocks differ by more than the lifetimes of blocks, two threads
+    /// may wait for each other.
     pub(crate) fn give_up_holding(&mut self) -> bool {
         let stamp = |place: &usize| self.queues[*place].head.map_or(u64::MAX, |event| event.time);
         let Some(first) = (0..self.held.len()).min_by_key(|at| stamp(&self.held[*at])) else { return false };
         let place = self.held.swap_remove(first);
         self.counts.contradictions += 1;
-        // From now on, the state of the address is what the event says.
+        // From now on, the event determines the state of the address.
         if let (Some(event), Some(address)) = (self.queues[place].head, self.queues[place].held.take()) {
             if event.address == address && !ends(&event, address) {
                 self.live.remove(address);
@@ -310,7 +311,8 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Returns whether an event may come now, and applies it to the live blocks. Otherwise, its queue is held.
+    /// Returns whether an event may be passed on now and, if so, applies it to the live blocks. Otherwise, its queue is
+    /// held.
     #[inline]
     fn follows(&mut self, event: &SpoolEvent, place: usize) -> bool {
         let queue = &self.queues[place];
@@ -344,7 +346,7 @@ impl<'m> Merge<'m> {
             Kind::Realloc | Kind::Reallocarray => self.queues[place].realloc(None),
             Kind::Image => {
                 self.live.clear();
-                // If only a part of the spool is read, earlier events are omitted.
+                // If only a part of the spool is read, events before the horizon are omitted.
                 if self.horizon.is_none_or(|horizon| horizon == 0 || event.time >= horizon) {
                     self.uncertain = false;
                 }

@@ -2,8 +2,8 @@
 
 use hatf_record::{Kind, SpoolEvent};
 
-/// Returns whether an event is one of those by which a thread's events are numbered: it becomes exactly one event of
-/// the trace.
+/// Returns whether an event counts in the numbering of a thread's events, because it becomes exactly one event of the
+/// trace.
 pub(super) fn counts(kind: Kind) -> bool {
     !matches!(kind, Kind::ReallocBegin | Kind::Lost | Kind::ThreadEnd | Kind::ThreadName | Kind::PythonFrame)
 }
@@ -33,7 +33,7 @@ pub(super) fn effect(event: &SpoolEvent, pending: Option<u64>) -> (Option<u64>, 
         Kind::Free => (some(event.address), None),
         Kind::ReallocBegin => (some(event.old), None),
         Kind::Realloc | Kind::Reallocarray if pending == Some(event.old) && event.old != 0 => {
-            // The old block ended when the call began. A failed call still has it.
+            // The old block ended when the call began, but is still live if the call failed.
             (None, some(if event.old_is_gone() { event.address } else { event.old }))
         }
         Kind::Realloc | Kind::Reallocarray => (event.old_is_gone().then_some(event.old), some(event.address)),

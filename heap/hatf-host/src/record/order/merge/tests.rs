@@ -1,4 +1,4 @@
-//! Tests of the order of simulated threads' events, and of some events written by hand.
+//! Tests of the order of simulated threads' events, and of some manually written events.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use hatf_record::{CHUNK_SLOTS, Producer};
 use super::super::simulated::{Machine, Memory, Random, write};
 use super::*;
 
-/// Checks that events are passed on in a possible order.
+/// A check that events are passed on in a possible order.
 #[derive(Default)]
 struct Checked {
     live: HashSet<u64>,
@@ -43,7 +43,7 @@ fn simulate(threads: usize, steps: u64, skew: u64, lag: u64, seed: u64) -> u64 {
     let (mut merge, mut checked) = (Merge::new(memory.spool()), Checked::default());
     let mut running = 0;
     for step in 0..steps {
-        // The same thread mostly continues: a preempted thread remains so for a while.
+        // The same thread continues in most cases, because a preempted thread remains preempted for a while.
         if random.below(4) == 0 {
             running = usize::try_from(random.below(threads as u64)).unwrap();
         }
@@ -189,8 +189,8 @@ fn a_chunk_that_is_never_there() {
     assert_eq!((merge.counted().gaps, written), (1, 2 * before + 1));
 }
 
-/// A trace contains the beginning of a realloc only if another thread got the old block, so the chunk is not returned
-/// before the end of the realloc.
+/// A trace contains the beginning of a realloc only if another thread received the old block, so the chunk is not
+/// returned before the end of the realloc.
 #[test]
 fn a_chunk_that_ends_within_a_realloc() {
     let memory = Memory::new();

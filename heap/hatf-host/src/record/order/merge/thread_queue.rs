@@ -1,4 +1,4 @@
-//! The events of one thread in their order, from its chunks.
+//! The events of one thread, read from its chunks in order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,24 +33,26 @@ pub(super) struct ThreadQueue<'m> {
     pub(super) skip: u64,
     /// The old block of a realloc that has begun.
     pub(super) pending: Option<u64>,
-    /// The number of kept chunks before the one in which that realloc began. Everything that began in them is complete.
+    /// The number of kept chunks before the one in which the pending realloc began. Everything that began in those
+    /// chunks is complete.
     pub(super) before_pending: usize,
-    /// The same block, if the trace to be completed already contains its free. The beginning of the realloc then ends
-    /// nothing when it is read again.
+    /// The old block, if the trace to be completed already contains its free. The beginning of the realloc then ends no
+    /// block when it is read again.
     pub(super) freed: Option<u64>,
     /// The beginning of a realloc that was skipped although its end was not.
     pub(super) begun: Option<SpoolEvent>,
-    /// Chunks read to their end while a realloc is in progress, because only they may contain its beginning.
+    /// Chunks read to their end while a realloc is in progress, because only these chunks may contain the beginning of
+    /// the realloc.
     pub(super) kept: Vec<usize>,
     /// The address for which the thread is held, waiting for an event of another thread.
     pub(super) held: Option<u64>,
     pub(super) ended: bool,
-    /// The thread's end, which must be passed on after all of its other events, because destructors run after that of
-    /// the recorder.
+    /// The thread's end, which must be passed on after all of its other events, because other destructors run after the
+    /// recorder's destructor.
     pub(super) end: Option<SpoolEvent>,
     /// Whether the thread's end is in the trace or was passed on.
     pub(super) has_end: bool,
-    /// Whether the queue is ignored until it gets another chunk.
+    /// Whether the queue is ignored until it receives another chunk.
     pub(super) parked: bool,
 }
 
@@ -100,8 +102,8 @@ impl<'m> ThreadQueue<'m> {
         if let Some(resumed) = resumed
             && self.next_chunk == 0
         {
-            // Chunks before the first remaining one are gone, because the trace has their events. A reader has noted
-            // their number, unless it had read everything that was present.
+            // Chunks before the first remaining one are gone, because the trace contains their events. A reader has
+            // noted their number, unless it had read everything that was present.
             let in_trace = resumed.events.get(&self.of).copied().unwrap_or_default();
             let noted = view.head().before.load(Relaxed).checked_sub(1);
             self.read = noted.unwrap_or(if number == 0 { 0 } else { in_trace });

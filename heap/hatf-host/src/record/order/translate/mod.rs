@@ -1,7 +1,7 @@
 //! Conversion of spool events to trace events.
 //!
 //! *Realloc across threads.* The old block of a realloc ends before the call returns, and its new block begins after
-//! that, so another thread may be given the old address before the end of the call is in the spool. In this case, an
+//! that, so another thread may receive the old address before the end of the call is in the spool. In this case, an
 //! [`EventKind::ReallocBegin`] precedes the other thread's call, and the realloc becomes an [`EventKind::ReallocEnd`].
 //! Thus no address in a trace is allocated while it is live.
 
@@ -19,10 +19,10 @@ struct Pending {
     taken: bool,
 }
 
-/// Converts spool events to trace events.
+/// A converter from spool events to trace events.
 #[derive(Default)]
 pub(crate) struct Translator {
-    /// The number of the image, which is that of its heap; 0 before the first image.
+    /// The number of the image and of its heap, or 0 before the first image.
     heap: u64,
     /// The number of times that recording resumed.
     starts: u64,
@@ -148,7 +148,7 @@ impl Translator {
         }
     }
 
-    /// Ends the last image with this event, if its end is known.
+    /// Ends the last image with the event `end`, if the image's end is known.
     ///
     /// # Errors
     /// The sink failed.
@@ -219,8 +219,8 @@ impl Translator {
         self.give(slot, stack, kind, sink)
     }
 
-    /// Records that the allocator returned the slot's address. If another thread is in a realloc with this address as
-    /// its old block, that block was freed, and an event is recorded for that.
+    /// Records that the allocator returned the slot's address. If another thread is in a realloc whose old block has
+    /// this address, that block was freed, which is recorded as an event.
     #[inline]
     fn address_is_free(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if self.pending.is_empty() { Ok(()) } else { self.address_is_freed(slot, sink) }
@@ -248,7 +248,8 @@ impl Translator {
         Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
-    /// Stores the `pthread_t` by which other threads name a thread, and applies a name that it has already been given.
+    /// Stores the `pthread_t` by which other threads name a thread, and applies a name that the thread has already
+    /// received.
     fn thread_begins(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if slot.old == 0 {
             return Ok(());
@@ -260,7 +261,7 @@ impl Translator {
         }
     }
 
-    /// Names the calling thread, or the thread given by a handle.
+    /// Names the calling thread, or the thread identified by a handle.
     fn thread_is_named(&mut self, slot: &SpoolEvent, name: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         let thread = match slot.extra {
             0 => slot.thread,
@@ -276,7 +277,7 @@ impl Translator {
         self.give(&SpoolEvent { thread, ..*slot }, Stack::NONE, EventKind::ThreadName { name }, sink)
     }
 
-    /// Notes that a realloc of a block has begun. `taken` is whether the trace already contains the free of the
+    /// Notes that a realloc of a block has begun. `taken` specifies whether the trace already contains the free of the
     /// block.
     pub(crate) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
         // A realloc that is already known is the same one: a trace is being completed.
@@ -284,7 +285,7 @@ impl Translator {
         self.pending.insert(thread, Pending { old, taken });
     }
 
-    /// Continues after the end of a trace, in this image.
+    /// Continues after the end of an existing trace, in the image with this number.
     pub(crate) fn after(&mut self, images: u64) {
         (self.heap, self.main_known) = (images, images > 0);
     }

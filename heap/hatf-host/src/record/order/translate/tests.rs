@@ -137,7 +137,7 @@ fn events_that_were_lost() {
     assert_eq!(lines[2], "3 Lost { events: 12 }");
 }
 
-/// A completed trace contains each part of a realloc once, including those that it contained before.
+/// A completed trace contains each part of a realloc once, including the parts that it already contained.
 #[test]
 fn a_realloc_that_had_begun() {
     let (mut translator, mut lines) = (Translator::default(), Lines::default());

@@ -1,6 +1,7 @@
 //! Decodes the length of an x86-64 instruction, and the parts of it that depend on its position.
 //!
-//! The decoder is strict: instructions that compilers do not generate or that it does not know are invalid.
+//! The decoder is strict: it treats instructions as invalid if compilers do not generate them or the decoder does not
+//! know them.
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,8 @@ pub(super) enum Kind {
     Plain,
     /// The instruction is padding after a function: a no-op or a trap.
     Padding,
-    /// The instruction addresses memory by a 4-byte distance, which is at `at`. `ends` is set if it is a jump.
+    /// The instruction addresses memory by a 4-byte distance at offset `at`. `ends` is set if the instruction is a
+    /// jump.
     Distance { at: usize, ends: bool },
     /// A branch to the instruction at distance `to` from its end. A short branch stores the distance in one byte.
     Branch { to: i64, branch: Branch, short: bool },
@@ -34,7 +36,7 @@ pub(super) enum Branch {
     /// A conditional branch, with the condition code in the low four bits of its opcode.
     If(u8),
     Call,
-    /// A branch on the count register, which has no longer form.
+    /// A branch on the count register. It has only a short form.
     Count,
 }
 

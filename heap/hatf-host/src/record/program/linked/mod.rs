@@ -1,6 +1,6 @@
-//! Statically linked allocators. Calls to them bypass the dynamic linker, where the recorder could intercept them.
-//! Instead, the recorder places a jump at the start of each of their functions, which the symbol table lists. This
-//! module prepares the data that the recorder needs for that.
+//! Statically linked allocators. Calls to these allocators bypass the dynamic linker, where the recorder could
+//! intercept them. Instead, the recorder places a jump at the start of each allocator function listed in the symbol
+//! table. This module prepares the data that the recorder needs to place these jumps.
 //!
 //! Either all functions of an allocator are recorded or none, because a trace that contains only allocations or only
 //! frees would be wrong.
@@ -38,7 +38,7 @@ pub struct LinkedIn {
     pub function: String,
     /// The allocator, if its names identify it: jemalloc, mimalloc or tcmalloc.
     pub allocator: Option<&'static str>,
-    /// The plan for the recorder, or the reason that there is none.
+    /// The plan for the recorder, or the reason why there is no plan.
     plan: std::result::Result<Vec<u8>, String>,
 }
 
@@ -69,8 +69,8 @@ impl fmt::Display for LinkedIn {
     }
 }
 
-/// Searches for an allocator in a program, which is searched for as the system would search for it. Also returns `None`
-/// if the file cannot be read, or if the program records its calls itself.
+/// Searches for an allocator in a program. The program file is located in the same way as by the system. Also returns
+/// `None` if the file cannot be read, or if the program records its calls itself.
 #[must_use]
 pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     let (path, file) = open(program)?;
@@ -94,7 +94,7 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     Some(LinkedIn { program: path, function, allocator, plan })
 }
 
-/// Identifies an allocator whose functions have the C library's names by another of its functions.
+/// Identifies an allocator whose functions have the C library's names, based on its other functions.
 fn by_symbols(symbols: &Symbols<'_>) -> Option<&'static str> {
     let defined = symbols.iter().filter(|symbol| symbol.is_definition && symbol.is_code());
     defined.into_iter().find_map(|symbol| match symbol.name {
@@ -105,7 +105,7 @@ fn by_symbols(symbols: &Symbols<'_>) -> Option<&'static str> {
     })
 }
 
-/// Beginnings of messages of allocators.
+/// The beginnings of messages that allocators print.
 const MESSAGES: [&[u8]; 3] = [b"<jemalloc>: ", b"mimalloc: warning: ", b"tcmalloc: large alloc "];
 
 /// Returns whether a file contains messages of an allocator.
@@ -121,7 +121,7 @@ struct Function {
     named: Named,
     address: u64,
     size: u64,
-    /// Whether the address is that of a resolver that returns the function's address.
+    /// Whether the address belongs to a resolver that returns the function's address.
     chosen: bool,
 }
 
@@ -137,8 +137,8 @@ impl Function {
     }
 }
 
-/// Returns the allocator functions in a file, by their addresses and names, of allocators that have functions both for
-/// allocating and for freeing. Also returns the name of an allocation function, if there is one.
+/// Returns the allocator functions in a file, with their addresses and names. Includes only allocators that have
+/// functions both for allocating and for freeing. Also returns the name of an allocation function, if there is one.
 fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
     let (mut all, mut imports_malloc) = (BTreeMap::new(), false);
     for symbol in symbols.iter() {
@@ -165,7 +165,7 @@ fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
     Some((shown, all))
 }
 
-/// The reason that there is no plan: a function and its problem.
+/// The reason why there is no plan: the function and the problem with it.
 type Unplanned = (String, Refusal);
 
 /// Builds the plan for these functions.
@@ -185,7 +185,7 @@ fn plan<'d, R: ReadRef<'d>>(
             return Err(refused(function, Refusal::Many));
         }
         if let Some((before, patch)) = patches.last().filter(|(before, _)| before.address == function.address) {
-            // One function with several names.
+            // This is one function with several names.
             if !takes_the_same(patch.role, function.named.role) || before.named.skipped != function.named.skipped {
                 return Err(refused(function, Refusal::Shared));
             }
@@ -280,8 +280,8 @@ fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Returns whether the byte at an address in this code may belong to a branch. It cannot if the instructions of its
-/// function can be decoded up to there and it belongs to another instruction.
+/// Returns whether the byte at an address in this code may belong to a branch. It does not if the instructions of its
+/// function can be decoded up to that address and the byte belongs to another instruction.
 fn may_branch(symbols: &Symbols<'_>, start: u64, code: &[u8], at: u64) -> bool {
     let is_around = |symbol: &Symbol<'_>| {
         symbol.is_code() && at.wrapping_sub(symbol.address) < symbol.size && (start..=at).contains(&symbol.address)

@@ -9,7 +9,7 @@ use hatf_record::linked::{FIXES_MAX, Fix, JUMP_BYTES, MOVED_MAX, TAKEN_MAX};
 
 use super::instruction::{Branch, Kind, decode};
 
-/// The reason that a function cannot be recorded.
+/// The reason why a function cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// An instruction at the beginning is unknown or cannot be moved.
@@ -48,7 +48,7 @@ impl fmt::Display for Refusal {
 /// Moved instructions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
-    /// Their size in bytes at the function's beginning.
+    /// The size of the original instructions in bytes.
     pub(super) taken: usize,
     pub(super) code: [u8; MOVED_MAX],
     pub(super) length: usize,
@@ -56,17 +56,17 @@ pub(super) struct Moved {
     pub(super) fixes: usize,
 }
 
-/// The distance in bytes from a function's beginning within which a short branch may lead into the replaced bytes.
+/// The distance in bytes from a function's beginning up to which a short branch can reach the replaced bytes.
 pub(super) const NEAR: usize = JUMP_BYTES + 127 + 2;
 
 /// Moves the first instructions of a function at an address. `function` contains the bytes of the function, and
-/// `filling` the padding after it.
+/// `filling` contains the padding after it.
 pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> Result<Moved, Refusal> {
     let mut moved = Moved { taken: 0, code: [0; MOVED_MAX], length: 0, fix: [Fix::default(); FIXES_MAX], fixes: 0 };
     let mut ended = false;
     while moved.taken < JUMP_BYTES {
         let Some(rest) = function.get(moved.taken..).filter(|rest| !rest.is_empty() && !ended) else {
-            // Execution never arrives here, so this is not moved.
+            // Execution never reaches this instruction, so it is not moved.
             let at = moved.taken;
             let behind = function.get(at..).unwrap_or_default().iter().chain(filling).copied();
             let behind: Vec<u8> = behind.take(TAKEN_MAX).collect();
@@ -113,8 +113,8 @@ pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> R
 }
 
 impl Moved {
-    /// Appends an instruction. If it contains a relative distance, `distance` is the position of that distance in the
-    /// instruction, and the address that it must lead to.
+    /// Appends an instruction. If it contains a relative displacement, `distance` is the offset of the displacement in
+    /// the instruction and its target address.
     fn push(&mut self, bytes: &[u8], distance: Option<(usize, u64)>) -> Result<(), Refusal> {
         let end = self.length + bytes.len();
         self.code.get_mut(self.length..end).ok_or(Refusal::Instruction)?.copy_from_slice(bytes);

@@ -2,10 +2,11 @@
 
 use hatf_record::linked::Role;
 
-/// Name prefixes of allocators: none, jemalloc in Rust, jemalloc itself, mimalloc, tcmalloc, dlmalloc and rpmalloc.
+/// Name prefixes: the empty prefix, and the prefixes of jemalloc in Rust, jemalloc itself, mimalloc, tcmalloc, dlmalloc
+/// and rpmalloc.
 const PREFIXES: [&str; 7] = ["", "_rjem_", "je_", "mi_", "tc_", "dl", "rp"];
 
-/// Names after the prefix, with their roles and the number of arguments before those of the role.
+/// Names after the prefix, with their roles and the number of arguments that precede the arguments of the role.
 const NAMES: &[(&str, Role, u8)] = &[
     ("malloc", Role::Malloc, 0),
     ("calloc", Role::Calloc, 0),
@@ -128,10 +129,10 @@ pub(super) fn allocator(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Maximum length of these names. Most names in a program are longer, so they can be skipped quickly.
+/// Maximum length of the function names. Most names in a program are longer, so they can be skipped quickly.
 const LONGEST: usize = 40;
 
-/// The number of names that a C library has, too.
+/// The number of names that a C library also defines.
 const OF_C: usize = 13;
 
 #[cfg(test)]

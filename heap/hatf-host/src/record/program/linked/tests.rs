@@ -1,7 +1,8 @@
 use super::moved::{Refusal, move_beginning};
 use super::*;
 
-/// The number of bytes taken, the moved instructions, and the distances in these: their positions and targets.
+/// The number of bytes taken, the moved instructions, and the position and the target of each distance in these
+/// instructions.
 type Beginning = (usize, Vec<u8>, Vec<(u8, u64)>);
 
 /// Moves the beginning of a function.
@@ -77,7 +78,8 @@ fn any_bytes() {
     }
 }
 
-/// Decoded lengths of instructions in real programs match those of binutils, and hardly any instruction is unknown.
+/// Decoded lengths of instructions in real programs match the lengths that binutils report, and hardly any instruction
+/// is unknown.
 #[test]
 fn lengths_are_those_of_binutils() {
     let own = std::env::current_exe().unwrap();

@@ -70,7 +70,7 @@ struct Vectors([[u8; 32]; 16]);
 /// Begins a call. Returns whether it should be recorded.
 ///
 /// # Safety
-/// `frame` must be that of [`entry`], in which the registers are saved.
+/// `frame` must be the frame of [`entry`], which contains the saved registers.
 unsafe extern "C" fn enter(site: &Site, frame: *mut Frame) -> usize {
     // SAFETY: by the caller's promise.
     let [rcx, rdx, rsi, rdi, ..] = unsafe {
@@ -102,7 +102,7 @@ unsafe extern "C" fn enter(site: &Site, frame: *mut Frame) -> usize {
 /// Ends a call and records its result.
 ///
 /// # Safety
-/// `frame` must be that of [`entry`], filled by [`enter`] and containing the result.
+/// `frame` must be the frame of [`entry`], filled by [`enter`] and containing the result.
 unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
     // SAFETY: by the caller's promise.
     let (before, arguments, begun, block) =
@@ -141,21 +141,20 @@ unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
     }
 }
 
-/// Repeats an instruction for each saved vector register, whose number is `
-/// ` in it.
+/// Repeats an instruction for each saved vector register. `\n` in the instruction is replaced with the register number.
 macro_rules! each_vector {
     ($instruction:literal) => {
         concat!(".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n", $instruction, "\n.endr")
     };
 }
 
-/// The code that all hooked functions jump to, with the address of their site on the stack, followed by the return
-/// address.
+/// The code that all hooked functions jump to. On top of the stack is the address of the function's site, followed by
+/// the return address.
 ///
 /// A caller in the same program may know which registers the function preserves (GCC's `-fipa-ra`), and how the stack
-/// is aligned. Therefore this code changes no register except those that the function itself changes. For vector
-/// registers, this covers the first sixteen, up to 32 bytes each; the upper half is restored only if it is in use,
-/// because loading it slows down other instructions.
+/// is aligned. Therefore this code changes no register except the registers that the function itself changes. For
+/// vector registers, this covers the first sixteen, up to 32 bytes each; the upper half is restored only if it is in
+/// use, because loading it slows down other instructions.
 ///
 /// An exception that leaves the function ends the nesting, as in `hooks/cxx.rs`.
 ///
@@ -199,7 +198,7 @@ pub(super) unsafe extern "C" fn entry() {
         "lea rsp, [rsp + 8]",
         ".cfi_def_cfa_offset 8",
         "ret",
-        // Not recorded: continue with the function, with nothing of ours on the stack.
+        // If the call is not recorded, continue with the function, with nothing of ours on the stack.
         "7:",
         ".cfi_restore_state",
         ".cfi_remember_state",
@@ -230,7 +229,7 @@ pub(super) unsafe extern "C" fn entry() {
         "vptest xmm0, xmm0",
         "setne byte ptr [rsp + 8 + {wide}]",
         "jmp 9f",
-        // Save them again as they are when the function has returned.
+        // Save the registers again after the function has returned.
         "8:",
         "cmp byte ptr [rsp + 8 + {wide}], 0",
         "je 3f",
@@ -248,7 +247,7 @@ pub(super) unsafe extern "C" fn entry() {
         "mov qword ptr [rsp + 8 + {registers} + 48], r10",
         "mov qword ptr [rsp + 8 + {registers} + 56], r11",
         "ret",
-        // Restore them.
+        // Restore the registers.
         "4:",
         "cmp byte ptr [rsp + 8 + {wide}], 0",
         "je 5f",

@@ -109,7 +109,8 @@ fn own_file() -> Option<Source> {
     Some(Source { device: found.st_dev, inode: found.st_ino, bytes: number(found.st_size)?, changed })
 }
 
-/// Returns the number of threads: each is a directory here, and the link count includes two more.
+/// Returns the number of threads. Each thread is a subdirectory of this directory, and the link count includes two more
+/// links.
 fn threads() -> Option<u64> {
     status(c"/proc/self/task")?.st_nlink.checked_sub(2)
 }

@@ -35,7 +35,7 @@ impl Program {
         loaded.map(|segment| (segment, segments::place(self.base, segment)))
     }
 
-    /// Returns whether a function begins as its patch says, in code that is not writable.
+    /// Returns whether a function begins with the bytes in its patch, in code that is not writable.
     pub(super) fn has(&self, patch: &Patch) -> bool {
         let Some(original) = patch.original.get(..usize::from(patch.taken)) else { return false };
         let Some(start) = self.address(patch.address) else { return false };
@@ -48,7 +48,7 @@ impl Program {
             && unsafe { core::slice::from_raw_parts(start as *const u8, original.len()) } == original
     }
 
-    /// Maps fresh pages below the program, where its heap does not grow, as close as there is room.
+    /// Maps fresh pages below the program, where its heap does not grow, as close to the program as there is room.
     pub(super) fn near(&self, bytes: usize) -> Option<usize> {
         const STEP: usize = 1 << 16;
         const STEPS: usize = 256;
@@ -114,8 +114,8 @@ impl Program {
         Some(site)
     }
 
-    /// Patches the function entries with jumps to the code at these addresses. Returns `None` if that is refused, in
-    /// which case nothing is changed.
+    /// Patches the function entries with jumps to the code at these addresses. Returns `None` if the system refuses
+    /// this, in which case nothing is changed.
     pub(super) fn redirect(&self, patches: &[[u8; PATCH_BYTES]], sites: usize) -> Option<()> {
         // Determine the target of each jump, and check the distance, before writing the first one.
         let jumps = || {

@@ -11,7 +11,7 @@ pub(super) struct Layout {
     pub(super) instruction: usize,
     /// The marker of the last frame of a call to `_PyEval_EvalFrameDefault`.
     pub(super) last: Last,
-    /// Members of a code object (`PyCodeObject`), in addition to those common to all versions.
+    /// Members of a code object (`PyCodeObject`), in addition to the members common to all versions.
     pub(super) first_line: usize,
     pub(super) instructions: usize,
     /// The offset of the characters in an ASCII string and in any other string.

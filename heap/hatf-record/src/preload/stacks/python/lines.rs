@@ -18,7 +18,7 @@ pub(super) fn line_of(table: &[u8], first: u32, instruction: usize) -> u32 {
         };
         passed += usize::from(head & 7) + 1;
         if instruction < passed {
-            // The last form means that the instruction belongs to no line.
+            // The last encoding means that the instruction belongs to no line.
             return if form == 15 { 0 } else { u32::try_from(line).unwrap_or(0) };
         }
         at += 1;
@@ -70,7 +70,7 @@ mod tests {
             2,
         ];
         let lines = [0, 1, 3, 4, 5, 6, 13, 14, 15, 1000].map(|instruction| line_of(&table, 7, instruction));
-        // 11 is -5; 0x10 and 2 in the next piece is 16 + 128 = 144: 72 lines ahead.
+        // 11 is -5. The pieces 0x10 and 2 are 16 + 128 = 144, which is 72 lines ahead.
         assert_eq!(lines, [7, 8, 8, 3, 3, 0, 0, 75, 0, 0]);
         assert_eq!(line_of(&[], 1, 0), 0);
         // Numbers that no compiler produces.

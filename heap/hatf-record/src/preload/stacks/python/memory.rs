@@ -60,7 +60,7 @@ pub(super) fn byte(address: usize) -> Option<u8> {
     is_readable(address).then(|| unsafe { (address as *const u8).read_volatile() })
 }
 
-/// Returns bytes that nobody changes while the thread is in its hook: those of strings referenced by its frames.
+/// Returns bytes of strings referenced by the thread's frames, which nobody changes while the thread is in its hook.
 #[inline]
 pub(super) fn bytes<'a>(address: usize, length: usize) -> Option<&'a [u8]> {
     let end = address.checked_add(length)?;

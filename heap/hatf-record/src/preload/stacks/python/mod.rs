@@ -1,8 +1,8 @@
 //! The frames of Python code (CPython), which replace the interpreter functions that run them.
 //!
 //! The interpreter calls `_PyEval_EvalFrameDefault` for one or more nested Python functions. Each such call leaves a
-//! structure on its stack that is reachable from the thread's state, which identifies the native frame regardless of
-//! how the compiler translated the function.
+//! structure on its stack that is reachable from the thread's state. The structure identifies the native frame,
+//! regardless of how the compiler translated the function.
 //!
 //! A thread follows only its own chain, which nobody else changes. This code does not allocate, lock, or call the
 //! interpreter, except for the function that returns the thread's state, which it looks up by a `pthread_getspecific`
@@ -104,7 +104,7 @@ pub(crate) struct Chain {
     left: usize,
 }
 
-/// Returns the frames of the calling thread, or `None` if it has none.
+/// Returns the frames of the calling thread, or `None` if it has no Python frames.
 #[inline]
 pub(crate) fn chain() -> Option<Chain> {
     let layout = layout::of(MINOR.load(Ordering::Acquire))?;
@@ -147,7 +147,7 @@ impl Chain {
         None
     }
 
-    /// Returns whether a frame is the additional one after the last frame, which does not belong to a function.
+    /// Returns whether a frame is the additional frame after the last one, which belongs to no function.
     fn is_behind(&self, frame: usize) -> Option<bool> {
         match self.layout.last {
             Last::Behind { byte: at, number } => Some(byte(frame.wrapping_add(at))? == number),
@@ -213,7 +213,7 @@ impl Frames<'_> {
     }
 
     /// Adds a native frame. Between two frames of Python code, only the interpreter function called by Python code is
-    /// kept: the others are part of the calling mechanism.
+    /// kept, because the other frames are part of the calling mechanism.
     fn put_native(&mut self, frame: usize) {
         let is_own = self.has_python && is_interpreter(frame);
         if is_own && self.is_own {
@@ -223,7 +223,7 @@ impl Frames<'_> {
         self.is_own = is_own;
     }
 
-    /// Adds the frames of the next call in the chain. Returns whether there were any.
+    /// Adds the frames of the next call in the chain. Returns whether it added any frames.
     fn put_python(&mut self, session: &Session, chain: &mut Chain) -> bool {
         let (layout, types) = (chain.layout, chain.types);
         let (before, is_full) = (self.count, self.is_full());
@@ -243,8 +243,8 @@ impl Frames<'_> {
 }
 
 /// Replaces the frames that run Python code by the Python frames. Returns the resulting number of frames. `native`
-/// contains the native frames, innermost first: the instruction of each, and its start on the stack. A frame ends where
-/// its caller's begins.
+/// contains the native frames, innermost first, each as its instruction and its start on the stack. A frame ends where
+/// the frame of its caller begins.
 pub(crate) fn mix(
     session: &Session,
     mut chain: Chain,

@@ -1,5 +1,5 @@
-//! Numbers of locations in Python code: a function, its file and a line. They take the place of return addresses in
-//! stacks, and a location is recorded when it first occurs.
+//! Numbers for locations in Python code. A location consists of a function, its file and a line. The numbers replace
+//! return addresses in stacks, and a location is recorded when it first occurs.
 //!
 //! A location is found directly by its code object and instruction or, if it has not been seen there before, by its
 //! contents. The memory of a code object may be reused, so the key is not just the address but a hash of everything
