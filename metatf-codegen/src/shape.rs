@@ -29,7 +29,7 @@ struct Draft {
     names: Scope,
     /// The first leaf of the struct's record, from which leaves are numbered.
     base: u8,
-    /// The paths of the struct in options.
+    /// The paths by which options refer to the struct.
     paths: Vec<String>,
     /// The prefix for the names of the struct's groups.
     owner: String,

@@ -189,7 +189,7 @@ impl<'a> Reporter<'a> {
         self.errors > 0
     }
 
-    /// Checks whether the error limit is reached, so the rest of the text can be skipped.
+    /// Checks whether the error limit has been reached, in which case the rest of the text can be skipped.
     pub(crate) fn is_full(&self) -> bool {
         self.errors >= MOST_DIAGNOSTICS
     }

@@ -53,7 +53,7 @@ impl Failure {
     }
 }
 
-/// Converts an error without a file name, which is an error of standard output.
+/// Converts an error without a file name, which is attributed to standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::io("standard output", &error)

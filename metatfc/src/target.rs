@@ -58,7 +58,8 @@ impl Target {
         self.cause(Failure::Failed(format!("{}: {}", self.name, metatf::explain(format, error))))
     }
 
-    /// Returns the failure to report. If the output could not be written, this is the output's failure with its name.
+    /// Returns the failure to report: if the output could not be written, the output error with the output's name, and
+    /// otherwise `failure`.
     pub(crate) fn cause(&self, failure: Failure) -> Failure {
         self.file.error().map_or(failure, |error| Failure::io(&self.name, &error))
     }

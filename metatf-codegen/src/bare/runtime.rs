@@ -22,7 +22,7 @@ mod __emitter {
         section: usize,
         events: u32,
         dropped: u64,
-        /// Number of dropped events that a record in the chunk reports. This record does not count in `events`.
+        /// Number of dropped events reported by a record in the chunk. `events` does not include that record.
         reported: u64,
         chunks: u32,
         bases: [u64; SECTIONS.len()],

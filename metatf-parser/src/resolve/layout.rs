@@ -112,7 +112,7 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
     (!full).then_some(layout)
 }
 
-/// The names in one JSON object (spec 8), with their numbers of uses and the keys assigned so far.
+/// The names in one JSON object (spec 8), with their use counts and the keys assigned so far.
 #[derive(Default)]
 struct Object<'a> {
     uses: Vec<(&'a str, usize)>,

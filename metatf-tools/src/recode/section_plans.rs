@@ -45,8 +45,8 @@ impl SectionPlans {
         Self { columns, leaves, reset: false }
     }
 
-    /// Returns the changes of the block, sorted by record. Before a record, changes of later leaves come first, so that
-    /// the last change of a shared previous value belongs to the leaf that uses it first.
+    /// Returns the changes of the block, sorted by record and, within a record, by leaf in descending order. If leaves
+    /// share a previous value, the last change to it is therefore the one for the first leaf that uses it.
     pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<PlannedChange> {
         let mut leaves = Vec::new();
         for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {

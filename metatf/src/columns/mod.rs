@@ -208,7 +208,7 @@ impl Sequence {
         self.len = self.slots.len();
     }
 
-    /// Returns cells for the maximum number of records, including the existing ones.
+    /// Returns cells for the maximum number of records. The first cells contain the slots of the existing records.
     fn cells(&mut self) -> Option<&[Cell<u32>; RECORDS]> {
         if self.slots.len() < RECORDS {
             self.slots.resize(RECORDS, 0);

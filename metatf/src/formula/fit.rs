@@ -1,4 +1,4 @@
-//! The inverse of the formula, which computes the stored integer for a value and whether it fits.
+//! The inverse of the formula: computes the stored integer for a value and checks whether it fits.
 
 use super::{Plan, history};
 use metatf_container::Order;

@@ -8,8 +8,8 @@ pub const FREE_ITEMS: u64 = 65_536;
 /// Maximum length of a terminated byte array (spec 3.2).
 pub(crate) const MOST_UNTIL: usize = 65_535;
 
-/// The error that a row returns when it cannot continue. The row stores the actual error for the caller, which keeps
-/// the results for leaves small.
+/// The error that a row returns when it cannot continue. The actual error is stored in the row, where the caller finds
+/// it, so that the results for leaves stay small.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopped(pub(crate) ());
 

@@ -50,7 +50,7 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<FileWriter<S>>,
     pub(crate) order: Order,
-    /// Size of a metadata value of default width, in bytes.
+    /// Default width of a metadata value in bytes (4 in class 1, 8 in class 2).
     int_size: usize,
     pub(crate) sections: Vec<SectionWriter>,
     pub(crate) streams: StreamWriters,

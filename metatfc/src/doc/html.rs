@@ -71,7 +71,7 @@ pub(super) fn end(out: &mut String) {
     out.push_str("</html>\n");
 }
 
-/// Writes a DTD comment as paragraphs, with code between backticks.
+/// Writes a DTD comment as HTML paragraphs, formatting text between backticks as code.
 pub(super) fn prose(out: &mut String, doc: Option<&str>) {
     let mut paragraph = String::new();
     // The additional empty line ends the last paragraph.

@@ -32,7 +32,8 @@ impl<'i> Declared<'i> {
         Self { record, field, fields: Vec::new() }
     }
 
-    /// Returns a key that identifies the statement. Without a statement, the key includes the record and leaf.
+    /// Returns a key that identifies the statements that set the width and the interpretation. If no statement sets the
+    /// interpretation, the key includes the record and the leaf.
     pub(super) fn key(record: &LaidOut, leaf: usize, field: &ResolvedField) -> (Places, Option<(usize, usize)>) {
         let start = |property| field.set(property).and_then(|set| Some(set.span.as_ref()?.start));
         let places = (start(Property::Width), start(Property::Interpretation));

@@ -28,7 +28,7 @@ impl AddAssign for Size {
     }
 }
 
-/// A trace that is written repeatedly.
+/// An input trace, which is rewritten with one DTD after another.
 pub(super) struct Source {
     file: Reopenable,
     raw: RawArgs,

@@ -1,4 +1,4 @@
-//! The clock of a trace, which maps its times to real times.
+//! The clock of a trace, which maps its times to wall-clock times.
 
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, Record};

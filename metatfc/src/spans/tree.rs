@@ -1,4 +1,4 @@
-//! The durations of nested spans, with a line for each kind of span below each enclosing kind.
+//! The durations of nested spans, with one line per span kind and path of enclosing kinds.
 
 use metatf_page::{Column, Flame, Table, Unit, Value};
 use metatf_tools::spans::{Node, Tree};

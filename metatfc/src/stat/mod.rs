@@ -67,7 +67,7 @@ struct Chunks {
 struct Stat {
     content: Content,
     schema: Schema,
-    /// The chunks of a trace of version 1, by section number; `None` for chunks without data.
+    /// The chunks of a version 1 trace by section number, or under `None` if they are not data chunks.
     chunks: BTreeMap<Option<u8>, Chunks>,
     /// The size of the file and the size of its header, in bytes.
     file: (u64, u64),

@@ -8,8 +8,8 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Returns the columns of a dict as a batch. Returns `None` if a column cannot be converted; its values must then be
-/// converted one by one.
+/// Converts the columns of a dict to a batch. Returns `None` if this fails for any column; the caller must then convert
+/// all values of the dict one by one.
 pub(crate) fn batch(columns: &Bound<'_, PyDict>) -> PyResult<Option<RecordBatch>> {
     let mut arrays = Vec::with_capacity(columns.len());
     for (name, column) in columns {

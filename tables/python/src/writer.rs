@@ -138,7 +138,7 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Returns whether a value is an offset in the form of a resolved reference in JSON lines.
+/// Returns whether a value is a resolved reference as in JSON lines: an object with a numeric `offset`.
 fn is_offset(value: &Value) -> bool {
     value.get("offset").is_some_and(Value::is_number)
 }

@@ -47,7 +47,7 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// Creates the slot of a thread without a ring.
+    /// Creates a slot for a thread, initially without a ring.
     #[must_use]
     pub const fn new() -> Self {
         Self::of_ring(false)

@@ -43,8 +43,8 @@ impl StringId {
 pub(crate) struct Strings {
     /// A lock held by the thread that is adding a string.
     lock: AtomicU32,
-    /// The entries, followed by the slots. A slot contains the offset of an entry, divided by 8, plus 1, or 0 if it is
-    /// free.
+    /// The entries, followed by the slots. A slot is 0 if it is free, and otherwise contains an entry's offset divided
+    /// by 8, plus 1.
     base: AtomicPtr<u8>,
     /// Size of the complete entries in bytes.
     head: AtomicU64,

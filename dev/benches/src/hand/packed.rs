@@ -35,7 +35,7 @@ pub fn all(bytes: &[u8]) -> u64 {
     })
 }
 
-/// Returns the sum of the sizes of allocations.
+/// Returns the total allocation size.
 #[must_use]
 pub fn one(bytes: &[u8]) -> u64 {
     bytes.as_chunks::<32>().0.iter().fold(0, |sum, record| {

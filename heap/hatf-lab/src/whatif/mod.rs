@@ -109,7 +109,8 @@ pub struct Advice {
     pub replay: Option<&'static str>,
 }
 
-/// Differences below this fraction of the peak count as ties, for which fewer settings are preferred.
+/// Savings that differ by less than this fraction of the peak count as ties; among tied candidates, the one with the
+/// fewest settings is preferred.
 const SAME: f64 = 0.01;
 
 /// Creates a simulation of each candidate, in order.

@@ -1,4 +1,4 @@
-//! The clocks used to measure times.
+//! Clocks that define the times of a model: events, nanoseconds or requested bytes.
 
 use serde::{Deserialize, Serialize};
 

@@ -50,7 +50,7 @@ impl EventPrinter {
         self.pending.len()
     }
 
-    /// Returns the stacks so far, so that callers can symbolize them, and the numbers of the stacks to print next.
+    /// Returns the stacks read so far, which callers can symbolize, and the numbers of the stacks to be printed next.
     pub fn stacks(&mut self) -> (&mut Stacks, Vec<u64>) {
         let sites = self.pending.iter().map(|(_, site)| *site).filter(|site| *site > 0).collect();
         (&mut self.stacks, sites)

@@ -246,7 +246,7 @@ pub(crate) fn clock_name(clock: Clock) -> &'static str {
     }
 }
 
-/// Returns whether a trace event counts in the numbering of a thread's events: see [`super::merge::counts`].
+/// Returns whether a trace event is counted when the events of a thread are numbered; see [`super::merge::counts`].
 pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
     match event.kind {
         EventKind::ReallocBegin { .. }

@@ -86,7 +86,7 @@ pub(crate) struct Machine<'m> {
     fresh: u64,
     live: Vec<u64>,
     pub(crate) now: u64,
-    /// The number of events so far, not counting beginnings of reallocs.
+    /// The number of events so far, excluding realloc-begin events.
     pub(crate) written: u64,
 }
 

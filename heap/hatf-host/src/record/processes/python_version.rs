@@ -9,7 +9,7 @@ use hatf_record::PYTHON_UNKNOWN;
 pub struct PythonVersion {
     major: u32,
     minor: u32,
-    /// Whether this version is supported, so that its frames are in the stacks.
+    /// Whether this version is supported, which means that its frames appear in the stacks.
     pub is_known: bool,
 }
 

@@ -144,7 +144,7 @@ impl Place {
         self.set(range, USED);
     }
 
-    /// Unmaps the addresses after the first `bytes`. Does nothing while another thread changes the range.
+    /// Unmaps the range after its first `bytes` bytes. Does nothing if another thread is changing the range.
     pub(crate) fn cut(&self, bytes: usize) {
         if let Some(mut range) = self.out(USED) {
             range.cut(bytes);

@@ -72,7 +72,7 @@ interruptible! {
         kept_words: [LocalWord; WORDS],
         /// The frames of a walk in progress, innermost first.
         fresh: [Walked; DEPTH_MAX],
-        /// The words of a walk in progress, in reading order.
+        /// The words read by the walk in progress, in the order in which they were read.
         fresh_words: [LocalWord; WORDS],
     }
 }

@@ -19,7 +19,7 @@ const PAGE: usize = 4096;
 const MET_NODES: usize = 1 << 15;
 /// The table, if stacks are recorded. The low bits of the page-aligned address contain the size: [`StackTable::power`].
 static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-/// The number of leading bytes in the table that this process has allocated.
+/// The length in bytes of the initial part of the table for which this process has allocated memory.
 static GROWN: AtomicUsize = AtomicUsize::new(0);
 /// The address range of the table in an earlier recording of this process.
 static PLACE: Place = Place::new();

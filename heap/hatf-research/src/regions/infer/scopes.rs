@@ -15,7 +15,7 @@ pub const MOST_DEPTH: usize = 256;
 
 /// An observer of the start and end of contexts.
 pub trait ScopeObserver: Observer {
-    /// Notifies that a thread enters a context, which becomes the thread's innermost context.
+    /// Called when a thread enters a context, which becomes the thread's innermost context.
     ///
     /// # Errors
     /// After an error, no more calls should be delivered.
