@@ -280,7 +280,7 @@ impl Observer for Together {
 /// Parses a duration such as `100us` or `1 ms` into nanoseconds.
 ///
 /// # Errors
-/// What was expected.
+/// A message with the expected form.
 pub fn time(text: &str) -> std::result::Result<u64, String> {
     parse_nanoseconds(text).ok_or_else(|| "expected a duration, such as 100us, 1ms or 2.5s".to_owned())
 }
@@ -288,7 +288,7 @@ pub fn time(text: &str) -> std::result::Result<u64, String> {
 /// Parses a number of bytes such as `64KiB`. The number may be 0.
 ///
 /// # Errors
-/// What was expected.
+/// A message with the expected form.
 pub fn size(text: &str) -> std::result::Result<u64, String> {
     parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
 }
