@@ -17,7 +17,7 @@ use metatf_test::root;
 use std::path::{Path, PathBuf};
 
 /// The directories whose Markdown is checked.
-const FOLDERS: [&str; 5] = ["", "docs", "docs/cookbook", "docs/course", "docs/internals"];
+const FOLDERS: [&str; 5] = ["", "docs", "docs/cookbook", "docs/course", "dev/internals"];
 
 /// Returns the pages to check, which are all Markdown files in `FOLDERS`. Paths are relative to the root.
 ///

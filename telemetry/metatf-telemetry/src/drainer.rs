@@ -1,5 +1,5 @@
 //! Moves events from the rings to the trace, in batches that a crash can neither lose nor duplicate
-//! (`docs/internals/telemetry.md`).
+//! (`dev/internals/telemetry.md`).
 //!
 //! This file exceeds 400 lines, because the code that applies a batch to buffers, traces and sinks, and the code that
 //! ends them, must be read together.

@@ -1,4 +1,4 @@
-//! The bytes of a buffers file, which are shared by every process that maps it (`docs/internals/telemetry.md`).
+//! The bytes of a buffers file, which are shared by every process that maps it (`dev/internals/telemetry.md`).
 
 use crate::sync::{AtomicU32, AtomicU64};
 

@@ -1,4 +1,4 @@
-//! The table of events, which maps an event in a ring to a record (`docs/internals/telemetry.md`).
+//! The table of events, which maps an event in a ring to a record (`dev/internals/telemetry.md`).
 //!
 //! The generator writes the table as text. It is stored in the buffers file and is therefore untrusted.
 

@@ -1,4 +1,4 @@
-//! The guest contract (`docs/internals/guest-contract.md`): the recorder takes no more of the program it lives in than the page says.
+//! The guest contract (`docs/guest-contract.md`): the recorder takes no more of the program it lives in than the page says.
 //!
 //! The page is compared with the machine code of the object that `hatf` contains, and with a program that calls every hook in difficult circumstances.
 #![expect(clippy::unwrap_used, clippy::panic)]
@@ -17,7 +17,7 @@ use crate::attach::Recording;
 use crate::common::object_code::{ObjectCode, Target};
 use crate::common::{compiled, hatf};
 
-const PAGE: &str = "../../docs/internals/guest-contract.md";
+const PAGE: &str = "../../docs/guest-contract.md";
 
 fn object() -> ObjectCode {
     ObjectCode::read(RECORDER)

@@ -1,7 +1,7 @@
 //! Storage of events until they are in a trace: a directory that belongs to this user alone, with files that the
 //! program maps, too. A keeper makes chunks ready for the program.
 //!
-//! Data that the program or other processes write there is not trusted: see docs/internals/recorder.md.
+//! Data that the program or other processes write there is not trusted: see dev/internals/recorder.md.
 
 mod bus_error;
 mod claim;
