@@ -11,11 +11,6 @@ use crate::common::hatf;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
-#[test]
-fn help() {
-    assert_snapshot!("help-churn", hatf(["churn", "--help"]).exits(0).text());
-}
-
 /// A recorded program: the numbers of its blocks, whatever lives shortly, are those of other commands.
 #[test]
 fn blocks_of_a_program() {

@@ -134,14 +134,9 @@ fn a_termination_signal_is_passed_on() {
     assert!(text.contains("killed by signal 15") && text.contains("total heap usage: "), "{text}");
 }
 
-/// That of `convert` is in the book, where it is held to the command.
 #[test]
-fn help_teaches() {
-    hatf(["convert", "--help"]).exits(0).prints("Examples:");
-    assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
-    for command in ["record", "recover", "report", "diff", "dump", "tour", "completions"] {
-        assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
-    }
+fn help_is_in_the_book() {
+    metatf_test::help::hold("hatf", |arguments| hatf(arguments));
 }
 
 /// The commands stand in groups; none is missing, as completion scripts know all of them.

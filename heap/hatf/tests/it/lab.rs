@@ -17,7 +17,6 @@ fn simulate() {
         let alone = hatf(["simulate", "--threads", "1", &path]).exits(0).text();
         assert_eq!(text, alone, "{name}");
     }
-    assert_snapshot!("help-simulate", hatf(["simulate", "--help"]).exits(0).text());
 }
 
 /// Modern allocators, invariants checked; and what they are ranked by.
@@ -40,7 +39,6 @@ fn whatif() {
         assert_eq!((&now["saves"], &now["replay"]), (&0.0.into(), &"jemalloc".into()));
         hatf(["whatif", &path]).exits(0).prints("GLIBC_TUNABLES=glibc.malloc.tcache_count=0");
     }
-    assert_snapshot!("help-whatif", hatf(["whatif", "--help"]).exits(0).text());
     let trace = DATA.to_owned() + "gawk.raw32.zst";
     hatf(["whatif", &trace, "--now", "hoard"]).exits(2).says("[possible values: glibc, jemalloc, mimalloc, tcmalloc]");
 }
@@ -80,7 +78,6 @@ fn fragmentation() {
         assert_snapshot!(format!("fragmentation-{name}"), text.replace(DATA, ""));
         assert_eq!(text, hatf(["fragmentation", "--threads", "1", &path]).exits(0).text(), "{name}");
     }
-    assert_snapshot!("help-fragmentation", hatf(["fragmentation", "--help"]).exits(0).text());
 }
 
 #[test]

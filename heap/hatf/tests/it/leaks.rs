@@ -13,11 +13,6 @@ use crate::common::{compiled, hatf};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
-#[test]
-fn help() {
-    assert_snapshot!("help-leaks", hatf(["leaks", "--help"]).exits(0).text());
-}
-
 fn leaks(trace: &str, options: &[&str]) -> Value {
     let command = [&["leaks", trace, "--format", "json"], options].concat();
     serde_json::from_str(&hatf(command).exits(0).text()).unwrap()

@@ -32,9 +32,6 @@ fn fit_and_generate() {
         hatf(["fragmentation", &again]).exits(0).prints("1,234 events");
     }
     assert_snapshot!("model-sizes", sizes);
-    assert_snapshot!("help-model", hatf(["model", "--help"]).exits(0).text());
-    assert_snapshot!("help-model-fit", hatf(["model", "fit", "--help"]).exits(0).text());
-    assert_snapshot!("help-model-generate", hatf(["model", "generate", "--help"]).exits(0).text());
 }
 
 /// A trace with times makes a synthetic one with times, that follow each other.
@@ -78,7 +75,6 @@ fn evaluate() {
     let picture = std::fs::read_to_string(&svg).unwrap();
     assert!(picture.contains(">MaxObjects / actual<") && picture.ends_with("</svg>\n"), "{picture}");
     assert!(!picture.contains("NaN"), "{picture}");
-    assert_snapshot!("help-model-evaluate", hatf(["model", "evaluate", "--help"]).exits(0).text());
 }
 
 /// Some models, as data; one is stopped by the memory limit.

@@ -218,14 +218,6 @@ fn by_mistake() {
     hatf(["profile", "show", &profile]).exits(1).says(&format!("hatf: {profile}: offset "));
 }
 
-#[test]
-fn help() {
-    for command in ["merge", "show", "import", "export"] {
-        assert_snapshot!(format!("help-profile-{command}"), hatf(["profile", command, "--help"]).exits(0).text());
-    }
-    assert_snapshot!("help-profile", hatf(["profile", "--help"]).exits(0).text());
-}
-
 /// Blocks that are freed on another processor than they were allocated on, by one thread and by another.
 #[test]
 fn processors() {

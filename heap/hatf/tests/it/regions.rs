@@ -20,11 +20,6 @@ fn the_example() {
         let text = hatf([&["regions", "simulate", &path][..], &grid].concat()).exits(0).text();
         assert_snapshot!(variant, text.replace(&path, variant));
     }
-    for (name, arguments) in
-        [("simulate", ["regions", "simulate", "--help"]), ("example", ["regions", "example", "--help"])]
-    {
-        assert_snapshot!(format!("help-{name}"), hatf(arguments).exits(0).text());
-    }
 }
 
 #[test]
@@ -107,7 +102,6 @@ fn arenas_that_a_program_could_have() {
     server(&path);
     let text = hatf(["regions", "infer", &path, "--most-cost", "64", "-o", &scoped]).exits(0).text();
     assert_snapshot!("infer", text.replace(&path, "server.mtf"));
-    assert_snapshot!("help-infer", hatf(["regions", "infer", "--help"]).exits(0).text());
     // Each of the requests is a region of its own.
     let json = hatf(["regions", "simulate", &scoped, "--format", "json"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -129,7 +129,6 @@ fn as_text_and_as_a_picture() {
     assert_snapshot!(head.join("\n").replace(DATA, ""));
     let picture = std::fs::read_to_string(svg).unwrap();
     assert!(picture.contains(">live<") && picture.contains(">system<"), "{picture}");
-    assert_snapshot!("help-replay", hatf(["replay", "--help"]).exits(0).text());
 }
 
 #[test]
