@@ -8,7 +8,6 @@
 //! | [`factor()`] | the multiplier for the number of cases in random tests |
 //! | [`folder`] | temporary directories, and the locations of the repository and its vectors |
 //! | [`golden`] | expected output inside of a file of the project |
-//! | [`help`] | the help texts of a program |
 //! | `model` | atomics whose interleavings loom explores, under `--cfg loom` |
 //! | [`page`] | fenced blocks of Markdown pages |
 //! | [`run()`] | running programs and capturing their output |
@@ -23,7 +22,6 @@ pub mod disk;
 pub mod factor;
 pub mod folder;
 pub mod golden;
-pub mod help;
 #[cfg(loom)]
 pub mod model;
 pub mod page;

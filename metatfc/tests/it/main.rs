@@ -103,7 +103,6 @@ fn usage() {
     let here = Path::new(".");
     metatfc(here, &[]).exits(2);
     metatfc(here, &["nonsense"]).exits(2).says("nonsense");
-    metatf_test::help::hold("metatfc", |arguments| metatfc(here, arguments));
     metatfc(here, &["dump", "no-such-file"]).exits(1).says("no-such-file: No such file");
 }
 

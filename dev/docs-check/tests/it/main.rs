@@ -4,6 +4,7 @@ mod ci;
 mod console;
 mod diagnostics;
 mod exit_codes;
+mod help;
 mod layout;
 mod links;
 mod pandas;

@@ -134,11 +134,6 @@ fn a_termination_signal_is_passed_on() {
     assert!(text.contains("killed by signal 15") && text.contains("total heap usage: "), "{text}");
 }
 
-#[test]
-fn help_is_in_the_book() {
-    metatf_test::help::hold("hatf", |arguments| hatf(arguments));
-}
-
 /// The commands stand in groups; none is missing, as completion scripts know all of them.
 #[test]
 fn each_command_has_a_group() {

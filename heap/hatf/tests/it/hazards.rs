@@ -529,6 +529,9 @@ fn no_program_looks_for_a_recorder_that_is_gone() {
     }
 }
 
+/// Closes the files that a shell inherited from other tests, so that `ulimit -n` counts only its own.
+const CLOSE_INHERITED: &str = "for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -le 2 ] || eval \"exec $fd>&-\"; done";
+
 /// Limits that are for the program are the recorder's, too: it gets along with little, or says what it needs before the program runs.
 #[test]
 fn small_limits() {
@@ -538,7 +541,7 @@ fn small_limits() {
     let own = env!("CARGO_BIN_EXE_hatf");
     for (limit, code) in [("-s 150", 0), ("-d 32000", 0), ("-v 500000", 0), ("-n 12", 0), ("-n 5", 125)] {
         let script = format!(
-            "ulimit {limit}; exec {own} record --stacks --no-follow -o {trace} -- {} 100000",
+            "{CLOSE_INHERITED}; ulimit {limit}; exec {own} record --stacks --no-follow -o {trace} -- {} 100000",
             program.display()
         );
         let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));

@@ -1,0 +1,25 @@
+//! The book contains the help texts of all commands.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use metatf_docs_check::{commands, run};
+use metatf_test::{Folder, golden, root};
+
+/// Compares `docs/help/PROGRAM.txt` with the help of each command for which `PROGRAM man` writes a page. A build of the
+/// whole workspace enables all features.
+#[test]
+fn help_is_in_the_book() {
+    let commands = commands();
+    for program in ["hatf", "metatfc"] {
+        let folder = Folder::new();
+        run(&format!("{program} man pages"), &folder, &commands);
+        let pages = std::fs::read_dir(folder.join("pages")).unwrap();
+        let mut names: Vec<_> = pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let mut texts = String::new();
+        for name in names {
+            let line = format!("{} --help", name.trim_end_matches(".1").replace('-', " "));
+            texts += &format!("$ {line}\n{}\n\n", run(&line, &folder, &commands).join("\n"));
+        }
+        golden::hold(&root().join(format!("docs/help/{program}.txt")), &texts);
+    }
+}
