@@ -145,7 +145,7 @@ impl Config {
     /// Returns an error if a DTD cannot be read or has errors, an option is invalid, or a file cannot be written.
     pub fn compile(self) -> Result<(), Error> {
         if self.dtds.len() != 1 && (self.file_name.is_some() || self.module.is_some()) {
-            let what = "`file_name` and `module` require a single DTD; create a configuration for each";
+            let what = "`file_name` and `module` require a single DTD: create one configuration per DTD";
             return Err(Error::Options(OptionError(what.to_owned())));
         }
         let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {

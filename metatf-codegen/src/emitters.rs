@@ -196,7 +196,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
     for section in &dtd.sections {
         if section.stream.is_some() {
             let elements = section.records.iter().filter_map(|id| dtd.record(*id));
-            let reason = || "it is an element of a stream, which has no tags".to_owned();
+            let reason = || "it is an element of a stream section, so it has no tag".to_owned();
             let missing = elements.map(|element| Missing { record: element.name.clone(), reason: reason() });
             planner.out.without.extend(missing);
             continue;
@@ -215,7 +215,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
         let Some(bit) = out.kinds.iter().position(|known| known.eq_ignore_ascii_case(kind)) else {
             let known = out.kinds.join(", ");
             return Err(OptionError(format!(
-                "cannot leave out the kind `{kind}`, because no record has it: the kinds are {known}"
+                "cannot omit the kind `{kind}`, because no record has this kind: expected one of {known}"
             )));
         };
         out.events.iter_mut().filter(|event| event.kind == bit).for_each(|event| event.compiled = false);
@@ -286,7 +286,7 @@ impl Planner<'_, '_> {
             Role::Intern if self.out.intern.is_some() => {
                 let name = &record.name;
                 return Err(OptionError(format!(
-                    "`{name}` is a second record with the source `intern`, but only one is allowed"
+                    "`{name}` is the second record with the source `intern`, but a DTD may have only one"
                 )));
             }
             Role::Intern => self.out.intern = Some(event),
@@ -302,15 +302,15 @@ impl Planner<'_, '_> {
         {
             let record = &record.name;
             return Err(OptionError(format!(
-                "the kind `{name}` of the record `{record}` is not a valid name: expected letters, digits, `_` and `-`, \
-                 and `all`, `none` and `notes` are reserved"
+                "the kind `{name}` of the record `{record}` is not a valid name: expected letters, digits, `_` and \
+                 `-`, not starting with a digit, and none of the reserved words `all`, `none` and `notes`"
             )));
         }
         if let Some(bit) = self.out.kinds.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
             return Ok(bit);
         }
         if self.out.kinds.len() == KINDS_MOST {
-            return Err(OptionError(format!("there are more than {KINDS_MOST} kinds of records")));
+            return Err(OptionError(format!("the DTD has more than {KINDS_MOST} kinds of records")));
         }
         self.out.kinds.push(name);
         Ok(self.out.kinds.len() - 1)
@@ -342,8 +342,8 @@ fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionE
         None => Ok(false),
         Some("rare") if role == Role::Event && given.contains(&Given::Clock) => Ok(true),
         Some("rare") => Err(OptionError(format!(
-            "the record `{name}` has the rate `rare`: such a record must be an event with a field of the source `clock`, \
-             which orders it among other events"
+            "the record `{name}` has the rate `rare`, so it must be an event with a field that has the source `clock`, \
+             which orders the record among other events"
         ))),
         Some(other) => Err(OptionError(format!("the record `{name}` has the rate `{other}`: expected `rare`"))),
     }
@@ -353,7 +353,7 @@ fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionE
 /// constant or shared. Returns `None` if all values of the record are plain.
 fn not_plain(record: &Record) -> Option<String> {
     if record.leaves.iter().any(|l| l.repeated) || record.items.iter().any(repeats) {
-        return Some("it repeats fields".to_owned());
+        return Some("it has repeated fields".to_owned());
     }
     let uses = Uses::of(record);
     record.leaves.iter().find_map(|l| {
@@ -422,7 +422,8 @@ impl<'s> Layout<'s> {
         }
         if role == Role::Intern && !(layout.given.contains(&Given::OwnId) && layout.given.contains(&Given::OwnText)) {
             return Err(OptionError(format!(
-                "the record `{}` has the source `intern`, so it must have a field with the role `string_id`, and one of variable length with the role `string`",
+                "the record `{}` has the source `intern`, so it must have a field with the role `string_id` and a \
+                 field of variable length with the role `string`",
                 record.name
             )));
         }
@@ -441,8 +442,9 @@ impl<'s> Layout<'s> {
             ("process", _) => Ok((source.to_owned(), Given::Process)),
             ("count", Role::Dropped) | ("wall", Role::ClockSync) => Ok(("u64@0.0".to_owned(), Given::Own)),
             _ => Err(OptionError(format!(
-                "the field `{}.{}` has the source `{source}`: expected `clock`, `thread` or `process`, \
-                 or `count` in a record of dropped events, or `wall` in a record that relates clocks",
+                "the field `{}.{}` has the source `{source}`: expected `clock`, `thread` or `process`; a record with \
+                 the source `dropped` can also use `count`, and a record with the source `clock_sync` can also use \
+                 `wall`",
                 self.record.name, l.name
             ))),
         }
@@ -460,7 +462,8 @@ impl<'s> Layout<'s> {
     fn nobody(&self, l: &Leaf) -> OptionError {
         let (record, name) = (&self.record.name, &l.name);
         OptionError(format!(
-            "the field `{record}.{name}` has no value: telemetry writes this record, so the field needs a `source`"
+            "the field `{record}.{name}` has no value: because telemetry writes this record, the field must have a \
+             `source`"
         ))
     }
 

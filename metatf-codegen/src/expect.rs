@@ -26,11 +26,11 @@ pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, Op
     match options.expected_widths.iter().zip(used).find(|((_, width), used)| *width > 8 || !used) {
         None => Ok(found),
         Some(((path, width), _)) if *width > 8 => {
-            Err(OptionError(format!("`{path}` cannot be {width} bytes wide: a number has 0 to 8 bytes")))
+            Err(OptionError(format!("`{path}` cannot be {width} bytes wide: expected a width of 0 to 8")))
         }
         Some(((path, _), _)) => Err(OptionError(format!(
-            "the DTD has no field `{path}` with an expectable width: it must be a number stored either unchanged \
-             or as an offset from a base"
+            "the DTD has no field `{path}` whose width can be expected: the field must be a number stored either \
+             unchanged or as an offset from a base"
         ))),
     }
 }

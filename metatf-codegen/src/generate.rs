@@ -106,7 +106,9 @@ impl fmt::Display for Error {
             Self::Dtd(diagnostics) => write!(f, "the DTD has errors ({})\n{diagnostics}", diagnostics.errors),
             Self::Options(error) => write!(f, "{error}"),
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or set a directory"),
+            Self::NoOutDir => {
+                write!(f, "OUT_DIR is not set: call this function from a build script, or set a directory")
+            }
         }
     }
 }

@@ -63,11 +63,11 @@ impl Options {
         }
         let path = |what: &str, path: &str| match syn::parse_str::<syn::Path>(path) {
             Ok(_) => Ok(()),
-            Err(_) => Err(OptionError(format!("{what} `{path}` is not a path"))),
+            Err(_) => Err(OptionError(format!("{what} `{path}` is not a Rust path"))),
         };
         path("the runtime", &self.runtime)?;
-        path("the runtime of telemetry", &self.telemetry_runtime)?;
-        self.emitters.as_ref().map_or(Ok(()), |module| path("the module of emitters", module))
+        path("the telemetry runtime", &self.telemetry_runtime)?;
+        self.emitters.as_ref().map_or(Ok(()), |module| path("the emitter module", module))
     }
 }
 

@@ -147,10 +147,10 @@ impl ChunkHeader {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
         };
         if Class::from_number(self.class) != Some(file.class) {
-            return wrong(at::CLASS, "the chunk's class", self.class.into(), "the class of the header");
+            return wrong(at::CLASS, "the chunk's class", self.class.into(), "the header's class");
         }
         if Order::from_number(self.order) != Some(file.order) {
-            return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the byteorder of the header");
+            return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the header's byteorder");
         }
         if self.kind >= OTHERS {
             return Ok(()); // Skipped, because the meaning of the fields is unknown.
@@ -170,7 +170,7 @@ impl ChunkHeader {
             return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "only bits 0 to 2");
         }
         if self.filter == TRANSPOSE && self.width == 0 {
-            return wrong(at::WIDTH, "the chunk's width", 0, "the element size the filter needs");
+            return wrong(at::WIDTH, "the chunk's width", 0, "the element size that the filter requires");
         }
         if self.filter != TRANSPOSE && self.width > 8 {
             let expected = "1 to 8 for a numeric leaf, or 0";
@@ -182,10 +182,15 @@ impl ChunkHeader {
         if self.has_filtered_len() {
             self.check_filtered_len(start)?;
         } else if self.filtered_len != 0 {
-            let expected = "0 except for filters 2 and 3";
+            let expected = "0, because only filters 2 and 3 use filtered_len";
             return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
         } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
-            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len for stored content");
+            return wrong(
+                at::RAW_LEN,
+                "the chunk's raw_len",
+                self.raw_len.into(),
+                "the value of stored_len, because the content is stored",
+            );
         }
         if self.filter == TRANSPOSE && !self.raw_len.is_multiple_of(self.width.into()) {
             let expected = "a multiple of the filter's element size";
@@ -227,7 +232,7 @@ impl ChunkHeader {
         ];
         for (at, what, found) in zero {
             if found != 0 {
-                let expected = "0 in a chunk other than data";
+                let expected = "0, because the chunk is not a data chunk";
                 return Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }));
             }
         }

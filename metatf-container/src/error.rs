@@ -233,8 +233,8 @@ pub enum MetadataRule {
 impl fmt::Display for MetadataRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownTag => "it names a tag that is not declared in this section",
-            Self::NotChangeable => "it names `section` or `metadata`, which cannot be changed",
+            Self::UnknownTag => "the record names a tag that is not declared in this section",
+            Self::NotChangeable => "the record names `section` or `metadata`, which cannot be changed",
             Self::NoField => "the record has no field with this number",
             Self::NotSettable => "the field is a tag, a constant or a byte array",
             Self::Width => "the width exceeds 8",
@@ -307,16 +307,19 @@ impl fmt::Display for ErrorKind {
             Self::NotCount { found, expected } => {
                 write!(f, "the record has {found} items, but their count expression yields {expected}")
             }
-            Self::NoEnd(end) => write!(f, "up to 65,535 bytes must end at a byte {end} and contain no other such byte"),
-            Self::Length(n) => write!(f, "{n} bytes are required, more than the section has left"),
+            Self::NoEnd(end) => write!(
+                f,
+                "the array must end with byte {end}, within 65,535 bytes, and must not contain this byte elsewhere"
+            ),
+            Self::Length(n) => write!(f, "the value requires {n} bytes, but fewer bytes remain in the section"),
             Self::Expression => write!(f, "the expression is negative, exceeds 2^64-1, or divides by 0"),
             Self::TooManyItems(n) => {
-                write!(f, "{n} repeated items, over 65,536 more than the number of bytes in the record")
+                write!(f, "the record has {n} repeated items, over 65,536 more than its number of bytes")
             }
             Self::NoElement { section, index } => write!(f, "stream section {section} has no element {index}"),
             Self::NoCandidate(code) => write!(f, "the model has no candidate for code {code}"),
             Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
-            Self::Metadata(rule) => write!(f, "metadata record: {rule}"),
+            Self::Metadata(rule) => write!(f, "invalid metadata record: {rule}"),
             Self::Checksum => write!(f, "CRC-32C mismatch"),
             Self::Codec(n) => write!(f, "unknown codec {n}"),
             Self::MissingCodec(name) => {

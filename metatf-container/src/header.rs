@@ -217,10 +217,10 @@ impl Header {
         let table = nsections.checked_mul(3 * int as u64);
         let len = table.and_then(|table| table.checked_add(names_end as u64));
         let (Some(table), Some(len)) = (table, len) else {
-            return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits in the file"));
+            return Err(invalid(INTS_AT, "nsections", nsections, "a number of sections whose table fits in the file"));
         };
         if version == 1 && nsections != 0 {
-            return Err(invalid(INTS_AT, "nsections", nsections, "0 in version 1"));
+            return Err(invalid(INTS_AT, "nsections", nsections, "0, because a version 1 file has no section table"));
         }
         if version == 1 && start != len {
             return Err(invalid(INTS_AT + int, "start", start, "the end of the header"));

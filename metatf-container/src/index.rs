@@ -129,7 +129,7 @@ pub(crate) fn entries(payload: &[u8]) -> impl ExactSizeIterator<Item = ChunkInfo
 pub(crate) fn check(payload: &[u8], start: u64, seen: &[ChunkInfo]) -> Result<()> {
     let payload_at = start + chunk::LEN as u64;
     if payload.len() != seen.len().saturating_mul(ENTRY) {
-        let what = "the index's length";
+        let what = "the length of the index";
         let kind =
             ErrorKind::Invalid { what, found: payload.len() as u64, expected: "32 bytes for each chunk before it" };
         return Err(Error::at(start + chunk::at::RAW_LEN, kind));

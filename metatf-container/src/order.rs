@@ -70,11 +70,16 @@ impl Sequence {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
         };
         if u64::from(header.sequence) != self.next {
-            let expected = "one more than that of the preceding chunk, starting from 0";
+            let expected = "one more than in the preceding chunk, or 0 in the first chunk";
             return wrong(at::SEQUENCE, "the chunk's sequence", header.sequence.into(), expected);
         }
         if header.kind == chunk::DTD && self.next != 0 {
-            return wrong(at::KIND, "the chunk's kind", header.kind.into(), "the DTD source only in the first chunk");
+            return wrong(
+                at::KIND,
+                "the chunk's kind",
+                header.kind.into(),
+                "a kind other than the DTD source, which only the first chunk can contain",
+            );
         }
         if header.kind != chunk::DATA {
             return Ok(());
@@ -86,7 +91,7 @@ impl Sequence {
             return wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
         }
         if section.shared.is_some_and(|before| before != shared) {
-            let expected = "bit 2 in all of a section's chunks, or in none";
+            let expected = "bit 2 in either all or no chunks of the section";
             return wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
         }
         if shared {
@@ -101,7 +106,7 @@ impl Sequence {
             return wrong(at::BASE, "the chunk's base", header.base, expected);
         }
         if header.base.checked_add(header.raw_len.into()).is_none() {
-            return wrong(at::BASE, "the chunk's base", header.base, "a base that leaves room for its content");
+            return wrong(at::BASE, "the chunk's base", header.base, "a base that leaves room for the chunk's content");
         }
         Ok(())
     }
@@ -115,17 +120,17 @@ impl Sequence {
         let begins = header.has(GROUP);
         match self.group {
             _ if begins && !header.has(RESET) => {
-                return flags("bit 0 along with bit 1: each section's first chunk in a group resets");
+                return flags("bit 0 in addition to bit 1, because the first chunk of a group resets the state");
             }
             None if self.loose => {}
-            None if !begins => return flags("bit 1: the first data chunk begins a group"),
+            None if !begins => return flags("bit 1, because the first data chunk begins a group"),
             None if header.group != 0 => return number("0 for the first group"),
             None => {}
             Some(now) if begins && !self.loose && header.group.checked_sub(1) != Some(now) => {
-                return number("one more than the preceding group");
+                return number("one more than the preceding group's number");
             }
             Some(now) if begins && self.loose && header.group <= now => {
-                return number("more than the preceding group");
+                return number("more than the preceding group's number");
             }
             Some(now) if !begins && (header.group < now || header.group > now && !self.loose) => {
                 return number("the group of the preceding chunk, because flag bit 1 is not set");
@@ -133,7 +138,7 @@ impl Sequence {
             Some(_) => {}
         }
         if !begins && !self.loose && section.last_group != self.groups && !header.has(RESET) {
-            return flags("bit 0 in a section's first chunk of a group");
+            return flags("bit 0, because this is the section's first chunk in the group");
         }
         Ok(())
     }

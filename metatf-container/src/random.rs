@@ -67,7 +67,7 @@ impl Reader<'_> {
     /// As for [`Reader::chunks`]. Also returns an error if there is no chunk header.
     pub fn filter_of(&mut self, n: usize) -> Result<u8> {
         let Some(start) = self.chunks()?.get(n).map(|chunk| chunk.offset) else {
-            return Err(usage("there is no such chunk"));
+            return Err(usage("the trace has no such chunk"));
         };
         let header = ChunkHeader::parse(self.source.view(start, chunk::LEN)?);
         Ok(header.ok_or(Error::at(start, ErrorKind::Truncated("a chunk")))?.filter)
@@ -80,7 +80,7 @@ impl Reader<'_> {
     pub fn read_chunk(&mut self, n: usize) -> Result<Part> {
         let (header, start, content) = self.chunk(n)?;
         if header.kind != chunk::DATA {
-            return Err(usage("not a data chunk"));
+            return Err(usage("the chunk is not a data chunk"));
         }
         Ok(read_v1::part(&header, start, content))
     }
@@ -112,7 +112,7 @@ impl Reader<'_> {
 
     /// Reads a chunk by its number, checking it individually and against its index entry.
     fn chunk(&mut self, n: usize) -> Result<(ChunkHeader, u64, Content)> {
-        let Some(info) = self.chunks()?.get(n).copied() else { return Err(usage("there is no such chunk")) };
+        let Some(info) = self.chunks()?.get(n).copied() else { return Err(usage("the trace has no such chunk")) };
         let start = info.offset;
         let header = match chunk::probe(&mut self.source, start)? {
             Probe::Whole(header) => header,

@@ -55,7 +55,7 @@ impl Extents {
             if self.pos < bytes.len() as u64 {
                 let found = bytes.len() as u64 - self.pos;
                 let what = "the number of bytes after the last extent";
-                return Err(Error::at(self.pos, ErrorKind::Invalid { what, found, expected: "nothing" }));
+                return Err(Error::at(self.pos, ErrorKind::Invalid { what, found, expected: "0" }));
             }
             return Ok(None);
         };
@@ -117,7 +117,7 @@ fn end_in_file(file: &Header, entry: &SectionEntry, bytes: &[u8]) -> Result<u64>
     let end = entry.start.checked_add(entry.size).filter(|end| *end <= bytes.len() as u64);
     end.ok_or_else(|| {
         let at = entry.entry_offset + 2 * file.class.int_size() as u64;
-        let expected = "an extent that ends inside the file";
+        let expected = "the size of an extent that ends inside the file";
         Error::at(at, ErrorKind::Invalid { what: "sh_size", found: entry.size, expected })
     })
 }
@@ -159,7 +159,11 @@ fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
         }
         if entry.start.checked_add(entry.size).is_none() {
             let what = "sh_size";
-            let kind = ErrorKind::Invalid { what, found: entry.size, expected: "an extent that ends inside the file" };
+            let kind = ErrorKind::Invalid {
+                what,
+                found: entry.size,
+                expected: "the size of an extent that ends inside the file",
+            };
             return Err(Error::at(start_at + int, kind));
         }
         if entry.number == 0 {
@@ -167,7 +171,7 @@ fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
                 return wrong("a section number: only the first entry can be 0");
             }
             if entry.start != file.start {
-                return wrong("the header's start for entry 0");
+                return wrong("the header's start, because the entry has number 0");
             }
         } else {
             let Some(record) = entry.start.checked_sub(record_len).filter(|record| *record >= pos) else {

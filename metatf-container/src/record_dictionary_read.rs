@@ -11,21 +11,21 @@ pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<()
     let mut rest = filtered;
     let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
     if repeated > MOST {
-        return Err("more entries than two bytes can distinguish");
+        return Err("the dictionary has more entries than two-byte tokens can distinguish");
     }
-    let entries = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("entries without a length")?;
+    let entries = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("some entries have no length")?;
     let (lengths, rest) = rest.split_at(entries);
     let length = lengths.iter().map(|&length| usize::from(length)).sum();
-    let (columns, rest) = rest.split_at_checked(length).ok_or("entries without bytes")?;
+    let (columns, rest) = rest.split_at_checked(length).ok_or("some entries have too few bytes")?;
     let (lengths, single) = lengths.split_at(repeated);
     let mut singles = Singles { lengths: single.iter(), columns, next: column_starts(lengths, single), suffix: 0 };
-    let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("entries without bytes")?;
-    let (first, rest) = rest.split_at_checked(tokens).ok_or("too few tokens")?;
+    let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("some entries have too few bytes")?;
+    let (first, rest) = rest.split_at_checked(tokens).ok_or("tokens are missing")?;
     if !split {
         let tokens = Tokens { repeated, ones: ones(repeated), first, second: rest };
         return expand::<false>(&mut dictionary, &mut singles, &tokens, &[], out);
     }
-    let seconds = rest.len().checked_sub(tokens).ok_or("fewer suffixes than tokens")?;
+    let seconds = rest.len().checked_sub(tokens).ok_or("there are fewer suffixes than tokens")?;
     let (second, suffixes) = rest.split_at(seconds);
     let tokens = Tokens { repeated, ones: ones(repeated), first, second };
     singles.suffix = dictionary.place_suffixes(&tokens)?;
@@ -45,9 +45,9 @@ impl Tokens<'_> {
     /// Returns the entry that a two-byte token represents.
     #[inline(always)]
     fn of_two<'s>(&self, token: usize, second: &mut impl Iterator<Item = &'s u8>) -> Result<usize, &'static str> {
-        let low = *second.next().ok_or("a token without its second byte")?;
+        let low = *second.next().ok_or("a token has no second byte")?;
         let entry = self.ones + (token - self.ones) * 256 + usize::from(low);
-        if entry < self.repeated { Ok(entry) } else { Err("an unknown token") }
+        if entry < self.repeated { Ok(entry) } else { Err("a token has no entry") }
     }
 }
 
@@ -87,9 +87,10 @@ fn expand<const SPLIT: bool>(
             continue;
         }
         let suffix = if SPLIT { dictionary.next_suffix(entry, suffixes) } else { None };
-        let bytes = dictionary.entry(entry).ok_or("an unknown token")?;
+        let bytes = dictionary.entry(entry).ok_or("a token has no entry")?;
         let all = bytes.iter().chain(suffix);
-        let place = out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("too much content")?;
+        let place =
+            out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("the content is longer than declared")?;
         at += place.len();
         for (place, byte) in place.iter_mut().zip(all) {
             *place = *byte;
@@ -97,8 +98,8 @@ fn expand<const SPLIT: bool>(
     }
     match (at == out.len(), second.next(), singles.lengths.len() == 0) {
         (true, None, true) => Ok(()),
-        (false, ..) => Err("too little content"),
-        _ => Err("entries or tokens left over"),
+        (false, ..) => Err("the content is shorter than declared"),
+        _ => Err("some entries or tokens are unused"),
     }
 }
 
@@ -126,10 +127,11 @@ impl Singles<'_> {
     /// Stores the next entry and its suffix at the start of `out` and returns the number of bytes.
     #[inline(always)]
     fn put<const SPLIT: bool>(&mut self, out: &mut [u8], suffixes: &[u8]) -> Result<usize, &'static str> {
-        let length = usize::from(*self.lengths.next().ok_or("too many single entries")?);
-        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("too much content")?;
-        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("too much content")?;
-        self.take(entry).ok_or("entries without bytes")?;
+        let length =
+            usize::from(*self.lengths.next().ok_or("there are more tokens of single entries than single entries")?);
+        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("the content is longer than declared")?;
+        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("the content is longer than declared")?;
+        self.take(entry).ok_or("some entries have too few bytes")?;
         if let (Some(place), Some(byte)) = (suffix.first_mut(), suffixes.get(self.suffix)) {
             *place = *byte;
             self.suffix += 1;
@@ -249,12 +251,12 @@ fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
 fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
     let mut number = 0_usize;
     for shift in (0..35).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or("truncated number")?;
+        let (&byte, rest) = bytes.split_first().ok_or("a number is truncated")?;
         *bytes = rest;
         number |= usize::from(byte & 0x7F) << shift;
         if byte < 0x80 {
             return Ok(number);
         }
     }
-    Err("a number greater than 2^35")
+    Err("a number is too large")
 }

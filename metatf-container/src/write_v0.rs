@@ -252,7 +252,7 @@ impl<W: Sink> ExtentWriter<W> {
             Placement::Through | Placement::InPlace(_) => {
                 return Err(Error::at(
                     0,
-                    ErrorKind::Usage("without a table, the global part must precede the sections"),
+                    ErrorKind::Usage("without a section table, the global part must precede the sections"),
                 ));
             }
         }

@@ -20,7 +20,10 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let mut module: ItemMod = syn::parse2(item)
         .map_err(|e| syn::Error::new(e.span(), "`#[metatf]` must be applied to a module: `mod name {}`"))?;
     let Some((_, items)) = &mut module.content else {
-        return Err(syn::Error::new_spanned(&module, "the module needs a body, which may be empty: `mod name {}`"));
+        return Err(syn::Error::new_spanned(
+            &module,
+            "expected a module with a body, which may be empty: `mod name {}`",
+        ));
     };
     let span = arguments.dtd.span();
     let error = |text: String| syn::Error::new(span, text);
@@ -62,18 +65,21 @@ fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
             Some("emitters") => &mut emitters,
             _ => {
                 return Err(meta.error(
-                    "unknown argument: expected `dtd`, `runtime`, `expect_widths` or `emitters`, each `= \"..\"`",
+                    "unknown argument: expected `dtd`, `runtime`, `expect_widths` or `emitters`, each followed by `= \
+                     \"..\"`",
                 ));
             }
         };
         let value: LitStr = meta.value()?.parse()?;
         match slot.replace(value) {
-            Some(_) => Err(meta.error("specified twice")),
+            Some(_) => Err(meta.error("this argument is specified twice")),
             None => Ok(()),
         }
     });
     syn::parse::Parser::parse2(parser, arguments)?;
-    let missing = || syn::Error::new(Span::call_site(), "missing DTD: `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
+    let missing = || {
+        syn::Error::new(Span::call_site(), "the DTD is missing: write `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`")
+    };
     Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime, expect_widths, emitters })
 }
 
@@ -88,7 +94,10 @@ fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
     pairs
         .map(|pair| {
             one(pair).ok_or_else(|| {
-                syn::Error::new(text.span(), "expected fields and their widths in bytes: `address = 8, size = 4`")
+                syn::Error::new(
+                    text.span(),
+                    "expected fields and their widths in bytes, such as `address = 8, size = 4`",
+                )
             })
         })
         .collect()

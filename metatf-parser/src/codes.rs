@@ -57,7 +57,7 @@ codes! {
         "A DTD must be valid UTF-8.",
         r#"// caf\xE9"#;
     TooLarge = "E0002", "7",
-        "A DTD must not exceed 4 MiB, nor 262,000 names, numbers, strings, punctuation marks and comments in total.";
+        "A DTD must not exceed 4 MiB or contain more than 262,000 names, numbers, strings, punctuation marks and comments.";
     OpenComment = "E0003", "2",
         "A `/*` comment must end with `*/`.",
         "/* size in bytes";
@@ -103,7 +103,7 @@ codes! {
         "The records `vfield`, `comment`, `section` and `metadata` are predefined and cannot be declared.",
         "vfield: (length, data)";
     KeyClash = "E0106", "3.1",
-        "The second field of a name in a record is called `NAME_2` outside the DTD, and a repeated group is called `COUNT_items`. No other field may have that name.",
+        "If a record lists a field name twice, the second field is called `NAME_2` outside the DTD. A group repeated by `COUNT` is called `COUNT_items`. No other field may have such a generated name.",
         "r: (tag, a, a, a_2) { tag.value = 4; }";
     // Tags.
     TagWithoutValue = "E0201", "3.2",
@@ -150,7 +150,7 @@ codes! {
         "A property may be set only once in a scope.",
         "size.width = 4; size.width = 8;";
     ValueKind = "E0402", "2",
-        "The value of a property must be of the kind that the property expects.",
+        "A property value must have the type that the property expects.",
         r#"size.width = "4";"#;
     UnknownInterpretation = "E0403", "2",
         concat!("The interpretations are ", listed_words!(" and "), "."),
@@ -159,7 +159,7 @@ codes! {
         "The value of `previous` must be `own` or `shared`.",
         "time.previous = mine;";
     NameList = "E0406", "2",
-        "`values` and `flags` list pairs of a number and a name. A number or a name may occur only once. The numbers of `flags` are bits, 0 to 63. A name must not be a number or contain a comma, nor `|` in `flags`.",
+        "`values` and `flags` list pairs of a number and a name. A number or a name may occur only once. In `flags`, a number is a bit from 0 to 63 or a range of bits such as `4-7`. A name must not be a number and must not contain a comma. In `flags`, a name must not contain `|` or `=` either.",
         r#"state.values = "0 running, 1";"#;
     NamedField = "E0407", "2",
         "An integer may have either `values` or `flags`. A byte array or a floating-point number may have neither.",
@@ -203,7 +203,7 @@ codes! {
         "The count of a repetition must be a number field other than `tag`, not a record.",
         "r: (tag, vfield*a) { tag.value = 4; }";
     CountLater = "E0606", "3.3",
-        "A count that is encoded in place must not be listed again later.",
+        "A count that is not listed before its repetition is encoded directly before the repetition. The record must not list such a count again later.",
         "r: (tag, n*a, n) { tag.value = 4; }";
     // Stream sections.
     NoStream = "E0701", "3.5",
@@ -216,10 +216,10 @@ codes! {
         "The stride of a `sectionStride` must be at least 1.",
         "a.interpretation = sectionStride 2 0;";
     EmptyElement = "E0704", "3.4",
-        "An element of a stream section must store at least one byte, whatever its counts are.",
+        "An element of a stream section must store at least one byte, even if all its counts are 0.",
         "section t 2 { n: (x) { x.interpretation = default 1; } }";
     NestedSection = "E0705", "3.7",
-        "The property `section` requires a section whose records use no stream sections. Such sections must not nest themselves, and may nest at most 8 deep.",
+        "The property `section` requires the number of a section whose records use no stream sections. Such a section must not nest itself. Sections may nest at most 8 deep.",
         "r: (tag, a) { tag.value = 4; a.width = 9; a.interpretation = none; a.section = 7; }";
     // Previous values and bases.
     InitialsDiffer = "E0801", "3.5",
@@ -232,7 +232,7 @@ codes! {
     ManyLeaves = "E0901", "3.5",
         "A record may have at most 255 fields, including nested fields and `tag`.";
     LargeSchema = "E0902", "7",
-        "A resolved DTD must not exceed 16 MiB of memory for its fields, its expressions, and the leaves of records that are nested many times.";
+        "The fields and expressions of a resolved DTD must fit in 16 MiB of memory. The fields of a nested record count once for each place where the record is nested.";
     // Predicted fields.
     PredictorWord = "E1001", "2",
         "The predictors are `lastValue`, `stride`, `fcm`, `dfcm` and `heap`. Each may be followed by `by` and a field. In a `heap` predictor, an address is `allocated`, `freed` or `used`.",
@@ -253,17 +253,17 @@ codes! {
         "A field in a stream section's element or in a predefined record cannot be predicted.",
         "section t 2 { n: (x) { x.interpretation = predicted 1 stride 2; } }";
     ModelRevision = "E1007", "4.2",
-        "A model must state its revision, which selects the prediction rules, and this version must support that revision.",
+        "A model must state its revision, which selects the prediction rules. The program must support this revision.",
         "a.interpretation = predicted 2 stride 5;";
     // Files without a header.
     MagicField = "E1101", "5.4",
-        "A field with the role `magic` must be a number of a section's record with the interpretation `none` and a `value` or `values`. It must not be repeated.",
+        "A field with the role `magic` must be a number field of a record in a section. The field must have the interpretation `none` and a `value` or `values`, and must not be repeated.",
         r#"section head 1 { prologue: (magic) { magic.width = 4; magic.interpretation = none; magic.role = "magic"; } }"#;
     RawRole = "E1102", "5.4",
-        "A field with the role `records_size` must be a number in a stream section's element that has a `magic` field. A field with the role `trailer` must be the only field of a stream section's element.",
+        "A field with the role `records_size` must be a number field in a stream section's element that also contains a `magic` field. A field with the role `trailer` must be a number field and the only field of a stream section's element.",
         r#"section s 1 { r: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
     RawSections = "E1103", "5.4",
-        "In addition to the sections for the data before and after the records, a DTD for files without a header must have exactly one section, which contains the records.",
+        "A DTD for files without a header must have exactly one section for the records. Sections for the data before and after the records do not count, and neither do sections nested in byte arrays.",
         r#"section head 1 { prologue: (magic) { magic.width = 4; magic.interpretation = none; magic.value = 7; magic.role = "magic"; } }"#;
     // Warnings.
     UnusedProperty = "W0101", "3.1",
@@ -273,7 +273,7 @@ codes! {
         "An untagged record should be nested in another record or be the element of a stream section.",
         "point: (x, y)";
     SignedNarrow = "W0103", "2",
-        "The format `signed` shows the 64-bit value in two's complement, so a field of fewer than 8 bytes with interpretation `none` is never negative. Use `baseOffset 0`, which extends the sign.",
+        "The format `signed` shows the 64-bit value in two's complement, so a field of fewer than 8 bytes with the interpretation `none` is never negative. To extend the sign, use `baseOffset 0`.",
         r#"a.width = 1; a.interpretation = none; a.format = "signed";"#;
     MisspeltProperty = "W0104", "2",
         "A property with a name close to that of a known property is probably misspelled. If it is a deliberate annotation, put its name in quotes.",
@@ -285,9 +285,9 @@ codes! {
         "A DTD should declare at least one record.",
         "time.width = 8;";
     MisleadingText = "W0107", "2",
-        "A DTD should not contain characters that change the text direction, nor a carriage return except at the end of a line, because they make the text look different from what it means.";
+        "A DTD should not contain characters that change the text direction, or a carriage return without a line feed. Such characters make the text look different from what it means.";
     FormatWidth = "W0108", "2",
-        "A format should match its field: `utf8` and `bytes` are for byte arrays, `ipv6` and `uuid` for byte arrays of 16 bytes, `ipv4` and `char` for numbers of up to 4 bytes, `f64` for numbers of 8 bytes, and all other formats for numbers.",
+        "A format should match its field. `utf8`, `cstring` and `bytes` are for byte arrays, and `ipv6` and `uuid` are for byte arrays of 16 bytes. `ipv4` and `char` are for numbers of up to 4 bytes, and `f64` is for numbers of 8 bytes. All other formats are for numbers.",
         r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
     UnknownFormat = "W0109", "2",
         r#"The formats are "dec" "hex" "signed" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Any other format has no effect."#,

@@ -286,7 +286,7 @@ fn value(place: &Place, scope: &Scope, (path, name): (&[&str], &str), before: &[
                 CompletionKind::Keyword,
                 OTHER,
                 OTHER,
-                "Matches all tags that no other record of the section has.",
+                "Matches all tags that no other record of the section uses.",
             );
         }
         Takes::Constant if first && property == Property::Section => list.sections(scope),

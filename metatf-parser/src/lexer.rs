@@ -76,7 +76,7 @@ pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Option<Lex
                 "the DTD has too many names, numbers, strings, punctuation marks and comments",
             )
             .label("the limit is reached here")
-            .help(format!("at most {MOST_TOKENS}")),
+            .help(format!("a DTD may contain at most {MOST_TOKENS} tokens and comments in total")),
         );
         return None;
     }

@@ -44,7 +44,7 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
     let new = errors.map(|d| &d.message).find(|message| of.diagnostics.iter().all(|d| d.message != **message));
     Err(match new {
         Some(message) => format!("with the name `{name}`, {message}"),
-        None => format!("the name `{name}` would change the meaning of the text"),
+        None => format!("the name `{name}` would change the meaning of the DTD"),
     })
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn unknown_predictor(at: Span, word: &str) -> Draft {
 /// Reports an unknown action on an address in a heap model.
 pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("`{word}` is not an action on an address"))
-        .help("the actions are `allocated SIZE` (SIZE is the field with the size), `freed` and `used`")
+        .help("the actions are `allocated SIZE` (where SIZE is the field with the size), `freed` and `used`")
         .did_you_mean(at, word, ROLES)
 }
 
@@ -33,7 +33,8 @@ pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
 pub(crate) fn unknown_by(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("`{word}` cannot follow a predictor"))
         .help(
-            "a predictor may be followed by `by` and a field, as in `fcm 2 by size`, then by a `,` or the number of a stream section",
+            "a predictor may be followed by `by` and a field, as in `fcm 2 by size`, and must be followed by `,` or \
+             the number of a stream section",
         )
         .did_you_mean(at, word, ["by"])
 }

@@ -20,7 +20,7 @@ pub(crate) fn misleading(text: &str, report: &mut Reporter) {
         let message = format!("U+{:04X} changes the text direction", u32::from(c));
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)
-                .help("remove it: the text may look different from what it means")
+                .help("remove the character, because it makes the text look different from what it means")
                 .replace(Span::new(at, at + c.len_utf8()), ""),
         );
     }
@@ -28,7 +28,7 @@ pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     if let Some((at, _)) = text.match_indices('\r').find(bare) {
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + 1), "carriage return without a line feed")
-                .label("a comment continues after it")
+                .label("a `//` comment continues after the carriage return")
                 .help("end lines with `\\n` or `\\r\\n`"),
         );
     }
@@ -38,7 +38,8 @@ pub(crate) fn misleading(text: &str, report: &mut Reporter) {
 pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
     if text.len() > MOST_BYTES {
         report.add(
-            Draft::new(Code::TooLarge, Span::at(0), "the DTD is too long").help(format!("at most {MOST_BYTES} bytes")),
+            Draft::new(Code::TooLarge, Span::at(0), "the DTD is too long")
+                .help(format!("a DTD may contain at most {MOST_BYTES} bytes")),
         );
         return None;
     }
@@ -48,7 +49,7 @@ pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t st
             let at = error.valid_up_to();
             let place = Span::new(at, at + error.error_len().unwrap_or(1));
             report.add(
-                Draft::new(Code::NotUtf8, place, "the text is not UTF-8")
+                Draft::new(Code::NotUtf8, place, "the text is not valid UTF-8")
                     .label("this byte is not part of a UTF-8 character")
                     .help("save the file as UTF-8"),
             );

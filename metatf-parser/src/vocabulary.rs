@@ -73,9 +73,9 @@ properties! {
     Value = "value", Constant, Block, false,
         "magic.value = 0x7f;", "The value that the field has in every record.";
     Doc = "doc", Text, Anywhere, true,
-        "size.doc = \"bytes asked for\";", "A description of the field for people.";
+        "size.doc = \"bytes asked for\";", "A description of the field for human readers.";
     Unit = "unit", Text, Anywhere, false,
-        "size.unit = \"bytes\";", "The unit of the value for people.";
+        "size.unit = \"bytes\";", "The unit of the value for human readers.";
     Format = "format", Format, Anywhere, false,
         "flags.format = \"hex\";", "The format in which tools print the value.";
     Values = "values", Names, Never, false,

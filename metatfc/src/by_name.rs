@@ -9,8 +9,8 @@ use metatf_tools::convert::{ConvertError, ConvertOptions, Converter, Unconvertib
 use metatf_tools::recode::Preset;
 use std::io::{BufReader, Seek as _};
 
-/// Returns an opened trace. With `--by-name`, this is a copy that is converted to the DTD on the command line. The copy
-/// is an unnamed temporary file, so nothing remains after exit.
+/// Returns an opened trace. With `--by-name`, the returned trace is a copy converted to the DTD on the command line.
+/// The copy is an unnamed temporary file, so nothing remains after exit.
 pub(crate) fn open(
     name: &str,
     (schema, reader): (Schema, Reader<'static>),
@@ -36,7 +36,7 @@ pub(crate) fn open(
     Preset::Fast.apply(&mut write);
     let by_source = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let by_target =
-        |e: &metatf::Error| Failure::Failed(format!("{name}, by {path}: {}", metatf::explain(&target.format, e)));
+        |e: &metatf::Error| Failure::Failed(format!("{name} as {path}: {}", metatf::explain(&target.format, e)));
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| by_source(&e))?;
     let file = tempfile::tempfile().map_err(Failure::temporary_file)?;
     let mut copy = file.try_clone().map_err(Failure::temporary_file)?;

@@ -11,23 +11,26 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Exit status: 0 no errors, 1 errors (or warnings, with --deny-warnings), 2 usage
-error.
+Exit status:
+  0  no errors
+  1  errors, or warnings with --deny-warnings
+  2  usage error
 
-JSON messages are written to standard output, one object per line: file,
-severity, code, message, line, column, start and end (in bytes), text, help,
-`suggestion` (the edit that the help describes: start, end, text, and whether it
-is certain), `fixed`, and `labels` (related locations). Lines and columns (in
-code points) start at 1.
+With --message-format json, each message is a JSON object on one line of standard
+output, with the members file, severity, code, message, line, column, start, end,
+text, help, suggestion, fixed and labels. Lines and columns start at 1, columns
+count code points, and start and end are byte offsets. `suggestion` is the edit
+described by `help`, with the members start, end, text and certain. `fixed` is
+true if --fix made this edit. `labels` lists related locations.
 
---fix writes a file only if it changes, and prints each correction. Any other
-problems are reported as usual.
+--fix prints each correction and writes only files that change. Problems that it
+cannot correct are reported as usual.
 
 Examples:
   metatfc check spans.dtd
   metatfc check --fix spans.dtd             correct misspelled names, missing `;`
   metatfc check --explain E0104
-  metatfc check --reads old.mtf spans.dtd   can it read an older trace?
+  metatfc check --reads old.mtf spans.dtd   can the DTD read an older trace?
   metatfc check --message-format json dtds/*.dtd | jq -r .message";
 
 /// Check DTDs and report every mistake with its location and a suggested fix
@@ -43,11 +46,11 @@ pub(crate) struct Args {
     /// Exit with status 1 for warnings, too
     #[arg(long)]
     deny_warnings: bool,
-    /// Correct the files if the fix is certain: misspelled names, missing punctuation and quotes
+    /// Correct misspelled names and missing punctuation and quotes in the files if the fix is certain
     #[arg(long)]
     fix: bool,
-    /// Compare with this DTD, or with the DTD of this trace, and warn about fields and records that only one of them
-    /// has; may be repeated
+    /// Check whether the DTDs can read traces with this DTD, or this trace. Warn about fields and records that only one
+    /// of the two DTDs defines; may be repeated
     #[arg(long, value_name = "FILE")]
     reads: Vec<PathBuf>,
     /// Explain a code such as E0104, with an example
@@ -66,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(code) = &args.explain {
         return match metatf_parser::explain(code) {
             Some(text) => output::print(&format!("{}\n", text.trim_end())),
-            None => usage(format!("unknown code `{code}`; codes look like E0104 or W0101")),
+            None => usage(format!("unknown code `{code}`: expected a code such as E0104 or W0101")),
         };
     }
     if args.fix && args.files.iter().any(|path| input::is_standard(path)) {
@@ -113,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 }
                 Err(error) => {
                     errors += 1;
-                    print_message(&format!("{name} does not read {old}: {error}"));
+                    print_message(&format!("{name} cannot read {old}: {error}"));
                 }
             }
         }
@@ -125,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Err(Failure::Printed);
     }
     if args.deny_warnings && warnings > 0 {
-        return failed("warnings are denied");
+        return failed("there are warnings, which --deny-warnings treats as errors");
     }
     Ok(())
 }

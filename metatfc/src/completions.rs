@@ -13,7 +13,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell to generate the script for
     shell: clap_complete::Shell,
 }
 

@@ -5,10 +5,10 @@ use crate::{output, postmortem};
 use metatf_telemetry::control::print;
 
 const MORE: &str = "\
-Kinds are named by the program's DTD (`tag.kind`). KINDS is a list of names
-separated by spaces, a number (one bit per kind), `all` or `none`. The program
-applies it within 100 ms. Without KINDS, all kinds and the enabled ones are
-printed.
+The program's DTD defines the names of the kinds (`tag.kind`). KINDS is a
+space-separated list of names, a number with one bit per kind, `all` or `none`.
+The program applies the change within 100 ms. Without KINDS, the command prints
+all kinds and the enabled kinds.
 
 Examples:
   metatfc control 4711
@@ -19,10 +19,10 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A process, its buffers file, or its trace
+    /// Process ID, buffers file or trace of the program
     #[arg(value_name = "WHERE")]
     place: String,
-    /// Kinds to enable; all others are disabled. With + or - before every name, enable or disable only these kinds
+    /// Kinds to enable; all other kinds are disabled. If every name starts with + or -, only the named kinds change
     #[arg(allow_hyphen_values = true)]
     kinds: Option<String>,
 }

@@ -17,19 +17,19 @@ use std::sync::Arc;
 /// Options that choose the DTD of a trace
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct DtdArgs {
-    /// DTD for a trace that embeds none (a file or the name of a built-in DTD)
+    /// DTD to use if the trace does not embed one (a file or the name of a built-in DTD)
     #[arg(long, value_name = "FILE")]
     pub(crate) dtd: Option<PathBuf>,
-    /// Read the trace by this DTD, even if it embeds another
+    /// Read the trace with this DTD, even if the trace embeds another DTD
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<PathBuf>,
     /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     pub(crate) large_dtd: bool,
-    /// Traces of any version are read and converted to `dtd`.
+    /// Whether traces of any version are read and converted to `dtd`.
     #[arg(skip)]
     pub(crate) by_name: bool,
-    /// Traces of any version are read by their own DTD.
+    /// Whether traces of any version are read with their own DTD.
     #[arg(skip)]
     pub(crate) any_version: bool,
 }
@@ -175,13 +175,14 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES && !args.large_dtd {
             return failed(format!(
-                "{trace}: the embedded DTD has {} KiB: use --large-dtd to allow it, or --force-dtd FILE to use another",
+                "{trace}: the embedded DTD has {} KiB, more than the limit; allow it with --large-dtd, or use another \
+                 DTD with --force-dtd FILE",
                 text.len() >> 10
             ));
         }
         let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
         let embedded = parsed.inspect_err(|_| {
-            print_message(&format!("{trace}: the embedded DTD has errors; use --force-dtd FILE to use another"));
+            print_message(&format!("{trace}: the embedded DTD has errors; to use another DTD, add --force-dtd FILE"));
         })?;
         if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name && !args.any_version) {
             check_version(&embedded, trace, path)?;
@@ -202,11 +203,14 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(path) = on_path(url) {
         return load(&path);
     }
-    let named = if url.is_empty() { "names no DTD".to_owned() } else { format!("names `{url}`") };
-    failed(format!(
-        "{trace}: no DTD found: the trace embeds none and {named}, which is neither built in nor on METATF_PATH; \
-         use --dtd FILE, or add its directory to METATF_PATH"
-    ))
+    failed(if url.is_empty() {
+        format!("{trace}: no DTD found: the trace neither embeds nor names a DTD; specify the DTD with --dtd FILE")
+    } else {
+        format!(
+            "{trace}: no DTD found: the trace embeds no DTD, and the DTD `{url}` is neither built in nor on \
+             METATF_PATH; specify the DTD with --dtd FILE, or add its directory to METATF_PATH"
+        )
+    })
 }
 
 /// Fails if the major or median version of a trace's DTD differs from the version of the DTD on the command line.
@@ -215,9 +219,9 @@ fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
     let Some(theirs) = embedded.version().ok().flatten() else { return Ok(()) };
     match load(path)?.version().ok().flatten() {
         Some(ours) if !ours.understands(theirs) => failed(format!(
-            "{trace}: its DTD has version {theirs}, but {name} has version {ours}: for the changes, run \
-             `metatfc compat {name} {trace}`; to convert to {name}, use --by-name (`dump` and `spans`); to use the \
-             embedded DTD, omit --dtd",
+            "{trace}: its DTD has version {theirs}, but {name} has version {ours}; to see the changes, run \
+             `metatfc compat {name} {trace}`; to use the embedded DTD, omit --dtd; to convert the trace to {name}, add \
+             --by-name (only `dump` and `spans`)",
             name = input::name(path)
         )),
         _ => Ok(()),

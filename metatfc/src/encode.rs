@@ -22,13 +22,14 @@ const MOST_LINE: u64 = 64 << 20;
 const MORE: &str = "\
 The input has the format printed by `metatfc dump --format jsonl`: one object per
 line, with `@section`, `@record` and the fields. Counts, constants and tags may
-be omitted. As in the output of `dump --all`, lines may also contain comments,
+be omitted. Like the output of `dump --all`, the input may also contain comments,
 metadata, groups and stream elements. If a value does not fit its field, encode
-writes a metadata record that makes it fit; with --strict, this is an error. A
-field that refers to a stream section must contain the offset of an element.
+writes a metadata record that changes the encoding of the field; with --strict,
+it fails. A field that refers to a stream section must contain the offset of an
+element.
 
-The output file appears when it is complete. If there is an error, it names the
-input line, and no output file is written.
+The output file is created only when it is complete. If a line is invalid, the
+error message contains the line number, and no output file is written.
 
 Examples:
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
@@ -48,10 +49,10 @@ pub(crate) struct Args {
     input: PathBuf,
     /// The trace; `-` writes to standard output
     output: PathBuf,
-    /// 1: chunks with the DTD, checksums and compression; 0: the format of the paper
+    /// Version of the trace format: 1 supports an embedded DTD, checksums and compression, 0 is the format of the paper
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
-    /// 1: 32-bit, 2: 64-bit
+    /// Class of the trace: 1 is 32-bit, 2 is 64-bit
     #[arg(long, value_name = "1|2", default_value = "2", value_parser = parse_class)]
     class: Class,
     /// Byte order of records: little or big
@@ -77,10 +78,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage("the DTD and the records cannot both be read from standard input");
     }
     if args.no_embed_dtd && args.url.as_ref().is_some_and(String::is_empty) {
-        return usage("a trace with neither a DTD nor its URL cannot be read");
+        return usage("a trace with neither a DTD nor its URL cannot be read: omit --no-embed-dtd or set --url");
     }
     if args.version == 0 && url(args).is_empty() {
-        return usage("--version 0 cannot embed the DTD: name it with --url");
+        return usage("--version 0 cannot embed the DTD: specify the name of the DTD with --url");
     }
     let schema = Schema::new(dtd::load(&args.dtd)?);
     let options = options(args)?;

@@ -9,26 +9,26 @@ use std::path::PathBuf;
 const MORE: &str = "\
 Each record type becomes a table, with a column for each field, named as in CSV
 and JSON lines. The column @number contains the number of data records before the
-row. Named values, flags, dates and text are written in readable form. It is an
-error if an unsigned number needs more than 63 bits, text is not UTF-8, or a
-`bool` is neither 0 nor 1; with --stored, the stored values are written instead,
-and all of them are accepted.
+row. Named values, flags, dates and text are written in readable form. The export
+fails if an unsigned number requires more than 63 bits, text is not UTF-8, or a
+`bool` is neither 0 nor 1. With --stored, values are written as stored, and every
+value is accepted.
 
 If the DTD defines spans (see `metatfc spans --help`), --record spans writes a row
 for each span, with its times, its parent and its fields, and --record events a
 row for each other record that has a time. These tables are written only on
 request, as they repeat the content of other tables.
 
-Conditions (--where) have the syntax described in `metatfc dump --help`. Their
-fields are columns, or fields of the structures in a column. Every table that is
-written must have all fields of the condition; use --record to select such tables.
+Conditions (--where) have the syntax described in `metatfc dump --help`. They can
+refer to columns, and to fields of structures in a column. Every exported table
+must contain all fields of the condition; use --record to select such tables.
 
-The table of a single trace is written to DIR/RECORD.FORMAT, and those of several
-traces to DIR/RECORD/trace=NAME/RECORD.FORMAT, which query engines read as one
-table with a column `trace`. Empty tables are not written. To write a file instead
-of a directory, select one record (--record); the rows of several traces are
-concatenated. An SQLite database is one file for all tables; with several traces,
-its tables have a column `trace`.
+With a single trace, each table is written to DIR/RECORD.FORMAT. With several
+traces, tables are written to DIR/RECORD/trace=NAME/RECORD.FORMAT, which query
+engines read as one table with a column `trace`. Empty tables are not written. To
+write a file instead of a directory, select one record (--record); the rows of
+several traces are concatenated. An SQLite database is a single file with all
+tables; with several traces, its tables contain a column `trace`.
 
 Examples:
   metatfc export T.mtf -o tables --to parquet
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// The table format [default: the extension of the output file]
     #[arg(long, value_name = "FORM", value_parser = work::forms())]
     to: Option<String>,
-    /// Write only the table of this name; may be repeated
+    /// Write only the table with this name; may be repeated
     #[arg(long, value_name = "NAME")]
     record: Vec<String>,
     /// Write only these columns, in this order

@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     /// A salvaged trace with this name was not written, for a reason already printed. Prints a message that the trace
     /// was not written; exit status 4.
     NotWritten(String),
-    /// The reader of the output has closed it (`| head`). Prints nothing; exit status 0.
+    /// The reader of the output has closed the pipe (`| head`). Prints nothing; exit status 0.
     Closed,
 }
 
@@ -40,7 +40,7 @@ impl Failure {
     /// Describes an error of a temporary file. Names the file's directory, which may be full even if the output
     /// directory is not.
     pub(crate) fn temporary_file<E: std::fmt::Display>(error: E) -> Self {
-        Self::Failed(format!("temporary file in {}: {error}", std::env::temp_dir().display()))
+        Self::Failed(format!("cannot use a temporary file in {}: {error}", std::env::temp_dir().display()))
     }
 
     /// Converts an operating system error about a file.

@@ -6,17 +6,18 @@ use metatf_codegen::Options;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The code is the same as from a build script (crate `metatf-codegen`) and from the
-attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). At run time, it needs the
+A build script (crate `metatf-codegen`) and the attribute `#[metatf(dtd = ..)]`
+(crate `metatf-derive`) generate the same code. At run time, the code requires the
 crate `metatf`.
 
-With --lang c, the code is a self-contained header for C99 and C++. It emits
-events, but cannot read traces. Its names start with the value of --emitters, or
-else with the name of the DTD. If a record cannot be emitted from C, this is an
-error that names the record and the reason, unless --allow-missing is given.
+With --lang c, the code is a self-contained header for C99 and C++. The header can
+emit events, but cannot read traces. Its names start with the value of --emitters,
+or with the name of the DTD by default. If a record cannot be emitted from C, the
+command fails and reports the record and the reason. To omit such records, use
+--allow-missing.
 
 --attribute, --field-attribute and --rename accept a record (alloc or heap.alloc)
-or a field (alloc.size); `.` means all. Unused paths are errors.
+or a field (alloc.size); `.` means all. A path that matches nothing is an error.
 
 Examples:
   metatfc gen spans.dtd -o src/spans.rs
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     /// Put the code in a public module
     #[arg(long, value_name = "NAME", help_heading = "Only for Rust")]
     module: Option<String>,
-    /// Path of the runtime crate if it is not ::metatf
+    /// Path of the runtime crate [default: ::metatf]
     #[arg(long, value_name = "PATH", help_heading = "Only for Rust")]
     runtime: Option<String>,
     /// Attribute to add to the struct of a record; may be repeated
@@ -51,8 +52,8 @@ pub(crate) struct Args {
     /// Rename a section, record or field in the code; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
-    /// Width in bytes that traces usually use for a field if it differs from the DTD; may be repeated. Traces with
-    /// these widths are read and written faster; other traces still work
+    /// Usual width of a field in bytes, if it differs from the width in the DTD; may be repeated. Traces with these
+    /// widths are read and written faster; traces with other widths still work
     #[arg(long, value_name = "FIELD=BYTES", help_heading = "Only for Rust", value_parser = width)]
     expect_width: Vec<(String, u8)>,
     /// Add emitters for a running program (crate `metatf-telemetry`), given the path of the module that will contain

@@ -4,12 +4,13 @@ use crate::pack::{PROFILES, PackArgs};
 use std::path::PathBuf;
 
 const MORE: &str = "\
-Each file contains the table of the same name: malloc.parquet has records of type
-`malloc`. Its columns are the fields, named as by `metatfc export`; constants,
-counts and lengths may be missing. Rows of several files are written in the order
-of their column @number. It is an error if the DTD has no field for a column.
+Each file is named after its record type: malloc.parquet contains records of type
+`malloc`. The columns have the same names as in the output of `metatfc export`;
+columns for constants, counts and lengths may be omitted. The rows of all files
+are written in the order of their column @number. A column without a matching
+field in the DTD is an error.
 
-The output file appears when it is complete.
+The output file is created only when it is complete.
 
 Examples:
   metatfc export T.mtf -o tables --to parquet

@@ -56,29 +56,34 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  metatfc new spans                          a DTD to start from: spans.dtd
-  metatfc check spans.dtd                    report every mistake in it
+  metatfc new spans                          create spans.dtd to start from
+  metatfc check spans.dtd                    report every mistake in a DTD
   metatfc lint --trace out.mtf spans.dtd     suggest improvements and savings
-  metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
+  metatfc gen spans.dtd -o spans.rs          generate a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
   metatfc sort --by time out.mtf sorted.mtf  sort by a field
   metatfc merge a.mtf b.mtf -o both.mtf      merge traces by time
-  metatfc recode out.mtf small.mtf           the same records in fewer bytes
+  metatfc recode out.mtf small.mtf           store the same records in fewer bytes
   metatfc dump out.mtf | head                print a trace, one line per record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
-  metatfc verify out.mtf                     check that it is intact
+  metatfc verify out.mtf                     check that a trace is intact
   metatfc diff out.mtf other.mtf             compare the values of two traces
 
 A file named `-` is standard input or output. If a trace does not embed its DTD,
-metatfc uses the first of these that matches: --dtd, a built-in DTD (HATF10,
-HATF10-split, heap, heap-split, heap-values, mps, mps-split, pcap, pcapng, perf,
-xray), a file or directory on METATF_PATH.
+metatfc searches these places in order:
+  1. the file or built-in DTD given by --dtd
+  2. the built-in DTDs HATF10, HATF10-split, heap, heap-split, heap-values, mps,
+     mps-split, pcap, pcapng, perf and xray
+  3. the files and directories in METATF_PATH
 
-Each command may use up to half of the available memory, or the amount set by
---max-memory SIZE, such as --max-memory 8GiB; beyond that, it stops with an
-error message.
+Each command may use up to half of the available memory, and stops with an error
+message if it requires more. To change this limit, use --max-memory SIZE, such as
+--max-memory 8GiB.
 
-Exit status: 0 success, 1 a file is missing, corrupt or invalid, 2 usage error.";
+Exit status:
+  0  success
+  1  a file is missing, corrupt or invalid
+  2  usage error";
 
 /// The Meta-TF command line.
 #[derive(Parser)]

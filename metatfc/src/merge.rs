@@ -27,28 +27,30 @@ use survey::Survey;
 use work::Work;
 
 const MORE: &str = "\
-Times are the fields of role \"time\", and those that an emitter fills in
-(`source = \"clock\"`). Each trace has its own clock. Its clock_sync records relate
-this clock to the wall clock; times between two of them are interpolated. For a
-trace without such records, the user metadata contains the start time. The new
-trace uses the clock of the trace that started first, and the times of the other
-traces are adjusted. With --by FIELD, the values of a field are used unchanged.
+The time of a record is the value of a field with the role \"time\", or of a field
+that an emitter fills in (`source = \"clock\"`). Each trace has its own clock. Its
+clock_sync records relate this clock to the wall clock, and times between two
+clock_sync records are interpolated. If a trace contains no such record, the start
+time in its user metadata is used. The new trace uses the clock of the trace that
+started first, and the times of the other traces are adjusted. With --by FIELD,
+records are ordered by the unchanged values of this field.
 
-Records of one trace keep their order if they are sorted by time. Otherwise the
-trace is sorted first, with --memory and temporary files (see TMPDIR). If times
-are equal, records of earlier traces come first. Records without a time and
-comments stay after the record that precedes them in their section.
+If the records of a trace are sorted by time, they keep their order. Otherwise,
+the trace is sorted first, which uses up to --memory and temporary files (see
+TMPDIR). If times are equal, records of the trace listed first come first.
+Comments and records without a time stay after the record that precedes them in
+their section.
 
-Tables are merged, with equal elements stored once, and offsets into them are
-adjusted. The DTDs of the traces may differ if all records fit one of these DTDs
-by name without loss; `metatfc compat` shows the differences. A corrupt trace is
-an error, unless --salvage is given, which merges all intact records.
+Tables are merged: equal elements are stored once, and offsets to them are
+adjusted. The DTDs of the traces may differ if all records can be converted to one
+of these DTDs by name without loss; `metatfc compat` shows the differences. A
+corrupt trace is an error; with --salvage, its intact records are merged.
 
-Processes are distinguished by a field of role or source \"process\". If there is
-none, --source FIELD adds one to each record, with the number of its trace,
-starting at 1. The user metadata of the new trace is that of the trace that
-started first; its object `merge` lists all traces with their numbers and user
-metadata.
+A field with the role or source \"process\" identifies the process of a record. If
+the records contain no such field, use --source FIELD. This adds the field to each
+record and stores the number of the trace, starting at 1. The new trace contains
+the user metadata of the trace that started first, and an object `merge` that
+lists all traces with their numbers and user metadata.
 
 Examples:
   metatfc merge events.*.mtf -o all.mtf
@@ -68,10 +70,10 @@ pub(crate) struct Args {
     /// Order by the unchanged values of this field, given by name or path
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
-    /// Field for the number of the trace; added if no record has a field of this name
+    /// Field for the number of the trace; added if no record has a field with this name
     #[arg(long, value_name = "FIELD")]
     source: Option<String>,
-    /// Omit corrupt parts
+    /// Omit corrupt parts of the traces
     #[arg(long)]
     salvage: bool,
     #[command(flatten)]
@@ -173,8 +175,8 @@ fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
                 continue;
             }
             return failed(format!(
-                "{name}: the start of its clock is unknown: the trace has no clock_sync record, and no start in its user \
-                 metadata; use --by FIELD to order by the values of a field"
+                "{name}: the start time of the trace is unknown, because it has neither a clock_sync record nor a \
+                 start time in its user metadata; to order records by the values of a field, use --by FIELD"
             ));
         };
         if left_out > 0 {
@@ -198,8 +200,8 @@ impl Given {
         // Check this before looking up fields.
         if args.inputs.len() > 1 && fit::is_heap(&schema) {
             return failed(format!(
-                "{name}: its DTD describes the heap of one program, and addresses of several programs would be confused; \
-                 to compare two heap traces, use `hatf diff`"
+                "{name}: traces that describe the heap of one program cannot be merged, because addresses of different \
+                 programs would be confused; to compare two heap traces, use `hatf diff`"
             ));
         }
         let header = reader.header();

@@ -36,14 +36,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match write(Path::new(&path), &STARTER.replace("NAME", &stem)) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return failed(format!("{path}: the file exists, so it was not changed"));
+            return failed(format!("{path}: the file already exists and was not changed"));
         }
         Err(e) => return Err(Failure::io(&path, &e)),
     }
     output::print(&format!(
-        "{path}: created, with comments on every part. Next:\n  \
-         metatfc check {path}     after each change\n  \
-         metatfc show {path}      every field, and where its properties are set\n"
+        "{path}: created with comments on every part. Next steps:\n  \
+         metatfc check {path}     check the DTD after each change\n  \
+         metatfc show {path}      show every field, and where its properties are set\n"
     ))
 }
 

@@ -6,17 +6,20 @@ use metatf_tools::recode::Preset;
 
 /// The description of the presets in help texts.
 pub(crate) const PROFILES: &str = "\
-Presets (--codec, --filter, --chunk and others override them):
-  fast      for a trace that is read right away: LZ4 if it saves 10%, otherwise
-            no compression; no filter; chunks of 256K; plan naive
-  default   zstd level 3; LZ4 or no compression instead if the result is less
-            than 2% larger; the filter with the shortest chunks; chunks of 4M;
-            plan optimal or naive
-  archive   for a trace to send or store; takes at least four times as long as
-            default: the smaller of zstd level 19 and zlib level 9; the filter
-            with the shortest chunks; chunks of 16M; plan optimal or naive
-Each section gets its own codec and filter: all are tried on its first chunk and
-on every 16th chunk after it. `metatfc stat` shows the choice.";
+Presets (options such as --codec, --filter and --chunk override them):
+  fast      for traces that are read right away. Compresses with LZ4 if this saves
+            10%, and does not compress otherwise. Uses no filter, chunks of 256K
+            and the plan naive
+  default   compresses with zstd level 3. Uses LZ4 or no compression instead if
+            the result is less than 2% larger. Uses the filter with the shortest
+            chunks, chunks of 4M and the plan optimal or naive
+  archive   for traces to send or store. Takes at least four times as long as
+            default. Compresses with zstd level 19 or zlib level 9, whichever is
+            smaller. Uses the filter with the shortest chunks, chunks of 16M and
+            the plan optimal or naive
+Each section has its own codec and filter. All codecs and filters of the preset
+are tried on the first chunk and on every 16th chunk after it. `metatfc stat`
+shows which of them were chosen.";
 
 /// The message printed before slow work with the preset `archive` begins.
 pub(crate) const SLOW: &str = "metatfc: --preset archive is slow: it takes at least four times as long as the default";
@@ -26,13 +29,13 @@ pub(crate) struct PackArgs {
     /// Trade size for speed: fast, default or archive
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     pub(crate) preset: Preset,
-    /// Codec: stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: the preset's]
+    /// Codec: stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: set by the preset]
     #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
-    /// Filter chunks before compression [default: the preset's]
+    /// Filter applied to chunks before compression [default: set by the preset]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
-    /// Close a chunk at this many bytes of content, such as 256K or 4M [default: the preset's]
+    /// Size of a chunk in bytes of content, such as 256K or 4M [default: set by the preset]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_size)]
     chunk: Option<usize>,
 }
@@ -82,8 +85,8 @@ impl From<FilterArg> for Filter {
     }
 }
 
-/// Parses a chunk size. The maximum is 32 MiB, so that a record that extends beyond this size still fits in a chunk (64
-/// MiB, spec 5.2).
+/// Parses a chunk size. The maximum is 32 MiB, so that a record that extends past this size still fits in a chunk (at
+/// most 64 MiB, spec 5.2).
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {

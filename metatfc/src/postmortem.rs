@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 A program with telemetry (crate `metatf-telemetry`) writes its events to buffers
-that outlive it: a file in /dev/shm, or in the directory set by
-METATF_TELEMETRY_FOLDER. WHERE is one of
+that outlive the program. The buffers are a file in /dev/shm, or in the directory
+set by METATF_TELEMETRY_FOLDER. WHERE is one of
   the ID of a process, killed or running
   its buffers file
   its unfinished trace, which names the buffers file
   its core dump, if it ran with METATF_TELEMETRY_MEMORY=core
 
 Without --output, the last events of each kind and thread are printed as JSON
-lines, newest first. With --output, all events are written to a trace: those of
-the unfinished trace, and those that are only in the buffers. The buffers file is
-kept; remove it when you are done.
+lines, newest first. With --output, the command writes all events to a trace: the
+events of the unfinished trace and the events that only the buffers contain. The
+buffers file is kept; remove it when you no longer need it.
 
-If the unfinished trace cannot be read, this is an error, and nothing is written.
-If the trace is missing, or parts of it or of the buffers are corrupt, the losses
-are printed, events known to be missing are counted as dropped in the new trace,
-and the exit status is 1.
+If the unfinished trace cannot be read, the command fails and writes nothing. If
+the trace is missing, or if the trace or the buffers are partly corrupt, the
+command prints the losses and exits with status 1. In the new trace, events known
+to be missing are counted as dropped.
 
 Examples:
   metatfc postmortem 4711
@@ -43,10 +43,10 @@ pub(crate) struct Args {
     /// A process, a buffers file, a trace, or a core dump
     #[arg(value_name = "WHERE")]
     place: String,
-    /// Write a trace of all events
+    /// Write all events to this trace
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Number of events to print of each kind and thread
+    /// Number of events to print for each kind and thread
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
 }
@@ -74,7 +74,7 @@ fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     let (found, sink) = buffers.recover(sink).map_err(|error| target.cause(failure(&error)))?;
     target.keep(sink)?;
     print_message(&format!(
-        "{}: {} records from the trace, {} only from the buffers, {} threads",
+        "{}: recovered {} records from the trace and {} more from the buffers, {} threads",
         buffers.path().display(),
         found.in_trace,
         found.in_buffers,
@@ -99,7 +99,7 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(Failure::temporary_file)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
     sink.flush().map_err(Failure::temporary_file)?;
-    let fail = |error: metatf::Error| Failure::Failed(format!("the recovered trace: {error}"));
+    let fail = |error: metatf::Error| Failure::Failed(format!("cannot read the recovered trace: {error}"));
     let mut trace = Trace::open(file.path()).map_err(|error| Failure::Failed(error.to_string()))?;
     let schema = trace.schema().clone();
     let options = JsonOptions { names: true, resolve: true, ..JsonOptions::default() };

@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// Options that describe a file without a header.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct FileArgs {
-    /// Read a file that has no Meta-TF header. With --order, records start at the first byte; otherwise the first bytes
-    /// identify the format, as for any file that is not a trace
+    /// Read a file without a Meta-TF header. With --order, records start at the first byte; without --order, the first
+    /// bytes identify the format, as for any file that is not a trace
     #[arg(long)]
     pub(crate) raw: bool,
     /// With --raw: 1 for 32-bit, 2 for 64-bit [default: 2]
     #[arg(long, requires = "raw", value_parser = parse_class)]
     class: Option<Class>,
-    /// With --raw: the byte order of the file, little or big (needs a DTD)
+    /// With --raw: the byte order of the file, little or big (requires a DTD)
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
     /// With --raw and --order: skip this many bytes at the beginning of the file
@@ -186,7 +186,7 @@ impl<'a> Known<'a> {
             },
             several => {
                 let names: Vec<&str> = several.iter().map(|(dtd, ..)| dtd.as_str()).collect();
-                usage(format!("{name}: it may be a file of {}: choose the DTD with --dtd NAME", names.join(" or of ")))
+                usage(format!("{name}: several DTDs match ({}): choose one with --dtd NAME", names.join(", ")))
             }
         }
     }
@@ -201,11 +201,9 @@ impl<'a> Known<'a> {
             Some(_) if says_nothing => {
                 format!("{no_trace}; {tried} does not describe how files without a header begin; {raw}")
             }
-            Some(_) => format!("{no_trace}; nor does it begin like a file of {tried}; {raw}"),
+            Some(_) => format!("{no_trace}; its first bytes do not match {tried}; {raw}"),
             None => {
-                format!(
-                    "{no_trace}; nor does it begin like a file of {tried}; to try another DTD, use --dtd FILE; {raw}"
-                )
+                format!("{no_trace}; its first bytes match none of {tried}; to try another DTD, use --dtd FILE; {raw}")
             }
         })
     }
@@ -242,7 +240,7 @@ impl Raw<'_> {
     /// Opens a file with a DTD, which must be specified on the command line.
     fn open(self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
-            return usage("--raw with --order needs a DTD: add --dtd FILE");
+            return usage("--raw with --order requires a DTD: add --dtd FILE");
         };
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
@@ -252,7 +250,8 @@ impl Raw<'_> {
             let there = reader.input().map_or(0, <[u8]>::len) as u64;
             if let Some(take) = self.take.filter(|_| there < end) {
                 return failed(format!(
-                    "{}: the file has {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; to read to its end, omit --take-bytes",
+                    "{}: the file has only {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; to read \
+                     to the end of the file, omit --take-bytes",
                     input::name(path),
                     self.skip
                 ));
@@ -276,7 +275,7 @@ impl Raw<'_> {
                     return Ok(only);
                 }
                 let names: Vec<&str> = records.iter().filter_map(|(_, s)| s.name.as_deref()).collect();
-                usage(format!("--raw needs --section, one of: {}", names.join(", ")))
+                usage(format!("--raw requires --section with one of these sections: {}", names.join(", ")))
             }
         }
     }

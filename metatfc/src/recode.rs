@@ -15,43 +15,44 @@ use metatf_tools::recode::{self, Groups, Options, Plan, Preset};
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The new trace has the same values, order, comments, groups, stream elements,
-tables, user metadata and DTD. Only the encoding changes: recode plans new
-metadata records, which set the width and interpretation of fields.
+The new trace contains the same records in the same order, with the same values,
+comments, groups, stream elements, tables, user metadata and DTD. Only the
+encoding changes: recode plans new metadata records, which set the widths and
+interpretations of fields.
 
-Plans (named as in section 3.3 of the paper, where described there):
+Plans (named as in section 3.3 of the paper, if described there):
   naive             as in the DTD; a field is widened when a value requires it
-  small-size        widths 1, 2, 4, 8: narrow if that saves bytes before the
-                    next wide value
+  small-size        uses widths 1, 2, 4 and 8; a field is narrowed if this saves
+                    bytes before the next wide value
   same-size         runs of equal values become `default`
-  combined-size     both
+  combined-size     small-size and same-size combined
   base-offset-1     runs of values close to each other become `baseOffset`, with
                     one byte each
   base-offset-2     the same, with two bytes each
-  best-base-offset  the better of the two, for each run
+  best-base-offset  base-offset-1 or base-offset-2, whichever is better for a run
   stride            runs of values with a constant difference become `stride`
   best              for each field, the smallest of the above
   optimal           for each field, the cheapest path through widths 0 to 8, none,
                     delta, stride, default and baseOffset
 
 Metadata between records makes compression worse, so the smallest content does
-not always compress best. Without --plan, compressed content is encoded by both
-naive and optimal, on the first block and on every 16th block after it; the
-shorter result decides.
+not always compress best. Without --plan, recode encodes compressed content with
+both the naive and the optimal plan, on the first block and on every 16th block
+after it. The shorter result determines the plan.
 
-A run is encoded if this saves more bytes than its metadata records take. Section
-offsets and section strides are kept. Constants, tags and byte arrays have no
-encoding to plan.
+A run is encoded only if this saves more bytes than its metadata records use.
+Section offsets and section strides are kept. The encoding of constants, tags and
+byte arrays is fixed.
 
 --dtd converts the records to another DTD. Records are matched by name, first in
 the section of the same name; fields are matched by their path in the record.
 Section strides may be stored in another section. An offset into a table becomes
-the offset of the same element in the target's table. Fields that only the
-target has get their default or constant, or 0. Fields missing from the target
-are listed as an error; use --drop to drop them.
+the offset of the same element in the new table. Fields that only the new DTD
+defines are set to their default or constant, or to 0. If the new DTD lacks a
+field, recode fails and lists the field; to drop the field, use --drop.
 
 Examples:
-  metatfc recode in.mtf out.mtf                      by the default preset
+  metatfc recode in.mtf out.mtf                      with the default preset
   metatfc recode in.mtf plain.mtf --plan naive --codec stored
   metatfc recode in.mtf out.mtf --plan small-size --fields size
   metatfc recode in.mtf out.mtf --plan stride --fields alloc.address,free.address
@@ -61,7 +62,7 @@ Examples:
   metatfc recode capture.pcap capture.mtf
   metatfc recode capture.mtf capture.pcap --to-raw";
 
-/// Rewrite a trace in another encoding: the same records in fewer bytes
+/// Rewrite a trace with an encoding that stores the same records in fewer bytes
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
@@ -69,46 +70,47 @@ pub(crate) struct Args {
     input: PathBuf,
     /// The new trace; `-` writes to standard output
     output: PathBuf,
-    /// Plan for choosing the encoding [default: the preset's]
+    /// Plan for choosing the encoding [default: set by the preset]
     #[arg(long, value_name = "PLAN")]
     plan: Option<Plan>,
-    /// Plan only these fields: names, paths, or RECORD.PATH; all others are naive [default: every field]
+    /// Plan only these fields, given by name, path or RECORD.PATH; all other fields use the plan naive [default: all
+    /// fields]
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     fields: Vec<String>,
     #[command(flatten)]
     pack: PackArgs,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Start a new group at the end of a block after this many values, such as 64K; 0: one group [default: the groups
-    /// of the trace]
+    /// Start a new group at the end of a block once the values of the current group exceed this many bytes, such as
+    /// 64K; 0 writes a single group [default: the groups of the trace]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_group)]
     group: Option<usize>,
-    /// Plan this many records at a time, such as 64K [default: the preset's]
+    /// Plan this many records at a time, such as 64K [default: set by the preset]
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = parse_block)]
     block: Option<usize>,
     /// Convert the records to this DTD by name (a file or the name of a built-in DTD). With --raw and without
     /// --source-dtd: the DTD of the input
     #[arg(long, value_name = "TARGET")]
     dtd: Option<PathBuf>,
-    /// Drop these fields (`time`, `alloc.time`); fields of the target then get their default
+    /// Drop these fields (`time`, `alloc.time`); the matching fields of the new DTD are set to their default
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',', requires = "dtd")]
     drop: Vec<String>,
     /// Drop these records
     #[arg(long, value_name = "RECORD,..", value_delimiter = ',', requires = "dtd")]
     drop_record: Vec<String>,
-    /// 1: chunks with the DTD, checksums and compression; 0: the format of the paper
+    /// Version of the trace format: 1 supports an embedded DTD, checksums and compression, 0 is the format of the paper
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
-    /// Write a file without a header that contains the records of one section with the DTD's widths, as read by --raw
+    /// Write the records of one section, with the widths of the DTD, to a file without a header that --raw can read
     #[arg(long, conflicts_with_all = ["plan", "version", "group", "no_embed_dtd"])]
     to_raw: bool,
     /// Do not embed the DTD in the trace
     #[arg(long)]
     no_embed_dtd: bool,
-    /// DTD for a trace that embeds none (a file or the name of a built-in DTD)
+    /// DTD to use if the trace does not embed one (a file or the name of a built-in DTD)
     #[arg(long, value_name = "FILE")]
     source_dtd: Option<PathBuf>,
-    /// Read the trace by this DTD, even if it embeds another
+    /// Read the trace with this DTD, even if the trace embeds another DTD
     #[arg(long, value_name = "FILE", conflicts_with = "source_dtd")]
     force_dtd: Option<PathBuf>,
     /// Allow an embedded DTD of more than 256 KiB
@@ -182,7 +184,7 @@ fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converte
         Err(unconvertible) => unconvertible,
     };
     if !unknown.is_empty() {
-        return usage(format!("{name}: its DTD has no {}", unknown.join(", no ")));
+        return usage(format!("{name}: its DTD does not define {}", unknown.join(", ")));
     }
     let (mut lines, path) = (Vec::new(), input::name(path));
     if !records.is_empty() {

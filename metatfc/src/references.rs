@@ -8,7 +8,7 @@ use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
 /// A referenced element, as the index of its section and its offset in the section.
 pub(crate) type Target = (usize, u64);
 
-/// The leaves of each record that contain references. Metadata can change them.
+/// The leaves of each record that contain references. Metadata records can change this set.
 pub(crate) struct Referring {
     schema: Schema,
     /// The leaves, by section and record.

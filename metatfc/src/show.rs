@@ -15,16 +15,17 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The table has a row for each leaf. It shows the index (used by metadata records),
-the name, the width and interpretation and where the DTD sets them (block of a
-record, section, global), the leaves that share its previous value, the
-annotations and the documentation.
+The table contains a row for each leaf. A row shows the index used by metadata
+records, the name, the width, the interpretation, the leaves that share the
+previous value, the annotations and the documentation. Parentheses after a width
+or an interpretation show where the DTD sets it: in the block of a record, in a
+section, or globally.
 
 Examples:
   metatfc show spans.dtd
-  metatfc show T.mtf                       the meaning of a trace's DTD
-  metatfc show --format dtd T.mtf > T.dtd  the DTD of a trace
-  metatfc show capture.pcap                the meaning of the DTD for such files
+  metatfc show T.mtf                       show the fields of a trace
+  metatfc show --format dtd T.mtf > T.dtd  extract the DTD of a trace
+  metatfc show capture.pcap                show the fields of the built-in DTD
   metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
 
 /// Show the fields of all records: width, interpretation, and where the DTD sets them
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     dtd: DtdArgs,
 }
 
-/// An output format that is not a report.
+/// An output format other than a report.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Source {
     /// The text of the DTD, as embedded in a trace

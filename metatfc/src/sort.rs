@@ -23,12 +23,12 @@ use std::path::PathBuf;
 const MORE: &str = "\
 Records of all sections are sorted by the field --by. Records with equal values
 keep their order. Comments and records without the field stay after the record
-that precedes them. Values are compared as unsigned numbers, or as signed ones if
-the format of the field is \"signed\".
+that precedes them. Values are compared as unsigned numbers, or as signed numbers
+if the format of the field is \"signed\".
 
-The new trace has the same records and tables, but its own groups and metadata
-records, as its values require. Records use up to --memory; if there are more,
-they are sorted in parts, which are stored in temporary files (see TMPDIR).
+The new trace contains the same records and tables, but its groups and metadata
+records may differ. Records that exceed --memory are sorted in parts, which are
+stored in temporary files (see TMPDIR).
 
 Examples:
   metatfc sort --by time T.mtf sorted.mtf

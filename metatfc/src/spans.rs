@@ -31,25 +31,28 @@ A span is the time between two records, defined by annotations in the DTD:
   answered: (tag, time, thread, id) { tag.span = \"end\"; }
   time.role = \"time\"; thread.role = \"thread\"; id.role = \"span\";
 
-A span ends with the record that contains its number (role \"span\") or, without
-such numbers, with the next end in its thread. If ends name the kind of span that
-they end (\"end request\"), each such kind has its own numbers. The kind of a span is
-given by its first record: by the string whose number the record contains (role
-\"string_id\"), or else by the type of the record. \"enter\" and \"leave\" mark when a
-thread works on a numbered span; `busy` is the sum of these times. Traces of
-metatf-tracing contain all of this. If a field has the role \"process\", numbers and
-threads are distinguished by process.
+A span ends at the end record that contains its number (role \"span\"). If spans
+have no numbers, a span ends at the next end record in its thread. If end records
+name the kind of span that they end (\"end request\"), each such kind has its own
+numbers. The first record of a span determines its kind: the kind is the string
+whose number the record contains (role \"string_id\"), or else the type of the
+record. \"enter\" and \"leave\" records mark when a thread works on a numbered span;
+`busy` is the sum of these times. Traces of metatf-tracing contain all of these
+records. If a field has the role \"process\", numbers and threads are distinguished
+by process.
 
-Times are in nanoseconds, or in the unit of the field: \"us\", \"ms\", \"s\".
+Times are in nanoseconds, or in the unit of the field: \"us\", \"ms\" or \"s\".
 
 `self` is the part of the total in which no direct child span was open. The parent
-of a span is the one that its record names (role \"parent\"), or else the innermost
+of a span is the span named by its record (role \"parent\"), or else the innermost
 open span of its thread. --format tree prints a line for each kind at each
-position in the tree; --format html and svg draw these as a flame graph of `self`.
+position in the tree. --format html and svg draw the tree as a flame graph of
+`self`.
 
---format lines prints each record that is not part of a span on a line: time,
-level, thread, the enclosing spans with their values, and its own values. If the
-DTD defines events (tag.span = \"event\"), only these are printed.
+--format lines prints a line for each record that is not part of a span. The line
+contains the time, level and thread, the enclosing spans with their values, and
+the values of the record. If the DTD defines events (tag.span = \"event\"), only
+events are printed.
 
 --format chrome prints a JSON trace for Perfetto (ui.perfetto.dev), Chrome
 (chrome://tracing) and the Firefox Profiler: spans become slices of their threads,
@@ -83,7 +86,7 @@ pub(crate) struct Args {
     raw: RawArgs,
 }
 
-/// An output format that is not the report by kind.
+/// An output format other than the report by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// A table of spans nested in other spans
@@ -153,8 +156,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             output.finish()?;
             match pairs.open() + pairs.without_end {
                 0 => {}
-                1 => print_message(&format!("{name}: 1 span has no end in the trace and is left out")),
-                count => print_message(&format!("{name}: {count} spans have no end in the trace and are left out")),
+                1 => print_message(&format!("{name}: 1 span has no end in the trace and is omitted")),
+                count => print_message(&format!("{name}: {count} spans have no end in the trace and are omitted")),
             }
         }
     }

@@ -5,16 +5,16 @@ use metatf_cli::sql::{Sql, text};
 use crate::failure::{Failure, Result, failed};
 
 const MORE: &str = "\
-In the query, records('TYPE') is the table of the records of a type, and the table
+In the query, records('TYPE') is the table of all records of a type, and the table
 `tables` lists all types with their columns. If the DTD defines spans,
 records('spans') has a row for each span, and records('events') a row for each
 other record that has a time. Several traces are read as one table with a column
 \"@file\"; TRACE may be a quoted pattern, such as '*.mtf'.
 
-The query is run by DuckDB, either the program `duckdb` or the module of python3.
-DuckDB reads traces with the extension metatf.duckdb_extension, which is built by
-`dev/scripts/duckdb-extension --release`. It must be in the same directory as metatfc,
-or METATF_DUCKDB_EXTENSION must contain its path.
+DuckDB runs the query, either as the program `duckdb` or as the Python module. It
+reads traces with the extension metatf.duckdb_extension, which is built by
+`dev/scripts/duckdb-extension --release`. The extension must be in the same directory
+as metatfc, or METATF_DUCKDB_EXTENSION must contain its path.
 
 Examples:
   metatfc sql tour.mtf \"select count(*), sum(size) from records('malloc')\"
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     trace: String,
     /// SQL statement
     query: String,
-    /// DTD for traces that embed none
+    /// DTD to use if a trace does not embed one
     #[arg(long, value_name = "FILE")]
     dtd: Option<String>,
     /// Print CSV instead of a table

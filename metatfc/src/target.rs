@@ -30,14 +30,13 @@ impl Target {
         Ok((Self { name, file }, sink))
     }
 
-    /// Finishes the target, which makes the file visible under its name. If the target is dropped instead, the file is
+    /// Finishes the target, so that the file appears under its name. If the target is dropped instead, the file is
     /// removed.
     pub(crate) fn keep(self, sink: Box<dyn Sink + Send>) -> Result<()> {
         self.file.keep(sink).map_err(|e| Failure::io(&self.name, &e))
     }
 
-    /// Returns when a writer should flush by itself. It should never do so if the file appears only when it is
-    /// complete.
+    /// Returns when the writer flushes automatically. It never does if the file appears only when it is complete.
     pub(crate) fn flush(&self) -> FlushEvery {
         if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::default() }
     }
@@ -53,7 +52,7 @@ impl Target {
         &self.name
     }
 
-    /// Converts an error of the writer to this target.
+    /// Converts an error from the writer of this target.
     pub(crate) fn failure(&self, format: &Format, error: &metatf::Error) -> Failure {
         self.cause(Failure::Failed(format!("{}: {}", self.name, metatf::explain(format, error))))
     }

@@ -22,17 +22,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-verify reads the entire trace and checks everything: checksums, index and footer,
-counts, every field of every record and stream element, and that every offset in a
-field refers to the start of an element. For a corrupt trace, it prints the first
-error and the losses: ranges of bytes, and the number of lost records if known.
+verify reads the entire trace. It checks the checksums, index, footer and counts,
+and every field of every record and stream element. Every offset in a field must
+refer to the start of an element. For a corrupt trace, verify prints the first
+error and the lost ranges of bytes, with the number of lost records if known.
 
 A trace that has not been closed by its writer is unfinished: it is still being
 written, or the writer was killed. Everything in it is intact, but records may be
 missing at the end.
 
-Exit status: 0 all traces are intact, 1 a trace is corrupt, 2 usage error, 3 no
-trace is corrupt, but one is unfinished, 4 the trace of --salvage was not written.
+Exit status:
+  0  all traces are intact
+  1  a trace is corrupt
+  2  usage error
+  3  a trace is unfinished, and no trace is corrupt
+  4  --salvage could not write the new trace
 
 Examples:
   metatfc verify *.mtf
@@ -63,7 +67,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage.is_some() && args.traces.len() > 1 {
-        return usage("--salvage writes one trace: name only one");
+        return usage("--salvage writes a single trace: specify only one TRACE");
     }
     if args.traces.iter().filter(|path| input::is_standard(path)).count() > 1 {
         return usage("standard input can be read only once");
@@ -166,7 +170,7 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     let unfinished = is_open.then(|| {
         let spool = spool(container.user_metadata());
         spool.map_or_else(String::new, |folder| {
-            format!("; the events not yet written by its recorder are in {folder:?}")
+            format!("; events that the recorder has not yet written to the trace are in {folder:?}")
         })
     });
     let records = trace.reader().records_read();

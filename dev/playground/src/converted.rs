@@ -28,12 +28,15 @@ pub fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>> {
     if !is_packed {
         return Ok(bytes);
     }
-    let failed = |error: &dyn std::fmt::Display| format!("{name}: the compressed file cannot be unpacked: {error}");
+    let failed = |error: &dyn std::fmt::Display| format!("{name}: cannot decompress the file: {error}");
     let input = Input::of(name.to_owned(), Box::new(Cursor::new(bytes))).map_err(|error| failed(&error))?;
     let mut out = Vec::new();
     input.into_read().take(MOST_UNPACKED + 1).read_to_end(&mut out).map_err(|error| failed(&error))?;
     if out.len() as u64 > MOST_UNPACKED {
-        return Err(format!("{name}: larger than {} MiB after unpacking: use hatf or metatfc", MOST_UNPACKED >> 20));
+        return Err(format!(
+            "{name}: larger than {} MiB when decompressed: use hatf or metatfc instead",
+            MOST_UNPACKED >> 20
+        ));
     }
     Ok(out)
 }
@@ -51,7 +54,8 @@ pub fn heap(bytes: &Arc<[u8]>, name: &str, tried: &[String]) -> Result<Converted
         let readable = forms::FORMS.iter().filter(|form| form.open.is_some());
         let ends: Vec<_> = readable.flat_map(|form| form.suffixes).copied().collect();
         return Err(format!(
-            "{name}: not a trace: it does not begin like a file of {}, and its name has no extension of a headerless heap trace: {}",
+            "{name}: unknown trace format: the first bytes match no known format ({}), and the file extension is not \
+             the extension of a headerless heap trace ({})",
             tried.join(", "),
             ends.join(", ")
         ));

@@ -58,8 +58,10 @@ pub struct Made {
 /// Returns an error if the trace is not a heap trace, or is damaged at the beginning.
 pub fn page(file: &File) -> Result<Made> {
     let mut made = made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))?;
-    let damage =
-        made.damage.take().map(|error| format!("{}: {error}; the page covers the part before the damage", file.name()));
+    let damage = made
+        .damage
+        .take()
+        .map(|error| format!("{}: {error}; the page covers only the part before the corruption", file.name()));
     Ok(Made { damage: damage.or_else(|| file.converted_damage()), ..made })
 }
 

@@ -124,7 +124,7 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES {
             return Err(format!(
-                "{name}: its DTD is {} KiB long; the maximum is {} KiB",
+                "{name}: its DTD is {} KiB long, but the maximum is {} KiB",
                 text.len() >> 10,
                 MOST_EMBEDDED_BYTES >> 10
             ));
@@ -141,8 +141,10 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     let schema = parsed.map_err(|error| {
         let embeds = reader
             .opening_error()
-            .map_or("it embeds no DTD".to_owned(), |error| format!("its DTD is damaged ({error})"));
-        format!("{name}: {embeds}, and its DTD {url:?} is not built in; the DTD on the page cannot be used: {error}")
+            .map_or("it does not embed a DTD".to_owned(), |error| format!("its DTD is corrupt ({error})"));
+        format!(
+            "{name}: {embeds}, and the DTD {url:?} is not built in; the DTD on the page cannot be used either: {error}"
+        )
     })?;
     Ok((schema, DtdFrom::Page))
 }
@@ -169,7 +171,7 @@ fn known(
             }),
             Err(error) => {
                 let error = metatf::explain(&schema.format, &error);
-                return Err(format!("{name}: it begins like a file of {dtd:?}, but {error}"));
+                return Err(format!("{name}: it begins like a file of a known DTD, but {error}"));
             }
         }
     }
@@ -215,14 +217,14 @@ impl File {
     /// Returns a message if the trace is known to be damaged.
     pub(crate) fn damage(&self) -> Option<String> {
         let damaged =
-            || format!("{} is damaged: rows marked “lost” replace the parts that could not be read", self.name);
+            || format!("{} is corrupt: rows marked “lost” replace the parts that could not be read", self.name);
         self.converted_damage().or_else(|| self.how.salvage.then(damaged))
     }
 
     /// Returns the reason why the converted trace is incomplete, if it is.
     pub(crate) fn converted_damage(&self) -> Option<String> {
         let damage = self.how.converted.as_ref()?.damage.as_ref()?;
-        Some(format!("{}: {damage}; the trace contains the part before the damage", self.name))
+        Some(format!("{}: {damage}; the trace contains only the part before the corruption", self.name))
     }
 
     /// Returns a summary of the losses of a damaged trace that was read to the end.
@@ -230,9 +232,9 @@ impl File {
         let lost = match report.records_lost() {
             Some(1) => "1 record or stream element was lost".to_owned(),
             Some(lost) => format!("{lost} records and stream elements were lost"),
-            None => "the number of lost records is not known".to_owned(),
+            None => "an unknown number of records was lost".to_owned(),
         };
-        format!("{} is damaged: {lost}", self.name)
+        format!("{} is corrupt: {lost}", self.name)
     }
 
     /// Formats an error in the file as a message.

@@ -202,7 +202,7 @@ impl Printer<'_> {
     fn in_words(&self, at: At, metadata: &Metadata) -> String {
         let Some((record, kind)) = record_of(self.schema, at, metadata.record) else { return String::new() };
         let leaf = kind.leaves.get(usize::from(metadata.field)).map(|leaf| leaf.path.join(".")).unwrap_or_default();
-        let all = if metadata.all() { ", of all fields of this name" } else { "" };
+        let all = if metadata.all() { ", for all fields with this name" } else { "" };
         match metadata.change() {
             Ok(Change::Width(width)) => format!("{}.{leaf}{all}: width {width}", kind.name),
             Ok(Change::Interpretation(is)) => {

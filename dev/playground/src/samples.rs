@@ -57,21 +57,21 @@ const LINES: &[Lines] = &[
         lines: include_str!("../samples/jobs.jsonl"),
     },
     vector!("width-changes", "metadata records widen a field"),
-    vector!("x-nested", "records in records"),
-    vector!("repetition", "fields that repeat"),
+    vector!("x-nested", "records nested in records"),
+    vector!("repetition", "repeated fields"),
     vector!("delta-wrap", "differences that wrap around"),
     vector!("f64", "floating-point numbers"),
-    vector!("predicted-words", "values that a model predicts"),
+    vector!("predicted-words", "values predicted by a model"),
 ];
 
 /// Sample files: heap traces and logs of other programs.
 const FILES: &[(&str, &str, &[u8])] = &[
     ("heap.gawk.mtf", "a heap trace of gawk", include_bytes!("../../../tests/golden/1.0/heap.gawk-default.mtf")),
-    ("packets.pcap", "packets, as tcpdump writes them", include_bytes!("../../../tests/golden/1.0/pcap.packets.pcap")),
-    ("calls.xray", "calls, as LLVM's XRay logs them", include_bytes!("../../../tests/golden/1.0/xray.calls.xray")),
+    ("packets.pcap", "packets captured by tcpdump", include_bytes!("../../../tests/golden/1.0/pcap.packets.pcap")),
+    ("calls.xray", "function calls logged by LLVM XRay", include_bytes!("../../../tests/golden/1.0/xray.calls.xray")),
     (
         "blocks.pcapng",
-        "packets, as Wireshark writes them",
+        "packets captured by Wireshark",
         include_bytes!("../../../tests/golden/1.0/pcapng.blocks.pcapng"),
     ),
 ];

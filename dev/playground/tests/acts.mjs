@@ -138,13 +138,13 @@ const ran = await withPage(url, {}, async tab => {
       writeFileSync(file, bytes);
       const { all, error, failed } = await lines(tab, name, file), expected = dumped(file, "--salvage");
       assert.equal(failed, "", name);
-      assert.match(error, new RegExp(`^${name} is damaged: `));
+      assert.match(error, new RegExp(`^${name} is corrupt: `));
       assert.deepEqual(all.filter(([, , lost]) => !lost).map(([json]) => json), expected.lines, name);
       const losses = all.map(([, , lost]) => lost).filter(lost => lost);
       assert.ok(losses.length, name);
       for (const lost of losses) assert.ok(expected.said.includes(lost), `${lost} is not in ${expected.said}`);
       await evaluate(`goTo(${Math.max(0, all.findIndex(([, , lost]) => lost) - 5)})`);
-      await until("document.querySelectorAll('#records .row.lost').length > 0 && document.getElementById('trace-error').textContent.includes('is damaged')");
+      await until("document.querySelectorAll('#records .row.lost').length > 0 && document.getElementById('trace-error').textContent.includes('is corrupt')");
       if (pictures && name === "torn.mtf") await picture(join(pictures, "playground-damaged.png"));
     }
   } finally {
@@ -177,7 +177,7 @@ const ran = await withPage(url, {}, async tab => {
 
   // Files that are not traces are reported; long requests can be stopped, and the page continues to work.
   await evaluate("open('hello.txt', new TextEncoder().encode('hello'))");
-  await until("document.getElementById('failed').textContent.startsWith('hello.txt: not a trace')");
+  await until("document.getElementById('failed').textContent.startsWith('hello.txt: unknown trace format')");
   await evaluate("module.stop('stopped')");
   await evaluate("sample('jobs')");
   await until("shown.rows.length === 10");

@@ -25,9 +25,10 @@ hatf regions infer IN/heap.mtf -o out.mtf
 hatf regions example -o out.mtf
 hatf profile IN/heap.mtf -o out.mtf
 hatf profile merge IN/heap.prof.mtf IN/heap.prof.mtf -o out.mtf
-hatf profile export IN/heap.prof.mtf -o out.yaml
-hatf profile export IN/heap.prof.mtf --format pprof -o out.gz
-hatf profile import IN/heap.pb.gz -o out.mtf
+hatf convert IN/heap.prof.mtf out.memprof.yaml
+hatf convert IN/heap.prof.mtf out.pb.gz
+hatf convert IN/heap.mtf out.folded
+hatf convert IN/heap.pb.gz out.prof.mtf
 hatf convert --to heap IN/heap.mtf out.mtf
 hatf convert --to heap IN/heap.mtf -
 hatf convert --to heap IN/heap.jsonl out.mtf

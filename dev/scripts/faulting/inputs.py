@@ -58,7 +58,7 @@ def make(folder, commands, repository, events, tables):
     run("hatf", "record", "-q", "--stacks", "--group", "500", "-o", "heap.mtf", "./program", str(events))
     run("hatf", "record", "-q", "--stacks", "-o", "other.mtf", "./program", str(events // 2))
     run("hatf", "profile", "heap.mtf", "-o", "heap.prof.mtf")
-    run("hatf", "profile", "export", "heap.prof.mtf", "--format", "pprof", "-o", "heap.pb.gz")
+    run("hatf", "convert", "heap.prof.mtf", "heap.pb.gz")
     run("hatf", "model", "fit", "heap.mtf", "-m", "cdf", "-o", "model.json")
     run("hatf", "convert", "--to", "jsonl", "heap.mtf", "heap.jsonl")
     write("jobs.dtd", DTD)

@@ -59,7 +59,7 @@ def raws():
 
 def files():
     """Files without a header that do not say how they are read, or say it wrongly."""
-    refused = "nor does it begin like a file of format.dtd"
+    refused = "its first bytes do not match format.dtd"
     begins = "it begins like a file of format.dtd, but "
     for name, about, dtd, content, errors in [
         ("unknown", "another magic", PROLOGUE, b"log4" + bytes(9), [refused]),

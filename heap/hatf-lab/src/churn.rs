@@ -115,11 +115,11 @@ impl Churns {
     }
 
     fn site(&mut self, number: u64) -> Result<&mut Site> {
-        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
+        let number = usize::try_from(number).map_err(|_| Error::Limit("number of sites"))?;
         if number >= self.sites.len() {
-            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Site::default());
+            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("number of sites"))?, Site::default());
         }
-        self.sites.get_mut(number).ok_or(Error::Limit("sites"))
+        self.sites.get_mut(number).ok_or(Error::Limit("number of sites"))
     }
 
     /// Returns the sites with short-lived blocks, in descending order of the number of these blocks.

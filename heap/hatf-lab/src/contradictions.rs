@@ -37,11 +37,12 @@ impl Contradictions {
             ),
             (
                 allocs_of_live_blocks,
-                "blocks started at the address of a live block, which ends there: records are missing from the trace",
+                "blocks were allocated at the address of a live block, which then counts as freed: records are missing \
+                 from the trace",
             ),
             (
                 overlapping_blocks,
-                "blocks overlap a live block, and both count: the trace is invalid, or records are missing",
+                "blocks overlap a live block, and both are counted: the trace is invalid, or records are missing",
             ),
         ];
         lines.into_iter().filter(|(times, _)| *times > 0).map(|(times, text)| format!("{} {text}", count(times)))

@@ -31,9 +31,9 @@ impl fmt::Display for Error {
         match self {
             Self::Usage(message) => f.write_str(message),
             Self::Invariant(message) => write!(f, "invariant violated: {message}"),
-            Self::Limit(limit) => write!(f, "too large: {limit}"),
+            Self::Limit(limit) => write!(f, "limit exceeded: {limit}"),
             Self::Trace(message) => f.write_str(message),
-            Self::Model(message) => write!(f, "the model: {message}"),
+            Self::Model(message) => write!(f, "the model cannot be used: {message}"),
             Self::Memory(live) => write!(f, "memory limit reached with {live} live objects"),
             Self::Stopped => f.write_str("the thread that processes events has stopped"),
             Self::System(tried, error) => write!(f, "{tried}: {error}"),

@@ -65,11 +65,11 @@ impl Growths {
     }
 
     fn site(&mut self, number: u64) -> Result<&mut Growth> {
-        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
+        let number = usize::try_from(number).map_err(|_| Error::Limit("number of sites"))?;
         if number >= self.sites.len() {
-            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Growth::default());
+            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("number of sites"))?, Growth::default());
         }
-        self.sites.get_mut(number).ok_or(Error::Limit("sites"))
+        self.sites.get_mut(number).ok_or(Error::Limit("number of sites"))
     }
 }
 

@@ -139,7 +139,7 @@ impl Kept {
     /// trace does not contain the point.
     fn behind(&self, point: &Point) -> Result<Place> {
         let wrong = match point {
-            Point::Time(_) if self.latest == 0 => "the trace has no timestamps".to_owned(),
+            Point::Time(_) if self.latest == 0 => "the trace has no timestamps: use mark:NAME, peak or end".to_owned(),
             Point::Time(time) if *time > self.latest => {
                 format!("{} is after the end of the trace at {}", nanoseconds(*time), nanoseconds(self.latest))
             }
@@ -147,7 +147,7 @@ impl Kept {
             Point::Mark(name) => {
                 let more = if self.more_marks { ", and more" } else { "" };
                 let place = if self.marks.contains(name) { "not in the range" } else { "not in the trace" };
-                format!("mark:{name} is {place}; its marks are {}{more}", self.marks.join(", "))
+                format!("mark:{name} is {place}; available marks: {}{more}", self.marks.join(", "))
             }
             _ => return Ok(self.last),
         };
@@ -156,11 +156,11 @@ impl Kept {
 
     #[inline]
     fn site(&mut self, number: u64) -> Result<&mut Amount> {
-        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
+        let number = usize::try_from(number).map_err(|_| Error::Limit("number of sites"))?;
         if number >= self.sites.len() {
-            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Amount::default());
+            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("number of sites"))?, Amount::default());
         }
-        self.sites.get_mut(number).ok_or(Error::Limit("sites"))
+        self.sites.get_mut(number).ok_or(Error::Limit("number of sites"))
     }
 
     /// Handles a mark. A range includes the records of the marks at its start and end.

@@ -60,11 +60,11 @@ impl Lifetimes {
 
     #[inline]
     fn count(&mut self, site: u64, cell: Cell, size: u64) -> Result<()> {
-        let site = usize::try_from(site).map_err(|_| Error::Limit("sites"))?;
+        let site = usize::try_from(site).map_err(|_| Error::Limit("number of sites"))?;
         if site >= self.sites.len() {
-            self.sites.resize(site.checked_add(1).ok_or(Error::Limit("sites"))?, Vec::new());
+            self.sites.resize(site.checked_add(1).ok_or(Error::Limit("number of sites"))?, Vec::new());
         }
-        let Some(cells) = self.sites.get_mut(site) else { return Err(Error::Limit("sites")) };
+        let Some(cells) = self.sites.get_mut(site) else { return Err(Error::Limit("number of sites")) };
         let amount = self.weight.amount(size);
         match cells.iter_mut().position(|(known, _)| *known == cell) {
             Some(0) => {}

@@ -341,7 +341,7 @@ impl Observer for Moments {
         self.step(event);
         let object = &event.object;
         let weighed = self.weight.amount(object.size);
-        let site = u32::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
+        let site = u32::try_from(object.site).map_err(|_| Error::Limit("number of sites"))?;
         match event.change {
             Change::Allocated => {
                 self.live = self.live.saturating_add(weighed.bytes);

@@ -45,9 +45,9 @@ impl Observer for SiteBounds {
         if event.change == Change::Freed {
             return Ok(());
         }
-        let site = usize::try_from(event.object.site).map_err(|_| Error::Limit("sites"))?;
+        let site = usize::try_from(event.object.site).map_err(|_| Error::Limit("number of sites"))?;
         if site >= self.0.len() {
-            self.0.resize(site.checked_add(1).ok_or(Error::Limit("sites"))?, Bounds::NONE);
+            self.0.resize(site.checked_add(1).ok_or(Error::Limit("number of sites"))?, Bounds::NONE);
         }
         if let Some(bounds) = self.0.get_mut(site) {
             bounds.add(Bounds { max_size: event.object.size, first: event.time, last: event.time });

@@ -336,18 +336,18 @@ impl Sites {
 
     #[inline]
     fn site(&mut self, number: u64, peaks: u64) -> Result<&mut Site> {
-        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
+        let number = usize::try_from(number).map_err(|_| Error::Limit("number of sites"))?;
         if number >= self.sites.len() {
             self.add_sites(number)?;
         }
-        let Some(site) = self.sites.get_mut(number) else { return Err(Error::Limit("sites")) };
+        let Some(site) = self.sites.get_mut(number) else { return Err(Error::Limit("number of sites")) };
         site.see(peaks);
         Ok(site)
     }
 
     #[cold]
     fn add_sites(&mut self, number: usize) -> Result<()> {
-        self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Site::default());
+        self.sites.resize(number.checked_add(1).ok_or(Error::Limit("number of sites"))?, Site::default());
         Ok(())
     }
 

@@ -43,7 +43,7 @@ impl Totals {
     pub fn oddities(&self) -> impl Iterator<Item = String> {
         let Oddities { contradictions, ended_with_heap, unknown_sizes } = self.oddities;
         let lines = [
-            (ended_with_heap, "objects that ended with their heap (freed there)"),
+            (ended_with_heap, "objects were still live when their heap ended, and count as freed"),
             (unknown_sizes, "objects of unknown size (counted as 0 bytes)"),
         ];
         let met = lines.into_iter().filter(|(times, _)| *times > 0);

@@ -113,6 +113,6 @@ const NOWHERE: u64 = 1;
 /// Returns the error for an operation that a sizes-only trace does not support.
 #[must_use]
 pub fn ends_are_not_known() -> hatf_trace::Error {
-    let why = "it was recorded with --sizes-only, so the ends of blocks are unknown";
-    hatf_trace::Error::Trace(format!("{why} (hatf report, sites and flame --by allocated do not need them)").into())
+    let why = "the trace was recorded with --sizes-only, so it does not show when blocks end";
+    hatf_trace::Error::Trace(format!("{why} (hatf report, hatf sites and hatf flame --by allocated still work)").into())
 }

@@ -32,7 +32,7 @@ losses! {
     /// Nonzero times.
     Time = "times",
     /// Times that are not multiples of a clock tick.
-    Rounding = "times between two ticks of the clock (rounded down)",
+    Rounding = "times that fall between two clock ticks (rounded down)",
     /// Thread numbers other than 1.
     Thread = "thread numbers of events",
     /// Stacks that are not empty.
@@ -40,15 +40,15 @@ losses! {
     /// Stack frames other than the innermost one.
     Frames = "stack frames other than the innermost one",
     /// Native frames of stacks that consist of Python functions.
-    NativeFrames = "native frames of stacks with Python functions",
+    NativeFrames = "native frames in stacks of Python functions",
     /// Usable sizes.
     Usable = "usable sizes",
     /// The called function.
-    Function = "which function was called (a similar one is written instead)",
+    Function = "the called function (a similar function is written instead)",
     /// Element counts and alignments.
     Detail = "element counts and alignments",
     /// Realloc sizes that the source does not store.
-    Size = "realloc sizes missing in the source (written as 0)",
+    Size = "realloc sizes missing from the input (written as 0)",
     /// The HATF 1.0 kind of a realloc, if it does not follow from the addresses.
     ReallocKind = "realloc kinds that do not follow from the addresses",
     /// Reallocs recorded as two events.
@@ -62,21 +62,21 @@ losses! {
     /// The start and end of threads.
     Threads = "thread starts and ends",
     /// Thread names and kernel thread IDs.
-    ThreadNames = "thread names and kernel thread ids",
+    ThreadNames = "thread names and kernel thread IDs",
     /// Requests for memory pages and samples of memory use.
-    Pages = "calls for pages and samples of memory use",
+    Pages = "page-level calls and samples of memory use",
     /// Marks and phases.
     Marks = "marks and phases",
     /// Program images and how they ended.
-    Images = "program images and their ends",
+    Images = "program images and how they ended",
     /// Modules and symbols.
-    Modules = "modules and symbols of stacks",
+    Modules = "modules and symbols of stack frames",
     /// Failed calls.
     Failed = "failed calls",
     /// Counts of lost events.
     Lost = "counts of lost events",
     /// Positions at which recording stopped or resumed.
-    Recording = "places where recording stopped or resumed",
+    Recording = "points at which recording stopped or resumed",
     /// Loads and stores of blocks.
     Accesses = "loads and stores of blocks",
     /// Function entries and exits.
@@ -88,11 +88,11 @@ losses! {
     /// User metadata.
     UserMetadata = "facts about the recording (user metadata)",
     /// Addresses, in a format that numbers blocks.
-    Addresses = "addresses (blocks are numbered)",
+    Addresses = "addresses (blocks are numbered instead)",
     /// Events of blocks that are not part of a sample.
-    Sampled = "allocations and frees of blocks left out of the written sample",
+    Sampled = "allocations and frees of blocks outside the written sample",
     /// Frees of blocks that were not allocated in the trace.
-    UnknownFrees = "frees of blocks that were allocated before the trace",
+    UnknownFrees = "frees of blocks allocated before the trace began",
 }
 
 impl Losses {

@@ -39,7 +39,7 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
     // A missing file is reported in the system's own words.
     let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
     if found.is_dir() && path.join(SPOOLED_EVENTS).is_file() {
-        let advice = format!("{name} is a spool, not a trace: run `hatf recover {name}` to make its trace");
+        let advice = format!("{name} is a spool, not a trace: run `hatf recover {name}` to create its trace");
         return Err(Error::Trace(advice.into()));
     }
     if found.is_dir() {

@@ -66,7 +66,7 @@ pub fn chart(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="white"/>
-<text x="10" y="22" font-size="15">Bytes a record: each encoding in its smallest packing ({STAR})</text>
+<text x="10" y="22" font-size="15">Bytes per record, with each encoding in its smallest packing ({STAR})</text>
 <text x="{TITLE}" y="46" text-anchor="end">encoding</text><text x="{PACKING}" y="46">packing</text><text x="{MEAN}" y="46" text-anchor="end">mean</text><text x="{LEFT}" y="46">bar: mean; dots: traces</text>"#,
         right + 50.0,
         bottom + 34.0

@@ -139,7 +139,7 @@ impl Column {
     /// Returns the reason why the column may be missing in a packing.
     pub(super) fn absence(self, packing: Packing) -> &'static str {
         match (self, packing) {
-            (Self::Simple32, _) => "an address or a size takes more than 32 bits",
+            (Self::Simple32, _) => "an address or a size requires more than 32 bits",
             (Self::Parquet, _) => "python3 with pyarrow is not available",
             (_, Packing::Xz) => "xz is not available",
             _ => "it was not measured",
@@ -192,7 +192,7 @@ impl FromStr for Column {
     fn from_str(name: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(Self::name).join(", ");
         let found = Self::ALL.into_iter().find(|column| column.name() == name);
-        found.ok_or_else(|| format!("a column is one of {}", names()))
+        found.ok_or_else(|| format!("expected one of {}", names()))
     }
 }
 

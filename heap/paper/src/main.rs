@@ -135,7 +135,7 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     let mut peers = vec![BTreeMap::new(); options.traces.len()];
     for (name, path) in &options.peers {
         let Some(of) = peers.iter_mut().find(|of| !of.contains_key(name)) else {
-            return Err(Error::Usage(format!("--peer {name} is given more often than there are traces")));
+            return Err(Error::Usage(format!("--peer {name} occurs more often than there are traces")));
         };
         let length = std::fs::metadata(path).map_err(Error::system(path.display().to_string()))?.len();
         of.insert(name.clone(), length);
@@ -150,7 +150,7 @@ fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Resu
     let open = OpenOptions { form: None, note: print_message };
     let First { raw, losses, is_all } = first_raw32(Input::open(path)?, &open, records)?;
     for (loss, count) in losses.iter() {
-        bar.suspend(|| print_message(&format!("{}: left out: {}: {count}", path.display(), loss.text())));
+        bar.suspend(|| print_message(&format!("{}: omitted {}: {count}", path.display(), loss.text())));
     }
     let measured = measure(&name, &raw, settings, &|step| match step {
         Step::Begins(step) => bar.set_message(step.to_owned()),

@@ -80,7 +80,7 @@ pub(super) fn from_ascii(text: &[u8], raw: &mut Vec<u8>) -> Result<()> {
             let old = if tag == 4 { number(words.next(), 16)? } else { 0 };
             Some([tag, size, address, old])
         })();
-        push(record.ok_or_else(|| Error::Trace("a line that is not a record".into()))?, raw);
+        push(record.ok_or_else(|| Error::Trace("a line is not a record".into()))?, raw);
     }
     Ok(())
 }

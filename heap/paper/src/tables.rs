@@ -79,18 +79,22 @@ impl page::Report for Sizes {
         let measured = &*self.traces;
         let tables = [
             Some(summaries(measured)),
-            sizes("Table 4: bytes a record, raw / gzip", TABLE_4, measured),
-            sizes("Beyond the paper: bytes a record, zstd 3 / zstd 19", OURS, measured),
-            sizes("The 64-bit simple binary, compressed, and as Parquet: bytes a record", PEERS, measured),
+            sizes("Table 4: bytes per record, raw / gzip", TABLE_4, measured),
+            sizes("Beyond the paper: bytes per record, zstd 3 / zstd 19", OURS, measured),
+            sizes("The 64-bit simple binary, compressed and as Parquet: bytes per record", PEERS, measured),
             peers(measured),
             times(measured),
             packed_times(measured),
-            sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
-            sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
+            sizes("Table 7: size encodings, bytes per record, raw / gzip", TABLE_7, measured),
+            sizes("Table 8: address encodings, bytes per record, raw / gzip", TABLE_8, measured),
             // Some of these columns also occur in the tables above, so omit this table if only those columns were
             // measured.
-            sizes("Metadata records of 12 bytes, and shorter ones: bytes a record, raw / gzip", METADATA, measured)
-                .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
+            sizes(
+                "12-byte metadata records and shorter metadata records: bytes per record, raw / gzip",
+                METADATA,
+                measured,
+            )
+            .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
         ];
         let mut page = Page::default();
         for Table { title, head, rows, notes } in tables.into_iter().flatten() {
@@ -117,13 +121,10 @@ fn summaries(measured: &[Measured]) -> Table {
         row.push(Value::Number(ratio(s.bytes, s.allocs + s.reallocs), 1));
         row
     };
-    let title = "Table 3: what the traces hold".to_owned();
+    let title = "Table 3: contents of the traces".to_owned();
     let head = head.map(str::to_owned).to_vec();
     let part = |m: &Measured| {
-        format!(
-            "These are the first records of {}, on which all tables are based; use --records N to measure more.",
-            m.name
-        )
+        format!("All tables cover only the first records of {}; use --records N to measure more.", m.name)
     };
     let notes = measured.iter().filter(|m| !m.is_all).map(part).collect();
     Table { title, head, rows: measured.iter().map(row).collect(), notes }
@@ -156,7 +157,7 @@ fn absences(measured: &[Measured], columns: impl Iterator<Item = (&'static str, 
         let of = |m: &Measured| m.absent.get(name).map(|&why| (m.name.clone(), why));
         let (traces, why): (Vec<_>, Vec<_>) = measured.iter().filter_map(of).unzip();
         let Some(why) = why.first() else { continue };
-        let traces = if traces.len() == measured.len() { String::new() } else { format!(" of {}", traces.join(", ")) };
+        let traces = if traces.len() == measured.len() { String::new() } else { format!(" for {}", traces.join(", ")) };
         notes.push(format!("No {}{traces}: {why}.", title.trim_end_matches('*')));
     }
     notes.dedup();
@@ -169,7 +170,7 @@ fn peers(measured: &[Measured]) -> Option<Table> {
     let size = |m: &Measured, name: &String| m.peers.get(name).map(|&bytes| ratio(bytes, m.summary.records));
     let figures: Vec<Vec<Vec<Option<f64>>>> =
         measured.iter().map(|m| names.iter().map(|name| vec![size(m, name)]).collect()).collect();
-    table("Other tools' files: bytes a record", names.iter().map(|&name| name.clone()), measured, &figures, 3)
+    table("Files of other tools: bytes per record", names.iter().map(|&name| name.clone()), measured, &figures, 3)
 }
 
 /// Read and write times in nanoseconds for each trace and column, and the titles of the columns.
@@ -198,7 +199,7 @@ fn times(measured: &[Measured]) -> Option<Table> {
         row.push(vec![m.copying]);
     }
     let head = head.into_iter().map(str::to_owned);
-    let mut table = table("Table 5: nanoseconds a record, read / write", head, measured, &figures, 1)?;
+    let mut table = table("Table 5: nanoseconds per record, read / write", head, measured, &figures, 1)?;
     let columns = [(Column::Simple32.name(), Column::Simple32.title()), ("ascii-perl", "ASCII/Perl")];
     table.notes.splice(..0, absences(measured, columns.into_iter()));
     Some(table)
@@ -209,7 +210,7 @@ fn packed_times(measured: &[Measured]) -> Option<Table> {
     let (head, figures) = timed(measured, |t| (t.read_packed, t.write_packed))?;
     let (_, plain) = timed(measured, |t| (t.read, t.write))?;
     let head = head.into_iter().map(str::to_owned);
-    let mut table = table("Table 6: nanoseconds a record, compressed, read / write", head, measured, &figures, 1)?;
+    let mut table = table("Table 6: nanoseconds per record, compressed, read / write", head, measured, &figures, 1)?;
     let difference = |(packed, plain): (&Option<f64>, &Option<f64>)| Some((*packed)? - (*plain)?);
     let (packed, plain) = (over(&figures, mean), over(&plain, mean));
     let differences: Vec<Vec<_>> =
@@ -301,7 +302,7 @@ mod tests {
         assert!(text.contains("Table 4") && text.contains("32.000 / ") && text.contains("worst "));
         assert!(markdown.contains("| a\\|b | 2,000 | 1,000 | 0 | 1,000 |") && !markdown.contains("mean"));
         assert!(markdown.contains("| program | some tool |") && markdown.contains("| a\\|b | 1.500 |"));
-        assert!(!text.contains("Other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
+        assert!(!text.contains("other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
     }
 
     /// Missing values are explained below the table, and encodings that are not in the paper are marked.
@@ -317,7 +318,9 @@ mod tests {
         let both = markdown(&[low.clone(), high.clone()]);
         assert!(both.contains("| program | Simple Binary | 64-bit Simple Binary\\* | ASCII |\n"), "{both}");
         assert!(
-            both.contains("\nNo Simple Binary of high: an address or a size takes more than 32 bits.\n\n\\*: not in"),
+            both.contains(
+                "\nNo Simple Binary for high: an address or a size requires more than 32 bits.\n\n\\*: not in"
+            ),
             "{both}"
         );
         assert!(both.contains("| high | - / - | 32.000 / ") && both.contains("| mean | - / - | 32.000 / "), "{both}");
@@ -346,6 +349,6 @@ mod tests {
         let text = markdown(&[a, b]);
         assert!(text.contains("| average difference | 3.5 / -1.2 |\n"), "{text}");
         assert!(text.contains("| a | 1.0 / 2.0 | 200.0 / 100.0 | 1.0 |\n| b | 3.0 / 4.0 | - / - | 1.0 |"), "{text}");
-        assert!(text.contains("\nNo ASCII/Perl of b: perl is not available.\n"), "{text}");
+        assert!(text.contains("\nNo ASCII/Perl for b: perl is not available.\n"), "{text}");
     }
 }

@@ -98,7 +98,7 @@ impl Layout {
         if !layout.without.is_empty() && !options.allow_missing {
             let all: Vec<_> = layout.without.iter().map(ToString::to_string).collect();
             return Err(OptionError(format!(
-                "cannot generate an emitter for {}; `allow_missing` (--allow-missing) omits such records",
+                "cannot generate an emitter for {}; to omit such records, set `allow_missing` (--allow-missing)",
                 all.join(", ")
             )));
         }

@@ -10,7 +10,8 @@ use crate::options::{OptionError, Options};
 /// Emits the emitters.
 pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream, OptionError> {
     let Some(path) = &options.emitters else { return Ok(TokenStream::new()) };
-    let wrong = |path: &str| OptionError(format!("`{path}` is not the path of a module"));
+    let wrong =
+        |path: &str| OptionError(format!("expected the path of a module, such as `crate::emit`, found `{path}`"));
     let crate_path = path.strip_prefix("crate::").or(if path == "crate" { Some("") } else { None });
     // Emit `$crate` in two parts, because it must denote the crate of the macro instead of this crate.
     let (dollar, root) = (Punct::new('$', Spacing::Alone), Ident::new("crate", Span::call_site()));

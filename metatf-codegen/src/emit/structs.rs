@@ -36,9 +36,10 @@ fn field(model: &Model, field: &Field) -> Result<TokenStream, OptionError> {
 /// Parses attributes as written by the user.
 pub(super) fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
     let parse = |text: &String| {
-        let tokens: TokenStream = text.parse().map_err(|e| OptionError(format!("the attribute `{text}`: {e}")))?;
+        let tokens: TokenStream =
+            text.parse().map_err(|e| OptionError(format!("the attribute `{text}` is not valid Rust: {e}")))?;
         syn::parse::Parser::parse2(syn::Attribute::parse_outer, tokens.clone())
-            .map_err(|e| OptionError(format!("the attribute `{text}`: {e}")))?;
+            .map_err(|e| OptionError(format!("the attribute `{text}` is not valid Rust: {e}")))?;
         Ok(tokens)
     };
     texts.iter().map(parse).collect()

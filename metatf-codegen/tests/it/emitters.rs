@@ -59,7 +59,7 @@ fn annotations_that_make_no_sense_name_their_field() {
         ("n.source = \"clok\";", ["`step.n`", "`clok`"]),
         ("n.source = \"count\";", ["`step.n`", "`count`"]),
         ("tag.source = \"drops\";", ["`step`", "`drops`"]),
-        ("tag.source = \"dropped\";", ["`step.n`", "needs a `source`"]),
+        ("tag.source = \"dropped\";", ["`step.n`", "must have a `source`"]),
         ("tag.kind = \"all\";", ["`step`", "`all`"]),
         ("tag.rate = \"often\";", ["`step`", "`often`"]),
         ("tag.kind = \"two words\";", ["`step`", "`two words`"]),
@@ -70,7 +70,7 @@ fn annotations_that_make_no_sense_name_their_field() {
     let mut wrong = options();
     wrong.emitters = Some("no path".to_owned());
     let error = generate_source(dtd("").as_bytes(), &wrong).unwrap_err().to_string();
-    assert!(error.contains("`no path` is not a path"), "{error}");
+    assert!(error.contains("`no path` is not a Rust path"), "{error}");
 }
 
 /// Rare events have a separate slot, and the table marks them.
@@ -142,7 +142,7 @@ fn strings_have_numbers_where_a_record_has_both() {
         (
             STRINGS
                 .replace("{ string", "{ other: (id, length, text) { tag.value = 5; tag.source = \"intern\"; } string"),
-            "is a second",
+            "is the second",
         ),
     ] {
         let error = generate_source((dtd("") + &strings).as_bytes(), &options()).unwrap_err().to_string();

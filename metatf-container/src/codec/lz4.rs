@@ -22,7 +22,7 @@ impl Decompress for Lz4 {
         match block::decompress_into(payload, out) {
             Ok(n) if n == out.len() => Ok(()),
             Ok(_) | Err(block::DecompressError::OutputTooSmall { .. }) => Err(Failure::Length),
-            Err(_) => Err(Failure::Payload("not an LZ4 block")),
+            Err(_) => Err(Failure::Payload("the payload is not a valid LZ4 block")),
         }
     }
 }

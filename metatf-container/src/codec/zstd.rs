@@ -37,7 +37,7 @@ impl Decompress for DCtx<'static> {
         match zstd_safe::find_frame_compressed_size(payload) {
             Ok(n) if n == payload.len() => {}
             Ok(_) => return Err(Failure::Payload("excess bytes follow the zstd frame")),
-            Err(_) => return Err(Failure::Payload("not a zstd frame")),
+            Err(_) => return Err(Failure::Payload("the payload is not a zstd frame")),
         }
         let announced = zstd_safe::get_frame_content_size(payload).ok().flatten();
         if announced.is_some_and(|n| n != out.len() as u64) {

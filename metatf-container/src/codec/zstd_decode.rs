@@ -24,7 +24,7 @@ impl Decompress for FrameDecoder {
             FrameDecoderError::WindowSizeTooBig { .. } => {
                 Failure::Payload("the window of the zstd frame exceeds both 8 MiB and its content")
             }
-            _ => Failure::Payload("not a zstd frame"),
+            _ => Failure::Payload("the payload is not a zstd frame"),
         })?;
         let mut filled = 0;
         while !self.is_finished() {

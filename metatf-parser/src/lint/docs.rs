@@ -19,18 +19,23 @@ pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
     let head = !linter.lexed.comments_before(0).is_empty();
     for (name, place) in places(SymbolKind::Section).filter(|_| sections > 1 || !head) {
         let message = format!("section `{name}` has no documentation");
-        linter.add(Rule::UndocumentedSection, place, message, "describe its content in a comment above it");
+        linter.add(Rule::UndocumentedSection, place, message, "describe the section's content in a comment above it");
     }
     let only = only_ones(index);
     for (name, place) in places(SymbolKind::Record).filter(|(_, place)| !only.contains(&place.start)) {
         let message = format!("record `{name}` has no documentation");
-        linter.add(Rule::UndocumentedRecord, place, message, "explain in a comment above it when it is written");
+        linter.add(
+            Rule::UndocumentedRecord,
+            place,
+            message,
+            "add a comment above the record that explains when it is written",
+        );
     }
     // Fields are the largest part of a DTD, so skip them if the rule is off.
     let fields = if wanted(Rule::UndocumentedField) { fields(linter) } else { Vec::new() };
     for (place, name) in fields {
         let message = format!("field `{name}` has no documentation");
-        linter.add(Rule::UndocumentedField, &place, message, "describe it in a comment above its properties");
+        linter.add(Rule::UndocumentedField, &place, message, "describe the field in a comment above its properties");
     }
 }
 

@@ -34,8 +34,8 @@ fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
         let Some(((first, known), others)) = names.split_first() else { continue };
         for (place, name) in others {
             let message = format!("{noun} `{known}` and `{name}` differ only in case or underscores");
-            let other = linter.label(first, "the other one");
-            let help = "rename one of them; `was` keeps its traces readable";
+            let other = linter.label(first, "the other name");
+            let help = "rename one of them, and list the old name in `was` to keep existing traces readable";
             linter.add(Rule::SimilarNames, place, message, help).secondary.push(other);
         }
     }

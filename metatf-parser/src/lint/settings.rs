@@ -26,7 +26,7 @@ pub(super) fn check(linter: &mut Linter) {
             let (path, property) = (statement.path, statement.property.name());
             let message =
                 format!("`{path}.{property}` has no effect: a nearer setting overrides it for each of its fields");
-            let help = "remove it";
+            let help = "remove the property";
             let edit = statement.removal(linter);
             linter.add(Rule::OverriddenProperty, &statement.target, message, help).suggestion = Some(edit);
         }

@@ -33,7 +33,8 @@ pub(super) fn check(linter: &mut Linter) {
         let is_stream = index.records.iter().any(|r| r.tag.is_none() && section.extent.contains(&r.span.start));
         if section.children.is_empty() && !has_global {
             let message = format!("section `{name}` has no records");
-            let finding = linter.add(Rule::EmptySection, &section.span, message, "remove it, or declare its records");
+            let finding =
+                linter.add(Rule::EmptySection, &section.span, message, "remove the section, or declare its records");
             if !is_referenced(section) {
                 finding.suggestion =
                     Some(Suggestion { span: section.extent.clone(), text: String::new(), certain: false });
@@ -41,8 +42,8 @@ pub(super) fn check(linter: &mut Linter) {
         } else if is_stream && !is_raw && !is_referenced(section) && !is_mentioned(linter, number) {
             let message = format!("no field refers to the stream section `{name}`");
             let help = format!(
-                "refer to it with `sectionOffset {number}`, `sectionStride {number} 1` or a model; \
-                 if only metadata in traces refers to it, say so in a comment"
+                "refer to the section with `sectionOffset {number}`, `sectionStride {number} 1` or a model; if only \
+                 metadata in traces refers to the section, write so in a comment"
             );
             linter.add(Rule::UnreferencedStream, &section.span, message, help);
         }

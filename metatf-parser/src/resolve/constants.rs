@@ -21,13 +21,13 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         }
         Interpretation::BaseOffset(base) => (
             signed_fits(value.wrapping_sub(base), width),
-            format!("{} at most {} more than the base {base}", holds_bytes(width), largest(width) >> 1),
+            format!("{} offsets of up to {} from the base {base}", holds_bytes(width), largest(width) >> 1),
         ),
         Interpretation::Default(default) => (value == default, format!("`default` fixes the value at {default}")),
         Interpretation::Stride { initial, stride } => {
-            (value == initial && stride == 0, "with `stride`, the value changes each time".to_owned())
+            (value == initial && stride == 0, "with `stride`, the value changes from record to record".to_owned())
         }
-        Interpretation::Predicted(_) => (false, "a predicted value can change each time".to_owned()),
+        Interpretation::Predicted(_) => (false, "a predicted value can differ in each record".to_owned()),
         // The value depends on earlier records of the trace.
         Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
             return true;

@@ -191,16 +191,17 @@ impl Context<'_, '_> {
         let path = reference.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".");
         match code {
             Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not precede this field"))
-                .help("a width or count may refer only to earlier fields: list this one first"),
+                .help(format!("a width or count may refer only to earlier fields: list `{path}` first")),
             Code::OutOfRepetition => {
-                Draft::new(code, at, format!("`{path}` is inside a repetition that has ended")).help(
-                    "a repeated field has no single value after its repetition: refer to a field outside, or in the same item",
+                Draft::new(code, at, format!("`{path}` is in a repetition that ends before this field")).help(
+                    "after a repetition, a repeated field has no single value: refer to a field outside the \
+                     repetition, or to a field of the same item",
                 )
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
-                Draft::new(code, at, format!("this record has no field `{path}` before this one"))
+                Draft::new(code, at, format!("this record has no field `{path}` before this field"))
                     .help("a width or count may refer only to earlier fields of the same record")
                     .did_you_mean(place, name, known)
             }
@@ -210,5 +211,5 @@ impl Context<'_, '_> {
 
 fn not_a_number(at: Span, message: &str) -> Draft {
     Draft::new(Code::NotANumber, at, message)
-        .help("`.value` requires a number field, `.width` a field whose width is an integer")
+        .help("`.value` requires a number field, and `.width` requires a field whose width is an integer")
 }

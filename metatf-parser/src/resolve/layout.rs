@@ -208,7 +208,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
                     .label("encoded here, before the repetition")
                     .also(name.span, "listed again here")
-                    .help("list the count before the repetition, or only in the repetition"),
+                    .help("list the count before the repetition, or do not list it again"),
             );
         }
         out.extend(self.leaf(name.text, name.span, place).map(Item::Leaf));
@@ -318,9 +318,9 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 Draft::new(
                     Code::OutOfRepetition,
                     count.span,
-                    format!("`{}` is inside a repetition that has ended", count.text),
+                    format!("`{}` is in a repetition that ends before this one", count.text),
                 )
-                .help("use a count outside of repetitions, or in the same item"),
+                .help("use a count outside repetitions, or a count of the same item"),
             );
             return None;
         }
@@ -420,7 +420,10 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 self.report.add(
                     Draft::new(Code::KeyClash, *span, format!("two fields are called `{key}` outside the DTD"))
                         .also(first, format!("also called `{key}`"))
-                        .help("the second `a` of a record is called `a_2`, and items repeated by `n` are called `n_items`; rename a field"),
+                        .help(
+                            "rename one of the fields: a second field `a` is called `a_2`, and items repeated by `n` \
+                             are called `n_items`",
+                        ),
                 );
             }
         }

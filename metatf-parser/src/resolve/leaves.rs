@@ -291,7 +291,7 @@ impl<'a> Looker<'_, 'a> {
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
             report.add(
                 Draft::new(Code::WidthRange, place, "a width cannot be negative")
-                    .help("use 0 to 8 for a number, and more for a byte array"),
+                    .help("use 0 to 8 bytes for a number, and more than 8 for a byte array"),
             );
             return None;
         }
@@ -306,7 +306,7 @@ impl<'a> Looker<'_, 'a> {
                 _ => {
                     report.add(
                         Draft::new(Code::WidthRange, place, "a byte array cannot exceed 4294967295 bytes")
-                            .help("use 0 to 8 for a number, and more for a byte array"),
+                            .help("use 0 to 8 bytes for a number, and more than 8 for a byte array"),
                     );
                     None
                 }
@@ -340,7 +340,8 @@ impl<'a> Looker<'_, 'a> {
                 )
                 .label("a chunk holds at most 67108864 bytes")
                 .help(format!(
-                    "for a number, use 0 to 8; for an array with the length in a field, write `{name}.width = length.value;`"
+                    "for a number, use 0 to 8; for an array whose length is in a field, write `{name}.width = \
+                     length.value;`"
                 )),
             );
         }
@@ -407,12 +408,12 @@ impl<'a> Looker<'_, 'a> {
             _ if leaf.is_numeric() && !broken => Draft::new(
                 Code::NestedSection,
                 found.setting.target().or(self.raw.site),
-                format!("`{}` is a number", leaf.name),
+                format!("`{}` is a number and cannot have a `section`", leaf.name),
             )
             .also(self.raw.site, "the field")
-            .help("only a byte array can contain records of a section"),
+            .help("only a byte array can contain the records of a section"),
             None => Draft::new(Code::NestedSection, place, "a section number must be 1 to 255")
-                .help(format!("write it like `{}`", Property::Section.example())),
+                .help(format!("for example, write `{}`", Property::Section.example())),
             Some(number) => {
                 leaf.section = Some(number);
                 return Some(place);
@@ -459,10 +460,14 @@ impl<'a> Looker<'_, 'a> {
     fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {
         let width = width.map_or(Span::PREDEFINED, |f| f.setting.value_span);
         report.add(
-            Draft::new(Code::ArrayInterpretation, place, format!("`{}` is a byte array", self.raw.name))
-                .label("the interpretation of a byte array must be `none`")
-                .also(width, "this width makes it one")
-                .help("only fields of up to 8 bytes are numbers"),
+            Draft::new(
+                Code::ArrayInterpretation,
+                place,
+                format!("`{}` is a byte array, so its interpretation must be `none`", self.raw.name),
+            )
+            .label("expected `none`")
+            .also(width, "this width makes the field a byte array")
+            .help("only fields of up to 8 bytes are numbers"),
         );
     }
 
@@ -490,7 +495,7 @@ fn until(int: ast::Int, place: Span, report: &mut Reporter) -> Option<Width> {
     if end.is_none() {
         report.add(
             Draft::new(Code::WidthRange, int.span.or(place), "the argument of `until` must be 0 to 255")
-                .help("use `until 0` for a C string, `until 10` for a line"),
+                .help("use `until 0` for a C string, or `until 10` for a line"),
         );
     }
     end.map(Width::Until)

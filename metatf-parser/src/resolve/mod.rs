@@ -122,5 +122,5 @@ fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
 /// Reports a schema that exceeds the budget of [`model::Budget`].
 fn too_large(place: Span) -> Draft {
     Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in total")
-        .help("nested records multiply the number of fields: nest fewer, or use a repetition (`n*item`)")
+        .help("nest fewer records, which multiply the number of fields, or use a repetition (`n*item`)")
 }

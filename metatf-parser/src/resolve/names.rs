@@ -64,7 +64,7 @@ fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
     if natural.is_none() {
         report.add(
             Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255")
-                .help("0 is the global section, which is not declared with `section`"),
+                .help("number 0 is the global section, which needs no declaration"),
         );
     }
     natural
@@ -90,7 +90,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
             report.add(
                 Draft::new(Code::SectionNumberTwice, place, format!("two sections have the number {number}"))
                     .also(*first, "first used here")
-                    .help("give one of them another number, 1 to 255"),
+                    .help("give one section a different number from 1 to 255"),
             );
             scope.number = None;
         } else {
@@ -106,8 +106,12 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
         let name = &record.ast.name;
         if PREDEFINED_TAGGED.contains(&name.text) || name.text == "vfield" {
             report.add(
-                Draft::new(Code::ReservedRecord, name.span, format!("`{}` is a predefined record", name.text))
-                    .help("rename this record"),
+                Draft::new(
+                    Code::ReservedRecord,
+                    name.span,
+                    format!("`{}` is a predefined record and cannot be declared", name.text),
+                )
+                .help("rename this record"),
             );
             unname(model, index);
         } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text)) {

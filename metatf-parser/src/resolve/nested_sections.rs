@@ -36,7 +36,8 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
                     .label("records in a byte array cannot use stream sections")
                     .also(span, "the field")
                     .help(
-                        "only records directly in the trace can use `sectionOffset`, `sectionStride` and `predicted`",
+                        "only records stored directly in a section can use `sectionOffset`, `sectionStride` and \
+                         `predicted`",
                     ),
             );
         }
@@ -50,7 +51,7 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
         };
         report.add(
             Draft::new(Code::NestedSection, place, deep)
-                .help("remove the property from one of them to make it a plain byte array"),
+                .help("remove the property `section` from one of the fields, so that the field is a plain byte array"),
         );
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     let mut candidates: u64 = 0;
     for predictor in &model.predictors {
         candidates = candidates.saturating_add(match predictor.kind {
-            Word::LastValue(n) => argument(n, "`lastValue` takes 1 to 16 values", MOST_VALUES, report),
+            Word::LastValue(n) => argument(n, "`lastValue` keeps 1 to 16 values", MOST_VALUES, report),
             Word::Stride => 1,
             Word::Fcm(n) => 2 * argument(n, "the order of `fcm` is 1 to 3", MOST_ORDER, report).min(1),
             Word::Dfcm(n) => 2 * argument(n, "the order of `dfcm` is 1 to 3", MOST_ORDER, report).min(1),
@@ -66,8 +66,11 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     if candidates > MOST_CANDIDATES {
         report.add(
             Draft::new(Code::ManyCandidates, model.span, format!("this model has {candidates} candidates"))
-                .label("at most 64")
-                .help("`lastValue n` has n candidates, `stride` has 1, `fcm` and `dfcm` have 2 each: remove some"),
+                .label("a model may have at most 64")
+                .help(
+                    "remove predictors: `lastValue n` has n candidates, `stride` has 1, and `fcm` and `dfcm` have 2 \
+                     each",
+                ),
         );
     }
     let others = model.predictors.len() > 1;
@@ -82,7 +85,7 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
 /// Reports an unknown model revision, because decoding with different rules would produce wrong values.
 fn revision(model: &ast::Model, report: &mut Reporter) {
     let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
-    let of = if heap { "the model of a heap" } else { "the models of values" };
+    let of = if heap { "the heap model" } else { "the value models" };
     let knows = format!("this version supports revision {MODEL_REVISION} of {of}");
     let draft = match model.revision {
         Some(known) if !known.negative && known.magnitude == MODEL_REVISION => return,
@@ -94,7 +97,8 @@ fn revision(model: &ast::Model, report: &mut Reporter) {
         }
         None => Draft::new(Code::ModelRevision, model.span, "this model has no revision")
             .help(format!(
-                "write `predicted {MODEL_REVISION} ...`; a trace without the number was written before 1.0 with different rules: {knows}"
+                "write `predicted {MODEL_REVISION} ...`, because {knows}; versions before 1.0 wrote traces without the \
+                 number, according to other rules"
             ))
             .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
     };
@@ -174,8 +178,8 @@ impl Place<'_, '_> {
         let predefined = self.layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD);
         let (message, remark) = match (tagged, predefined) {
             (true, false) => return true,
-            (false, _) => ("a field of a stream section's element cannot be predicted", "a field of an element"),
-            (true, true) => ("a field of a predefined record cannot be predicted", "it is in this `vfield`"),
+            (false, _) => ("a field of a stream section's element cannot be predicted", "this field is in an element"),
+            (true, true) => ("a field of a predefined record cannot be predicted", "the field is in this `vfield`"),
         };
         report.add(
             Draft::new(Code::PredictedPlace, model.span, message).also(raw.site, remark).help(
@@ -247,11 +251,11 @@ impl Place<'_, '_> {
         match code {
             Code::ForwardReference => {
                 Draft::new(code, path.span, format!("`{text}` does not precede the predicted field"))
-                    .help("a predictor may refer only to earlier fields: list this one first")
+                    .help(format!("a predictor may refer only to earlier fields: list `{text}` first"))
             }
             Code::OutOfRepetition => {
-                Draft::new(code, path.span, format!("`{text}` is inside a repetition that has ended"))
-                    .help("refer to a field outside of repetitions, or in the same item")
+                Draft::new(code, path.span, format!("`{text}` is in a repetition that ends before the predicted field"))
+                    .help("refer to a field outside repetitions, or to a field of the same item")
             }
             _ => {
                 let message = match path.names.as_slice() {
@@ -259,7 +263,8 @@ impl Place<'_, '_> {
                     _ => format!("no record of this section has a field `{text}`"),
                 };
                 let draft = Draft::new(code, path.span, message).help(
-                    "use an earlier field of the same record, or `RECORD.FIELD` with a record of the same section or a global record",
+                    "use an earlier field of the same record, or `RECORD.FIELD` for a record of the same section or a \
+                     global record",
                 );
                 match path.names.as_slice() {
                     [name] => {

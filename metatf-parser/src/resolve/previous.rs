@@ -92,7 +92,7 @@ fn set_initial<'l>(
                 format!("`{}` shares a previous value that starts at {first_value}, not {value}", leaf.leaf.name),
             )
             .also(first.place, "the first initial value")
-            .help("use the same initial value for all of them, or set `previous = own`"),
+            .help("use the same initial value for all fields that share the previous value, or set `previous = own`"),
         );
     } else if let Some(slot) = usize::try_from(cell).ok().and_then(|c| initials.get_mut(c)) {
         *slot = value;

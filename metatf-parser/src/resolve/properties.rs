@@ -38,12 +38,14 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
-            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`")
-                .help("`shared` means one previous value for all fields of this name, `own` one for this field only")
+            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`").help(
+                "`shared` keeps one previous value for all fields with this name; `own` keeps a separate one for this \
+                 field",
+            )
         }
         (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => {
             Draft::new(Code::ValueKind, setting.value_span, "the value of a tag must be a number or `other`")
-                .help("`tag.value = other;` matches all tags that no other record of the section has")
+                .help("`tag.value = other;` matches all tags that no other record of the section uses")
         }
         _ => wrong_kind(setting, property),
     };
@@ -64,7 +66,7 @@ fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
     let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` must be {takes}"))
         .label(format!("expected {takes}"))
-        .help(format!("write it like `{}`", property.example()));
+        .help(format!("for example, write `{}`", property.example()));
     match other_quotes(setting, property) {
         Some(text) => draft.replace(setting.value_span, text),
         None => draft,
@@ -92,7 +94,7 @@ fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message):
     // In a string with escapes, offsets differ from the offsets in the source, so mark the entire string.
     let plain = span.end() - span.start() == text.len() + 2;
     let place = if plain { Span::new(span.start() + 1 + at.start, span.start() + 1 + at.end) } else { span };
-    Draft::new(Code::NameList, place, message).help(format!("write it like `{}`", property.example()))
+    Draft::new(Code::NameList, place, message).help(format!("for example, write `{}`", property.example()))
 }
 
 fn unknown_format(setting: &Setting, text: &str) -> Draft {

@@ -53,8 +53,10 @@ fn place(model: &Model, record: &Resolved, index: usize) -> Span {
 
 fn help(role: &str) -> &'static str {
     match role {
-        MAGIC => "give it a `value`, or list its possible `values`: `magic.values = \"0xa1b2c3d4 microseconds\";`",
-        RECORDS_SIZE => "put it in the record that a file starts with, which is the element of a stream section",
+        MAGIC => {
+            "give the field a `value`, or list its possible `values`: `magic.values = \"0xa1b2c3d4 microseconds\";`"
+        }
+        RECORDS_SIZE => "move the field to the stream section's element that contains the `magic` field",
         _ => "declare the data after the records as a section of bytes: `section trailer 3 { trailer: (byte) { .. } }`",
     }
 }
@@ -65,7 +67,9 @@ fn not_magic(scope: ScopeIndex, leaf: &ResolvedLeaf) -> Option<(Code, &'static s
         leaf if leaf.repeated => "it is repeated",
         leaf if !matches!(leaf.width, Width::Number(1..)) => "it is not a stored number",
         leaf if leaf.interpretation != Interpretation::None => "its interpretation is not `none`",
-        leaf if leaf.constant.is_none() && !matches!(leaf.names, Names::Values(_)) => "its values are not restricted",
+        leaf if leaf.constant.is_none() && !matches!(leaf.names, Names::Values(_)) => {
+            "it has neither a `value` nor `values`"
+        }
         _ => return None,
     };
     Some((Code::MagicField, why))
@@ -73,7 +77,7 @@ fn not_magic(scope: ScopeIndex, leaf: &ResolvedLeaf) -> Option<(Code, &'static s
 
 fn not_size(is_prologue: bool, leaf: &ResolvedLeaf) -> Option<(Code, &'static str)> {
     let why = match &leaf.leaf {
-        _ if !is_prologue => "its record is not one that a file starts with",
+        _ if !is_prologue => "its record is not a stream section's element with a `magic` field",
         leaf if leaf.repeated => "it is repeated",
         leaf if !leaf.is_numeric() => "it is a byte array",
         _ => return None,
@@ -103,8 +107,8 @@ fn one_section(model: &Model, place: Span, around: &[ScopeIndex], report: &mut R
             format!("the records of a file with this header may belong to several sections: {}", several.join(", "))
         }
     };
-    report.add(
-        Draft::new(Code::RawSections, place, message)
-            .help("all records of a file without a header must belong to one section, not counting the stream sections for the data before and after them and the sections of byte arrays"),
-    );
+    report.add(Draft::new(Code::RawSections, place, message).help(
+        "move all records of the file to one section; sections for the data before and after the records do not count, \
+         and neither do the sections of byte arrays",
+    ));
 }

@@ -37,7 +37,10 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
                         setting.target(),
                         "outside a record block, a property path must be a single field name",
                     )
-                    .help("move it into the block of the record that nests the field, or use only the field name"),
+                    .help(
+                        "move the property into the block of the record that nests the field, or use only the field \
+                         name",
+                    ),
                 );
                 continue;
             }
@@ -47,13 +50,15 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     scope.slots = Slots::new(settings, report);
 }
 
-const NEVER_ON_TAG: &str = "remove it: a tag has only a width and a value, and its interpretation is always `none`";
+const NEVER_ON_TAG: &str = "remove the property: a tag is a plain number with the interpretation `none`";
 
 /// Checks a property of `tag` in a scope. Only the width of `tag` can be set, at the top level (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
-        Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have the same width",
-        Some(OnTag::Block) => "each record sets its own in its block",
+        Some(OnTag::TopLevel) if scope != 0 => {
+            "move the property to the top level: all tags of a trace have the same width"
+        }
+        Some(OnTag::Block) => "set `tag.value` in the block of each record",
         Some(OnTag::Never) => NEVER_ON_TAG,
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
     };
@@ -66,7 +71,7 @@ fn predefined_tag(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
         let message = format!("`{}.{}` cannot be set here", setting.path_text(), setting.name.text);
         report.add(
             Draft::new(Code::TagProperty, setting.target(), message).help(
-                "only the top level can set the tags of `comment`, `section` and `metadata`, and only their values",
+                "for `comment`, `section` and `metadata`, only `tag.value` can be set, and only at the top level",
             ),
         );
     }
@@ -146,9 +151,9 @@ fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
         Draft::new(
             Code::PathEnd,
             name.span,
-            format!("`{before}` is not a nested record: it has no field `{}`", name.text),
+            format!("`{before}` is not a nested record, so it has no field `{}`", name.text),
         )
-        .help("a path can only lead through nested records"),
+        .help("a path must lead through nested records to a field"),
     );
 }
 

@@ -36,7 +36,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let plain = leaf.interpretation == Interpretation::None;
     let (fits, wanted) = match leaf.format {
         Format::Unset => return,
-        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may contain a 0"),
+        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may contain a zero byte"),
         Format::Utf8 | Format::CString | Format::Bytes => (!leaf.is_numeric(), "a byte array"),
         Format::Ipv6 | Format::Uuid => {
             (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")
@@ -49,7 +49,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
         let message = format!("format \"{}\" is for {wanted}", leaf.format.name());
         report.add(
             Draft::new(Code::FormatWidth, place, message)
-                .label(format!("`{}` is not", leaf.name))
+                .label(format!("`{}` is not {wanted}", leaf.name))
                 .help("change the format or the width of the field"),
         );
     }
@@ -59,8 +59,8 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
 fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
     let Some((setting, _)) = lookup.names(&model.lists) else { return };
     let why = match leaf.format {
-        _ if !leaf.is_numeric() => "is a byte array",
-        Format::F64 => "is a floating-point number",
+        _ if !leaf.is_numeric() => "is a byte array and cannot have `values` or `flags`",
+        Format::F64 => "is a floating-point number and cannot have `values` or `flags`",
         _ if lookup.has_both_names() => "has both `values` and `flags`",
         _ => return,
     };

@@ -31,7 +31,7 @@ impl<'a> Slots<'a> {
                 report.add(
                     Draft::new(Code::PropertyTwice, second.target(), message)
                         .also(first.target(), "first set here")
-                        .help("keep one of them"),
+                        .help("remove one of the two settings"),
                 );
             }
             same

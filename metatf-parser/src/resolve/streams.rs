@@ -132,7 +132,7 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, 
             number.span,
             format!("an element of section {} is not a single number", number.magnitude),
         )
-        .help(format!("`{word}` takes its values from a stream section of one number field"));
+        .help(format!("`{word}` requires a stream section whose element is a single number field"));
         report.add(match name {
             Some(span) => draft.also(span, "the element"),
             None => draft,
@@ -163,8 +163,12 @@ fn element_size(model: &Model, resolved: &Resolved, report: &mut Reporter) {
     }
     let Some(record) = model.records.get(*record) else { return };
     report.add(
-        Draft::new(Code::EmptyElement, record.ast.name.span, format!("an element `{}` may be empty", record.name()))
-            .help("add a field outside of repetitions that always stores bytes"),
+        Draft::new(
+            Code::EmptyElement,
+            record.ast.name.span,
+            format!("an element `{}` may contain no bytes", record.name()),
+        )
+        .help("outside repetitions, add a field that always stores bytes"),
     );
 }
 

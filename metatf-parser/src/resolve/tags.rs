@@ -64,7 +64,9 @@ pub(super) fn value(
     report.add(
         Draft::new(Code::TagReserved, property.value_span, format!("tag {value} belongs to `{owner}`"))
             .also(moved.map_or(Span::PREDEFINED, |setting| setting.value_span), "set here")
-            .help(format!("choose a different number, or move `{owner}`: `{owner}.tag.value = 250;` at the top level")),
+            .help(format!(
+                "choose a different number, or set another tag at the top level, such as `{owner}.tag.value = 250;`"
+            )),
     );
     None
 }
@@ -95,7 +97,7 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
         };
         report.add(
             Draft::new(Code::TagValue, property.value_span, message)
-                .help("tags are 0 to 255 unless the top level sets `tag.width = 2;` or 4"),
+                .help("tags are 0 to 255 unless the top level sets `tag.width` to 2 or 4"),
         );
     }
     value
@@ -185,8 +187,8 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
             (format!("tag {tag}"), "records that can occur in the same section must have different tags")
         }
         TagValue::Other => (
-            "all other tags".to_owned(),
-            "of the records that can occur in a section, at most one may have `tag.value = other;`",
+            "`tag.value = other`".to_owned(),
+            "at most one of the records that can occur in a section may have `tag.value = other;`",
         ),
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));
@@ -211,7 +213,7 @@ pub(super) fn numbered(
             (Some(number), _) => drop(tags.insert(index, Tag { number, catch_all: value == TagValue::Other })),
             (None, Some(property)) => report.add(
                 Draft::new(Code::TagValue, property.value_span, "other records already use all tags")
-                    .help("remove this record, or make tags wider: `tag.width = 2;` at the top level"),
+                    .help("remove this record, or set `tag.width = 2;` at the top level to allow more tags"),
             ),
             (None, None) => {}
         }

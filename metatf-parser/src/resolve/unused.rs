@@ -32,7 +32,7 @@ fn records(model: &Model, report: &mut Reporter) {
                     record.ast.name.span,
                     format!("nothing uses the untagged record `{}`", record.name()),
                 )
-                .help("list it as a field of another record, or set `tag.value` in its block"),
+                .help("list the record as a field of another record, or set `tag.value` in its block"),
             );
         }
     }
@@ -70,8 +70,8 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
             continue;
         }
         report.add(
-            Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
-                .help("remove the properties, or list the field")
+            Draft::new(Code::UnusedProperty, first.target(), format!("no record in this scope has a field `{name}`"))
+                .help("remove the properties of this field, or list the field in a record")
                 .did_you_mean(first.path.first().map_or(Span::PREDEFINED, |n| n.span), name, used.iter().copied()),
         );
     }

@@ -49,19 +49,20 @@ words! {
     None = "none" [],
         "The stored integer.";
     Default = "default" [Number],
-        "No bytes: always this value.";
+        "Stores no bytes. The field always has this value.";
     BaseOffset = "baseOffset" [Base],
         "A base plus the sign-extended stored integer.";
     Delta = "delta" [Number],
         "The previous value plus the sign-extended stored integer.";
     Stride = "stride" [Number, Number],
-        "No bytes: the previous value plus the stride.";
+        "Stores no bytes. The value is the previous value plus the stride.";
     SectionOffset = "sectionOffset" [Stream],
         "A byte offset into the content of a stream section.";
     SectionStride = "sectionStride" [NumberStream, Steps],
-        "No bytes: the next element of a stream section.";
+        "Stores no bytes. The value is the next element of a stream section.";
     Predicted = "predicted" [Model, NumberStream],
-        "The number of a model's candidate. A value that no candidate hits is stored in a stream section.";
+        "The number of the model's candidate that predicts the value. If no candidate does, a stream section stores \
+         the value.";
 }
 
 /// Joins the words for messages. This is a macro because constants cannot iterate over [`InterpretationWord::ALL`].

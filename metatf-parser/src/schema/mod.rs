@@ -467,7 +467,7 @@ macro_rules! formats {
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
-                    Format::Unset => "Decimal numbers, hexadecimal bytes.",
+                    Format::Unset => "Numbers in decimal, bytes in hexadecimal.",
                     $(Format::$variant => $doc,)*
                 }
             }

@@ -157,23 +157,23 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
         let item = item.trim();
         let fail = |message: String| Err((start..start + item.len(), message));
         let Some((number, name)) = item.split_once(char::is_whitespace) else {
-            return fail(format!("`{item}` is not a number and a name"));
+            return fail(format!("expected a number and a name, found `{item}`"));
         };
         let name = name.trim_start();
         let bits = if flags { Bits::parse(number) } else { None };
         let Some(value) = (if flags { bits.map(Bits::number) } else { number_of(number) }) else {
             return fail(match flags {
-                true => format!("`{number}` is not a bit, 0 to 63, or a range of bits such as `4-7`"),
-                false => format!("`{number}` is not a 64-bit number"),
+                true => format!("expected a bit from 0 to 63 or a range of bits such as `4-7`, found `{number}`"),
+                false => format!("expected a 64-bit number, found `{number}`"),
             });
         };
         let strange = |c: char| c.is_control() || changes_direction(c);
         if name.contains(strange) || (flags && name.contains(['|', '='])) || number_of(name).is_some() {
-            return fail(format!("`{}` is not a name", name.escape_debug()));
+            return fail(format!("`{}` cannot be used as a name", name.escape_debug()));
         }
         let mask = bits.map_or(0, Bits::mask);
         if taken & mask != 0 || !numbers.insert(value) {
-            return fail(format!("{number} has two names"));
+            return fail(format!("`{number}` has two names"));
         }
         taken |= mask;
         if !names.insert(name) {

@@ -135,7 +135,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
     fn stray_brace(&mut self, token: Token) {
         self.report.add(
             Draft::new(Code::Brace, token.span, "unmatched `}`")
-                .help("remove it, or open a section")
+                .help("remove the `}`, or add the missing `{`")
                 .propose(token.span, ""),
         );
     }
@@ -156,7 +156,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
                 Draft::new(Code::Brace, Span::at(self.text.len()), format!("{} is not closed", open.what))
                     .label("the text ends here")
                     .also(open.brace, "opened here")
-                    .help("add `}`")
+                    .help("add `}` at the end")
                     .replace(Span::at(self.text.len()), if self.text.ends_with('\n') { "}\n" } else { "\n}\n" }),
             );
         }

@@ -104,7 +104,8 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
 
 fn help(rules: &[Rule], found: &str) -> &'static str {
     if [Rule::model, Rule::predictor, Rule::allocated_word, Rule::by_word].iter().any(|rule| rules.contains(rule)) {
-        "write `predicted 1 PREDICTOR n` or `predicted 1 (PREDICTOR, PREDICTOR) n`, n a stream section, or `predicted 1 heap freed n`"
+        "write `predicted 1 PREDICTOR n`, `predicted 1 (PREDICTOR, PREDICTOR) n` or `predicted 1 heap freed n`, where \
+         `n` is the number of a stream section"
     } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
@@ -118,7 +119,7 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
     } else if found == "-" && rules.contains(&Rule::int) {
         "a sign must directly precede the digits"
     } else if rules.contains(&Rule::int) {
-        "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; the number of a section follows its name"
+        "write a decimal or hexadecimal number, such as `42`, `0x2a` or `1_000`; a section's number follows its name"
     } else if rules.contains(&Rule::missing_semicolon) {
         "every property must end with `;`"
     } else if rules.contains(&Rule::missing_colon) {
@@ -175,10 +176,10 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::value => "a value",
         Rule::interpretation => "an interpretation",
         Rule::expression => "an expression",
-        Rule::reference => "a field's path",
+        Rule::reference => "a field path",
         Rule::operator => "`+`, `-`, `*`, `/`, `%`",
         Rule::comparison => "a comparison",
-        Rule::bit_number => "the number of a bit",
+        Rule::bit_number => "a bit number",
         Rule::int => "a number",
         Rule::revision => "a model's revision",
         Rule::string => "a string",

@@ -104,8 +104,8 @@ impl Builder<'_, '_, '_> {
         self.postfix(pair, &mut steps);
         if steps.count > MOST_STEPS {
             self.mistake(
-                Draft::new(Code::LongExpression, span, "expression is too long")
-                    .help(format!("at most {MOST_STEPS} operands and operators")),
+                Draft::new(Code::LongExpression, span, "this expression is too long")
+                    .help(format!("an expression may contain at most {MOST_STEPS} operands and operators")),
             );
         }
         Expression { steps: steps.list }

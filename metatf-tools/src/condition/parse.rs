@@ -46,8 +46,8 @@ pub(super) fn parse(text: &str) -> Result<Expr<Name>> {
     parser.space();
     match parser.rest().chars().next() {
         None => Ok(expr),
-        Some(')') => parser.fail("this `)` has no `(`"),
-        Some(_) => parser.fail("expected `and`, `or` or the end"),
+        Some(')') => parser.fail("this `)` has no matching `(`"),
+        Some(_) => parser.fail("expected `and`, `or` or the end of the condition"),
     }
 }
 

@@ -190,7 +190,7 @@ impl FieldMatcher<'_> {
             let named = name(self.from, from);
             if from.is_numeric() != leaf.is_numeric() {
                 let kind = |l: &Leaf| if l.is_numeric() { "a number" } else { "bytes" };
-                self.out.wrong.push(format!("{named} is {} and becomes {}", kind(from), kind(leaf)));
+                self.out.wrong.push(format!("{named} is {} in the trace but {} in the target", kind(from), kind(leaf)));
                 continue;
             }
             let tables = (
@@ -201,11 +201,11 @@ impl FieldMatcher<'_> {
                 (Some(from), Some(to)) => Origin::Offset { leaf: i, from, to },
                 (None, None) => Origin::Field(i),
                 (Some(_), None) => {
-                    self.out.wrong.push(format!("{named} is an offset into a section, but not in the target"));
+                    self.out.wrong.push(format!("{named} is a section offset in the trace, but not in the target"));
                     continue;
                 }
                 (None, Some(_)) => {
-                    self.out.wrong.push(format!("{named} is a number, but an offset into a section in the target"));
+                    self.out.wrong.push(format!("{named} is a section offset in the target, but not in the trace"));
                     continue;
                 }
             };
@@ -231,14 +231,14 @@ impl FieldMatcher<'_> {
             let (Some(a), Some(b)) = (a, b) else { continue };
             if a.len() != b.len() {
                 let named = self.from.leaves.get(usize::from(i)).map(|l| name(self.from, l)).unwrap_or_default();
-                self.out.wrong.push(format!("{named} is repeated in only one of the trace and the target"));
+                self.out.wrong.push(format!("the trace and the target repeat {named} differently"));
                 continue;
             }
             for (&count, &target) in a.iter().zip(b) {
                 let Some(slot) = counted.get_mut(usize::from(target)) else { continue };
                 if slot.is_some_and(|known| known != count) {
                     let named = self.to.leaves.get(usize::from(target)).map(|l| name(self.to, l)).unwrap_or_default();
-                    self.out.wrong.push(format!("{named} of the target replaces several counts of the trace"));
+                    self.out.wrong.push(format!("{named} of the target would replace several counts of the trace"));
                 }
                 *slot = Some(count);
             }
@@ -308,7 +308,7 @@ impl FieldMatcher<'_> {
 
     fn origins(&mut self) {
         if self.to.catch_all && !self.from.catch_all {
-            self.out.wrong.push(format!("{} has one tag, but it can have any tag in the target", self.from.name));
+            self.out.wrong.push(format!("{} has one tag in the trace but any tag in the target", self.from.name));
         }
         let default = |leaf: &Leaf| match (leaf.constant, leaf.interpretation) {
             _ if leaf.computed.is_some() => Origin::Computed,

@@ -70,7 +70,7 @@ impl fmt::Display for Unconvertible {
         let all = [
             list("the target has no field for", &self.fields),
             list("the target has no record for", &self.records),
-            list("the trace's DTD has no", &self.unknown),
+            list("the DTD of the trace does not define", &self.unknown),
             (!self.others.is_empty()).then(|| self.others.join("; ")),
         ];
         f.write_str(&all.into_iter().flatten().collect::<Vec<_>>().join("; "))
@@ -231,7 +231,7 @@ impl Converter {
         let converted = match &destination {
             Destination::Dropped => Ok(None),
             Destination::Unclear => {
-                let why = "several sections of the target have a record of this name";
+                let why = "several sections of the target contain a record of this name";
                 Err(ConvertError::Read(at_record(trace, at, ErrorKind::Usage(why))))
             }
             Destination::Record(section, record, fields) => {

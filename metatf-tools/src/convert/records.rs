@@ -162,7 +162,7 @@ impl RecordMatcher<'_> {
         let target_number = self.target.format.sections.get(to).map_or(0, |s| usize::from(s.number));
         if filled(self.target)[target_number] {
             let what =
-                format!("records of the target fill the section that the elements `{}` would go to", record.name);
+                format!("cannot copy the elements `{}`, because records of the target fill their section", record.name);
             note(&mut self.wrong.others, what);
             return ElementTarget::Dropped;
         }

@@ -169,6 +169,6 @@ impl<'f> FieldFiller<'f, '_> {
             *next += 1;
             indices.of(source).get(*next - 1).and_then(|&place| read.get(place))
         });
-        item.ok_or(Problem::Values(ErrorKind::Usage("the target repeats a field more often than the record does")))
+        item.ok_or(Problem::Values(ErrorKind::Usage("the record repeats a field too few times for the target")))
     }
 }

@@ -142,7 +142,7 @@ impl Copy {
             return Ok(());
         }
         if !shared && self.split {
-            let why = "a stream section contains elements of a group, so groups cannot be changed: keep them";
+            let why = "a stream section contains elements of a group, so the new trace must keep the groups";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
         to.block(&mut self.block)?;

@@ -22,8 +22,8 @@ impl fmt::Debug for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read(error) => write!(f, "reading: {error}"),
-            Self::Write(error) => write!(f, "writing: {error}"),
+            Self::Read(error) => write!(f, "could not read: {error}"),
+            Self::Write(error) => write!(f, "could not write: {error}"),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn begin<S: Sink>(
     options: &Options,
 ) -> Result<(Block, BlockWriter<S>)> {
     if super::unknown_field(&schema.format, &options.fields).is_some() {
-        return Err(Error::at(0, ErrorKind::Usage("the DTD has no numeric field with one of the names to be planned")));
+        return Err(Error::at(0, ErrorKind::Usage("one of the fields to plan is not a numeric field of the DTD")));
     }
     Ok((Block::new(&schema.format, options), BlockWriter::new(sink, schema, write, options)?))
 }

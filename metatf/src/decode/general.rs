@@ -105,10 +105,12 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     fn number_of(&mut self, leaf: u8) -> Result<u64> {
         let index = self.first + usize::from(leaf);
         match self.decoding.encoding.plan(index).copied() {
-            Some(plan) if plan.is(BYTES) => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("not a number"))),
+            Some(plan) if plan.is(BYTES) => {
+                Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("the leaf is not a number")))
+            }
             Some(plan) if plan.is(SPECIAL) => self.special(leaf, &plan),
             Some(plan) => self.inline(leaf, &plan),
-            None => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("no such leaf"))),
+            None => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("the record has no such leaf"))),
         }
     }
 
@@ -216,7 +218,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let length = match self.leaf(leaf).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             Some(LeafKind::Until(end)) => return self.until(leaf, *end),
-            _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("not a byte array"))),
+            _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("the leaf is not a byte array"))),
         };
         let length = length.ok_or_else(|| self.stop_at(Some(leaf), ErrorKind::Expression))?;
         self.take(leaf, length)

@@ -71,7 +71,7 @@ impl Schema {
     /// As for [`read_json`](Self::read_json).
     pub fn read_json_in(&self, order: Order, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
         let value: Value = serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))?;
-        let Value::Object(object) = value else { return error("not a JSON object") };
+        let Value::Object(object) = value else { return error("expected a JSON object") };
         self.read_object(order, &object, owned)
     }
 
@@ -129,7 +129,7 @@ impl Schema {
         let Some(section) = self.format.section_index(number) else { return error("the DTD has no such section") };
         let mut array = ArrayWriter::new(FormatRef::Shared(Arc::clone(&self.format)), section, order);
         for value in values {
-            let Value::Object(object) = value else { return error("not an array of objects") };
+            let Value::Object(object) = value else { return error("expected an array of objects") };
             let Some(Value::String(name)) = object.get("@record") else {
                 return error("`@record` (a string) is missing");
             };
@@ -157,7 +157,7 @@ impl Schema {
 fn not_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    format!("not a JSON object: {what} (column {})", error.column())
+    format!("expected a JSON object: {what} (column {})", error.column())
 }
 
 fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
@@ -238,7 +238,7 @@ impl<'l> Loader<'l> {
     fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
         match self.at[usize::from(count.0)] {
             Some((at, true)) if self.owned.get(at) != Some(reader::Item::Number(values.len() as u64)) => {
-                return error(format!("`{key}` has {} items, which differs from its count", values.len()));
+                return error(format!("`{key}` has {} items, but its count differs", values.len()));
             }
             Some((at, false)) => {
                 self.owned.set_number(at, values.len() as u64);
@@ -275,7 +275,7 @@ impl<'l> Loader<'l> {
         let Some(items) = items else { return error(format!("`{key}` and its count are missing")) };
         self.made = self.made.saturating_add(items);
         if self.made > MOST {
-            return error(format!("`{key}` is missing and has more than {MOST} items"));
+            return error(format!("`{key}` is missing, although its count is more than {MOST}"));
         }
         if let Some((at, is_given)) = &mut self.at[usize::from(count.0)] {
             self.owned.set_number(*at, items);
@@ -352,7 +352,7 @@ impl<'l> Loader<'l> {
                 Value::String(text) => match word(text) {
                     Some(number) => number,
                     None if !has_words(leaf) => number(value, leaf.format)?,
-                    None => return Err(format!("{text:?} is not the name of a value")),
+                    None => return Err(format!("the field has no value with the name {text:?}")),
                 },
                 _ => number(value, leaf.format)?,
             });
@@ -425,14 +425,14 @@ fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
         (Value::Number(n), _) => n.as_u64(),
         _ => None,
     };
-    number.ok_or_else(|| format!("{value} is not {expected}"))
+    number.ok_or_else(|| format!("expected {expected}, found {value}"))
 }
 
 /// Reads a byte array as printed according to spec 8.
 fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     let hex = |text: &str| {
         unhex(text)
-            .ok_or_else(|| format!("{text:?} is not a string of hex digits, two for each byte, such as \"00ff\""))
+            .ok_or_else(|| format!("expected a string of hex digits, two per byte, such as \"00ff\", found {text:?}"))
     };
     match (value, format) {
         (Value::String(text), Print::Utf8) => Ok(text.clone().into_bytes()),
@@ -459,32 +459,32 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
             let digits: String = bytes.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
             let more = if items.len() > 8 { ".." } else { "" };
             let hex = match (bytes, format) {
-                (None, _) => return Err(format!("an array is not {}", expected_bytes(format))),
+                (None, _) => return Err(format!("expected {}, found an array", expected_bytes(format))),
                 (Some(_), Print::Utf8 | Print::CString) => format!("{{\"hex\":\"{digits}{more}\"}}"),
                 (Some(_), _) => format!("\"{digits}{more}\""),
             };
-            Err(format!("bytes must be written in hex, two digits each: use {hex} instead of an array of numbers"))
+            Err(format!("expected bytes in hex, found an array of numbers: write {hex} instead"))
         }
-        _ => Err(format!("{value} is not {}", expected_bytes(format))),
+        _ => Err(format!("expected {}, found {value}", expected_bytes(format))),
     }
 }
 
 /// Joins a string and the tail that follows it, which starts with a 0.
 fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
     if text.contains('\0') {
-        return Err("the text contains a 0 character, which must start the tail".to_owned());
+        return Err("\"text\" contains a 0 character, but a 0 may occur only in \"tail\"".to_owned());
     }
     if tail.first().is_some_and(|&byte| byte != 0) {
-        return Err("the tail must begin with \"00\"".to_owned());
+        return Err("\"tail\" must begin with \"00\"".to_owned());
     }
     Ok([text.as_bytes(), tail].concat())
 }
 
 fn expected_bytes(format: Print) -> &'static str {
     match format {
-        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} if more than a 0 follows the text",
+        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} if other bytes follow the text and its 0",
         Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are not text",
-        _ => "a string of hex digits, two for each byte, such as \"00ff\"",
+        _ => "a string of hex digits, two per byte, such as \"00ff\"",
     }
 }
 

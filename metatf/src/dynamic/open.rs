@@ -42,12 +42,13 @@ impl fmt::Display for OpenError {
             Self::Trace(error) => error.fmt(f),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoDtd(url) => {
-                write!(f, "the trace embeds no DTD (its header names {url:?}), so a DTD must be supplied")
+                write!(f, "the trace embeds no DTD (its header names {url:?}), so you must supply a DTD")
             }
             Self::LargeDtd(bytes) => {
                 write!(
                     f,
-                    "the trace embeds a DTD of {bytes} bytes; more than {MOST_EMBEDDED_BYTES} bytes are read only on request"
+                    "the trace embeds a DTD of {bytes} bytes; a DTD of more than {MOST_EMBEDDED_BYTES} bytes is read \
+                     only on request"
                 )
             }
             Self::Dtd(name, diagnostics) => {

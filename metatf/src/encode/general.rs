@@ -87,8 +87,8 @@ impl RowWriter<'_> {
     fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = match self.state.encoding.plan(self.first + usize::from(leaf)).copied() {
             Some(plan) if !plan.is(BYTES) => plan,
-            Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a number"))),
-            None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
+            Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("the leaf is not a number"))),
+            None => return Err(self.fail(Some(leaf), ErrorKind::Usage("the record has no such leaf"))),
         };
         if plan.is(PREDICTED) {
             self.attempt.predict_later(self.state, self.first + usize::from(leaf), leaf, value, self.at);
@@ -188,7 +188,7 @@ impl RowWriter<'_> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             Some(LeafKind::Until(end)) => return self.until(leaf, bytes, *end).map(|()| None),
-            _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a byte array"))),
+            _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("the leaf is not a byte array"))),
         };
         length.map(Some).ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
     }

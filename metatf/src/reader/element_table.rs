@@ -229,7 +229,7 @@ impl<'a> ElementTable<'a> {
         record: &Record,
         decode: impl FnOnce(&mut ContentRow<'_, '_>) -> Result<T>,
     ) -> (Result<T>, usize) {
-        let none = Error::at(0, ErrorKind::Usage("no element"));
+        let none = Error::at(0, ErrorKind::Usage("the section has no element"));
         let Some((piece, bytes)) = self.pieces.get(self.place.piece) else { return (Err(none), 0) };
         let mut stopped = None;
         let position = self.place.position;

@@ -62,7 +62,8 @@ impl RecordReader<'_> {
     /// Handles a `section` record inside content, which may occur only in a version 0 file without a table (spec 5.1).
     pub(super) fn section_record(&mut self, at: At, start: usize) -> Result<Event> {
         if !self.current.as_ref().is_some_and(|c| c.follow) {
-            let kind = ErrorKind::Invalid { what: "the tag", found: 2, expected: "no section record inside a section" };
+            let kind =
+                ErrorKind::Invalid { what: "the tag", found: 2, expected: "a tag other than the section record's" };
             return Err(self.fail(start, kind));
         }
         let number_at = self.position();

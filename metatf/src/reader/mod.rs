@@ -325,7 +325,7 @@ impl<'a> RecordReader<'a> {
             return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
         };
         let Some((mut row, end)) = self.row(pending) else {
-            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+            return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
         };
         let decoded = decode(&mut row).and_then(|value| Ok(row.finish().map(|()| value)?));
         *end.position = row.position;

@@ -46,7 +46,7 @@ pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Optio
 pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<Reader<'a>> {
     let file = recognize(format, container.input().unwrap_or_default(), container.header().class)?;
     let Some(file) = file else {
-        return Err(Error::at(0, ErrorKind::Usage("the file does not begin like a file of this format")));
+        return Err(Error::at(0, ErrorKind::Usage("the start of the file does not match this format")));
     };
     container.set_raw_file(file.order, file.section, file.parts);
     Ok(container)
@@ -184,7 +184,8 @@ impl File<'_> {
     }
 
     fn too_long(&self, start: &RawStart, begin: u64, found: u64) -> Error {
-        let what = ErrorKind::Invalid { what: "the size of the records", found, expected: "a size inside the file" };
+        let what =
+            ErrorKind::Invalid { what: "the size of the records", found, expected: "a size that ends inside the file" };
         let mut error = Error::at(begin, what);
         error.place.section = Some(start.section);
         error.place.leaf = start.records_size;

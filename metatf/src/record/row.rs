@@ -17,7 +17,7 @@ impl From<Stopped> for Error {
     /// Returns a placeholder for the error in the row.
     #[cold]
     fn from(_: Stopped) -> Self {
-        Self::at(0, ErrorKind::Usage("the row stopped"))
+        Self::at(0, ErrorKind::Usage("decoding of the row stopped"))
     }
 }
 

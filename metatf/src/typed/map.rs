@@ -223,7 +223,7 @@ fn describe(kind: &LeafKind) -> String {
         LeafKind::Number { .. } => "a number".to_owned(),
         LeafKind::Computed(_) => "a computed count".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
-        LeafKind::Until(end) => format!("a byte array terminated by a byte {end}"),
+        LeafKind::Until(end) => format!("a byte array terminated by byte {end}"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
 }

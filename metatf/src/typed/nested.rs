@@ -120,7 +120,7 @@ impl<P: Protocol> NestedWriter<P> {
     pub fn write_element(&mut self, element: &impl WriteFields) -> Result<()> {
         let section = P::FORMAT.sections.get(self.section).filter(|section| section.stream);
         let record = section.and_then(|section| section.records.first()).copied();
-        let record = record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))?;
+        let record = record.ok_or(Error::at(0, ErrorKind::Usage("the section is not a stream section")))?;
         self.array.write(record, |row| element.write_fields(row, 0))
     }
 

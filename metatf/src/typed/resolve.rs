@@ -35,11 +35,11 @@ pub(crate) fn choose<P: Protocol>(
         }
         let source = P::SOURCE;
         return Err(OpenError::mismatch(format!(
-            "the trace carries no DTD and names `{url}`, the reader was made from `{source}`; give its text with \
-             `TraceOptions::dtd`"
+            "the trace embeds no DTD, and its header names `{url}`, but the reader was generated from `{source}`; \
+             supply the text of `{url}` with `TraceOptions::dtd`"
         )));
     };
-    let text = std::str::from_utf8(text).map_err(|e| OpenError::dtd(format!("it is not UTF-8: {e}")))?;
+    let text = std::str::from_utf8(text).map_err(|e| OpenError::dtd(format!("the text is not valid UTF-8: {e}")))?;
     if same_text(text, &own.dtd) {
         return Ok(direct);
     }
@@ -51,7 +51,8 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     if text.len() > metatf_parser::MOST_EMBEDDED_BYTES && !trusted {
         let bytes = text.len();
         return Err(OpenError::dtd(format!(
-            "it has {bytes} bytes; to read it, supply its text with `TraceOptions::force_dtd`"
+            "the text has {bytes} bytes, more than readers accept from a trace; to use this DTD, supply its text with \
+             `TraceOptions::force_dtd`"
         )));
     }
     let own = P::FORMAT;
@@ -62,8 +63,8 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     };
     if let Some((ours, theirs)) = other_version(&own.dtd, dtd).filter(|_| !by_name) {
         return Err(OpenError::mismatch(format!(
-            "the trace has version {theirs} of `{}`, and the reader version {ours}; to read it by names, whatever has \
-             changed, use `TraceOptions::by_name`",
+            "the trace has version {theirs} of `{}`, but the reader has version {ours}; to match fields by name \
+             despite the difference, use `TraceOptions::by_name`",
             P::SOURCE
         )));
     }
@@ -101,7 +102,7 @@ pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
 #[cfg(not(feature = "dynamic"))]
 fn other<P: Protocol>(_: &str, _: (bool, bool), _: Choice) -> Result<Choice, OpenError> {
     Err(OpenError::mismatch(format!(
-        "the trace embeds a different DTD from `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
+        "the trace embeds a different DTD from `{}`; to match fields by name, enable the feature `dynamic` of `metatf`",
         P::SOURCE
     )))
 }

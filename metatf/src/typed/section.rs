@@ -148,7 +148,8 @@ impl<P: Protocol, E: Family> Elements<'_, P, E> {
         let mut table = lock(table);
         let Some(map) = &self.map else { return table.find(offset, |row| Ok(E::read::<Vec<u8>, _>(row)?)) };
         let record = map.record(self.place.0, self.place.1);
-        let record = record.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no such elements")))?;
+        let record =
+            record.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no stream section with these elements")))?;
         table.find(offset, |row| E::read::<Vec<u8>, _>(&mut MappedRow::read(row, record)?))
     }
 }

@@ -25,13 +25,17 @@ impl Unmatched {
 impl fmt::Display for Unmatched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.unread.is_empty() {
-            write!(f, "the trace has {}, which the reader does not know", self.unread.join(", "))?;
+            write!(f, "the trace has {}, which the reader does not declare", self.unread.join(", "))?;
         }
         if !self.unread.is_empty() && !self.absent.is_empty() {
             writeln!(f)?;
         }
         if !self.absent.is_empty() {
-            write!(f, "the reader has {}, which the trace lacks; the values are 0 or empty", self.absent.join(", "))?;
+            write!(
+                f,
+                "the reader has {}, which the trace does not declare, so the values are 0 or empty",
+                self.absent.join(", ")
+            )?;
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl<S: Sink> RecordWriter<S> {
     fn element_record(&self, section: usize) -> Result<u16> {
         let stream = self.format.sections.get(section).filter(|s| s.stream);
         let record = stream.and_then(|s| s.records.first()).copied();
-        record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))
+        record.ok_or(Error::at(0, ErrorKind::Usage("the section is not a stream section")))
     }
 
     /// Encodes a stream element to `self.element` with the state of its section. If `adapts` is set, a value that does
@@ -108,7 +108,7 @@ impl<S: Sink> RecordWriter<S> {
         encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
         let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
-            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+            return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
         };
         let tries = (&mut self.attempt, &mut self.streams);
         self.element.keep(0);

@@ -63,7 +63,9 @@ impl<S: Sink> RecordWriter<S> {
         if self.raw {
             return Err(Error::at(
                 0,
-                ErrorKind::Usage("a raw stream has no metadata: its values must fit in the DTD's widths"),
+                ErrorKind::Usage(
+                    "a raw stream cannot contain metadata records, so its values must fit in the DTD's widths",
+                ),
             ));
         }
         let at = |kind| Error::at(0, kind);

@@ -337,7 +337,8 @@ impl<S: Sink> Drop for RecordWriter<S> {
     fn drop(&mut self) {
         if self.give_up() && !std::thread::panicking() {
             eprintln!(
-                "metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing"
+                "metatf: a trace writer was dropped without a call of finish(), so the trace has no index and may lack \
+                 records"
             );
         }
     }

@@ -108,7 +108,7 @@ impl Change {
 
     pub(super) fn renamed(kind: Kind, place: Place, old: &str, new: &str) -> Self {
         let (before, after) = (Some(old.to_owned()), Some(new.to_owned()));
-        Self { old: before, new: after, ..Self::new(kind, place, format!("renamed, was {old}")) }
+        Self { old: before, new: after, ..Self::new(kind, place, format!("renamed from {old}")) }
     }
 
     pub(super) fn misread_if(self, misread: bool) -> Self {

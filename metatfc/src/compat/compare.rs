@@ -32,7 +32,7 @@ impl<'d> Comparison<'d> {
     fn file(&mut self) {
         let tags = |id: RecordId| (self.old.record(id).and_then(|r| r.tag), self.new.record(id).and_then(|r| r.tag));
         let (old, new) = (self.old.tag_width, self.new.tag_width);
-        let width = (Kind::TagWidth, "width of tags".to_owned(), (Some(old.into()), Some(new.into())));
+        let width = (Kind::TagWidth, "tag width".to_owned(), (Some(old.into()), Some(new.into())));
         let names = [("comment", COMMENT), ("section", SECTION), ("metadata", METADATA)];
         let predefined = names.map(|(name, id)| (Kind::PredefinedTag, format!("tag of {name}"), tags(id)));
         for (kind, what, (old, new)) in std::iter::once(width).chain(predefined) {
@@ -100,7 +100,7 @@ impl<'d> Comparison<'d> {
         }
         let scope = |record: &Record| Some(record.section.map_or("all sections", |_| "one section").to_owned());
         if old.section.is_some() != new.section.is_some() {
-            self.changes.push(Change::of(Kind::RecordScope, place.clone(), "in", scope(old), scope(new)));
+            self.changes.push(Change::of(Kind::RecordScope, place.clone(), "scope", scope(old), scope(new)));
         }
         let tag =
             |record: &Record| record.tag.map(|tag| if record.catch_all { "other".into() } else { tag.to_string() });

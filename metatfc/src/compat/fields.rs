@@ -26,7 +26,7 @@ pub(super) fn compare(old: Of<'_>, new: Of<'_>, place: &Place, changes: &mut Vec
         changes.push(Change::new(Kind::FieldAdded, place.field(path(leaf)), "field added"));
     }
     if pairs.iter().zip(pairs.iter().skip(1)).any(|(one, next)| one.0 > next.0) {
-        changes.push(Change::new(Kind::FieldOrder, place.clone(), "the order of its fields changed"));
+        changes.push(Change::new(Kind::FieldOrder, place.clone(), "fields reordered"));
     }
     let both = Both { old, new, twins: pairs.iter().copied().collect() };
     let counts = (counts(old.record), counts(new.record));
@@ -88,7 +88,7 @@ impl Both<'_> {
             changed(Kind::FieldInterpretation, "interpretation", text(self.old, old), text(self.new, new), misread);
         }
         let records = |leaf: &Leaf| leaf.section.map(|section| section.to_string());
-        changed(Kind::FieldType, "section of its records", records(old), records(new), true);
+        changed(Kind::FieldType, "section of contained records", records(old), records(new), true);
         let constants = (old.constant.map(|n| n.to_string()), new.constant.map(|n| n.to_string()));
         changed(Kind::FieldConstant, "constant", constants.0, constants.1, false);
         // Adding a unit only documents a field, and changes nothing.
@@ -143,7 +143,7 @@ fn names(old: &Names, new: &Names, place: &Place, changes: &mut Vec<Change>) {
         Names::None | Names::Values(_) => "value",
     };
     let has = |names: &Names| !matches!(names, Names::None);
-    let text = |names: &Names| Some(format!("of {}s", of(names)));
+    let text = |names: &Names| Some(format!("for {}s", of(names)));
     if has(old) && has(new) && of(old) != of(new) {
         changes.push(Change::of(Kind::NameChanged, place.clone(), "names", text(old), text(new)).misread_if(true));
         return;

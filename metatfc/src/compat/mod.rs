@@ -1,4 +1,4 @@
-//! `compat`: lists the changes between two versions of a DTD, and checks that the version number reflects them.
+//! `compat`: lists the changes between two versions of a DTD, and checks that the version number reflects the changes.
 
 mod change;
 mod compare;
@@ -20,33 +20,37 @@ use std::sync::Arc;
 use version::Level;
 
 const MORE: &str = "\
-A version has three parts: major.median.minor. In a DTD, it is an annotation at
-the top level: tag.version = \"1.2.0\"; a trace has the version of its DTD.
+A version consists of three numbers: major.median.minor. A DTD declares its
+version with an annotation at the top level, such as tag.version = \"1.2.0\". The
+version of a trace is the version of its DTD.
 
-Each change is printed on a line, with its level:
-  major   the file as a whole changes
-  median  an existing record changes its format or its meaning
-  minor   something is added: a section, a record, a named value
-Records and fields are compared by name; `was` gives earlier names. The changes
-are followed by the lowest version they allow, and by what readers can read by
-name:
-  old readers, new traces    programs built from OLD, traces written by NEW
-  new readers, old traces    programs built from NEW, traces written by OLD
-It is a break if a reader rejects the trace, reads 0 or nothing for a field
-missing from the trace, or misinterprets values. A record that never appears is
-not a break. If the version number increases by more than the changes require,
-the meaning of an existing record has changed, which is a break, too.
+Each change is printed on one line, with its level:
+  major   the file format as a whole changes
+  median  the format or the meaning of an existing record changes
+  minor   a section, a record or a named value is added
+Records and fields are matched by name, including earlier names (`was`). After
+the changes, the command prints the lowest version allowed for the new DTD. It
+then reports whether programs can read the traces of the other version by name:
+  old readers, new traces    programs built from OLD, traces written with NEW
+  new readers, old traces    programs built from NEW, traces written with OLD
+A change is a break if a reader rejects the trace or misinterprets its values, or
+if it returns 0 or nothing for a field missing from the trace. A record that
+never appears is not a break. If the version number increases by more than the
+changes require, the meaning of an existing record has changed, which is also a
+break.
 
-Exit status: 0 no break and the version is high enough, 1 a break, a version
-that is too low, or an invalid file, 2 usage error.
+Exit status:
+  0  no break, and the version is high enough
+  1  a break, a version that is too low, or an invalid file
+  2  usage error
 
 Examples:
   metatfc compat v1.dtd v2.dtd
-  metatfc compat old.mtf v2.dtd                  the DTD of a trace
-  metatfc compat --allow-breaks v1.dtd v2.dtd    only the version counts
+  metatfc compat old.mtf v2.dtd                  compare with the DTD of a trace
+  metatfc compat --allow-breaks v1.dtd v2.dtd    check only the version
   metatfc compat --format json v1.dtd v2.dtd | jq -r .level";
 
-/// Compare two versions of a DTD: what changed, who can still read what, and which version it needs
+/// Compare two versions of a DTD and report the changes, their compatibility and the required version number
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -62,7 +66,7 @@ pub(crate) struct Args {
     /// Version to assume for NEW, overriding its own
     #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
     new_version: Option<Version>,
-    /// Exit with status 0 for a break if the version is high enough
+    /// Exit with status 0 despite a break if the version is high enough
     #[arg(long)]
     allow_breaks: bool,
 }
@@ -134,7 +138,7 @@ fn level(changes: &[Change]) -> Option<Level> {
 fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     let (before, after) = (old.version?, new.version?);
     let step = version::step(before, after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
-    let text = format!("the meaning of existing records, implied by the step from version {before} to {after}");
+    let text = format!("the meaning of existing records changed, implied by the step from version {before} to {after}");
     let change = Change::new(Kind::Meaning, Place::default(), text).misread_if(true);
     Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
 }

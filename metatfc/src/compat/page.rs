@@ -16,7 +16,7 @@ impl metatf_page::Report for Report {
             ]);
         }
         if table.is_empty() {
-            page.note("nothing changed");
+            page.note("no changes");
         } else {
             page.push(table);
         }
@@ -38,8 +38,8 @@ impl Report {
         let change = self.level.map_or_else(|| "no change".to_owned(), |level| format!("a {} change", level.name()));
         Value::text(match self.least {
             Some(least) => {
-                let verdict = if self.is_enough { "" } else { ", which is not enough" };
-                format!("{old}, at least {least} after {change}; the new DTD has {new}{verdict}")
+                let verdict = if self.is_enough { "" } else { " (too low)" };
+                format!("{old} in the old DTD, {new} in the new one{verdict}; required after {change}: {least}")
             }
             None => format!("{old} in the old DTD, {new} in the new one; {change}"),
         })
@@ -49,9 +49,9 @@ impl Report {
 fn problems(reads: &Reads) -> Value {
     let list = |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
     let problems = [
-        reads.refused.as_ref().map(|reason| format!("refused: {reason}")),
-        list("0 or nothing for", &reads.lacking),
-        list("another meaning of", &reads.misread),
+        reads.refused.as_ref().map(|reason| format!("the reader rejects the trace: {reason}")),
+        list("the reader returns 0 or nothing for", &reads.lacking),
+        list("the reader misinterprets", &reads.misread),
     ];
     let problems: Vec<String> = problems.into_iter().flatten().collect();
     Value::text(if problems.is_empty() { "no break".to_owned() } else { format!("break: {}", problems.join("; ")) })

@@ -13,36 +13,39 @@ use report::Report;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The output counts the records of each type in both traces, and shows how many
-differ and in which fields. --details lists individual differences. A record is
-identified by the number of data records before it, so that
-`metatfc dump --skip NUMBER --head 1` prints it.
+The report counts the records of each type in both traces, and shows how many
+records differ and in which fields. --details lists individual differences. Data
+records are numbered from 0, so `metatfc dump --skip NUMBER --head 1` prints the
+record with this number.
 
-Values of records, comments and stream elements are compared. Their encoding is
-ignored: metadata, widths, interpretations, chunks, groups, codecs, class, byte
-order and file version. For an offset into a table, the elements it refers to
-are compared.
+The command compares the values of records, comments and stream elements, and
+ignores their encoding: metadata records, widths, interpretations, chunks, groups,
+codecs, class, byte order and file version. Two offsets into tables are equal if
+the elements at these offsets are equal.
 
-The first record of a section is compared with the first of that section in the
-other trace, the second with the second, and so on. If two records of different
-types meet, the section is out of step: from there on, records are only counted.
-The order of records in different sections is compared only with --order. A
-stream section that records stride through or point into is compared through
-those records; --section compares it element by element. If the DTDs differ,
-sections, records and fields of the same name are compared. Those that only one
-trace has are listed, but do not count as a difference.
+Within each section, records are compared by position. If the two records at a
+position have different types, the section is out of step, and later records of
+the section are only counted. The order of records in different sections is
+compared only with --order. If records stride through or point into a stream
+section, its elements are compared as values of these records; --section compares
+them one by one. If the DTDs differ, sections, records and fields are matched by
+name. Names defined by only one DTD are listed, but do not count as differences.
 
 To compare two recordings of one program:
   --ignore time          ignores fields named `time`, and fields whose `format`
-                         is a time or a date (time_ns, date_s)
+                         is a time or a date, such as time_ns or date_s
   --ignore address-base  treats two addresses as equal if each always corresponds
                          to the other. Addresses are numbers whose `format` is
-                         hex or whose name is `address`. Each needs memory.
+                         hex or whose name is `address`. Memory use grows with
+                         the number of different addresses
 
-Exit status: 0 equal, 1 different (or a trace cannot be read), 2 usage error.
+Exit status:
+  0  the traces are equal
+  1  the traces differ, or one of them cannot be read
+  2  usage error
 
 Examples:
-  metatfc diff a.mtf b.mtf && echo the same
+  metatfc diff a.mtf b.mtf && echo equal
   metatfc diff --ignore time,address-base run1.mtf run2.mtf
   metatfc diff --ignore free.heap --details a.mtf b.mtf
   metatfc dump --format jsonl --all a.mtf | metatfc encode --dtd a.dtd - - | metatfc diff a.mtf -";
@@ -66,7 +69,7 @@ pub(crate) struct Args {
     /// Ignore fields (`size`, `alloc.size`), records (`free`, `comment`), `time` or `address-base` (see below)
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
-    /// Compare only these sections (0: the global one)
+    /// Compare only these sections; 0 is the global section
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     section: Vec<String>,
     /// Compare the order of records in different sections, too
@@ -75,7 +78,7 @@ pub(crate) struct Args {
     /// Compare user metadata and the text of the DTDs, too
     #[arg(long)]
     metadata: bool,
-    /// Print nothing and stop at the first difference; the exit status is the result
+    /// Print nothing and stop at the first difference; the exit status shows the result
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -119,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let unknown = compare::unknown_names(&sides[0].schema, &sides[1].schema, &options);
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
-        return usage(format!("neither DTD has a section, record or field {}", names.join(", ")));
+        return usage(format!("neither DTD defines a section, record or field {}", names.join(", ")));
     }
     let result = run_compare(&sides, &options)?;
     if !args.quiet {

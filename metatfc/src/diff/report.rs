@@ -16,7 +16,7 @@ pub(super) struct Report<'r> {
     pub(super) result: &'r Comparison,
     /// Whether to list individual differences, not only the first difference.
     pub(super) details: bool,
-    /// Whether a page states that there are no differences. Text output is empty in this case, which is simpler for
+    /// Whether the report states that there are no differences. Text output stays empty instead, which is easier for
     /// scripts.
     pub(super) says_same: bool,
 }
@@ -43,11 +43,11 @@ impl Report<'_> {
             page.note(format!("only in {}: {}", self.name(only.which as usize), only.what));
         }
         if result.nothing_in_common {
-            page.note("nothing was compared: the traces have no record in common");
+            page.note("nothing was compared because the traces have no record type in common");
         }
         if result.is_same() {
             if self.says_same {
-                page.note(format!("the same: {}", count(result.compared, "record")));
+                page.note(format!("no differences in {}", count(result.compared, "record")));
             }
             return;
         }
@@ -57,13 +57,13 @@ impl Report<'_> {
         }
         if !same.is_empty() {
             let records = same.iter().map(|summary| summary.compared).sum::<u64>();
-            page.note(format!("the same: {} of {}", count(records, "record"), count(same.len(), "type")));
+            page.note(format!("no differences in {} of {}", count(records, "record"), count(same.len(), "type")));
         }
         for Difference { section, records, .. } in &result.out_of_step {
             let [Some(left), Some(right)] = records else { continue };
             let section = section.as_deref().unwrap_or("(global)");
             page.note(format!(
-                "{section} is out of step from {} {} (left) and {} {} (right) on: later records are only counted",
+                "{section} is out of step from {} {} (left) and {} {} (right); later records are only counted",
                 left.record, left.number, right.record, right.number
             ));
         }
@@ -90,7 +90,7 @@ impl Report<'_> {
             let section = section.as_deref().unwrap_or("(global)");
             let (place, field, values) = match (what, records) {
                 (What::Field(field, values), [Some(l), Some(r)]) => {
-                    let second = if l == r { String::new() } else { format!(" (in the second: {})", r.number) };
+                    let second = if l == r { String::new() } else { format!(" (right: {})", r.number) };
                     let [a, b] = values.each_ref().map(|v| v.as_ref().map_or_else(|| "(none)".to_owned(), value));
                     (format!("{section} {}{second}", named(l)), field.clone(), format!("{a} != {b}"))
                 }
@@ -101,7 +101,7 @@ impl Report<'_> {
                     let which = *which as usize;
                     let first = records.get(which).and_then(Option::as_ref).map(named).unwrap_or_default();
                     let (one, other) = (self.name(which), self.name(1 - which));
-                    let more = format!("{one} has {more} more; {other} ends here");
+                    let more = format!("{other} ends here; {one} contains {more} more");
                     (format!("{section} {first}"), String::new(), more)
                 }
                 (What::User(key, values), _) => {

@@ -52,7 +52,8 @@ impl Examples {
         let name = input::name(path);
         if schema.dtd.fingerprint() != dtd.fingerprint() {
             return failed(format!(
-                "{name}: the trace has a different DTD: `metatfc compat` shows the differences, `metatfc doc {name}` documents it"
+                "{name}: the trace has a different DTD; to see the differences, use `metatfc compat`; to document the \
+                 DTD of the trace, use `metatfc doc {name}`"
             ));
         }
         let problem = |error: metatf::Error| Failure::Failed(format!("{name}: {error}"));

@@ -6,10 +6,10 @@ pub(super) use metatf_page::markup;
 use std::fmt;
 use std::fmt::Write as _;
 
-/// The first bytes of every page, by which a later run recognizes the page.
+/// The first bytes of every page. A later run recognizes its own pages by these bytes.
 pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"generator\" content=\"metatfc doc\">\n";
 
-/// The style sheet, which is light or dark like the reader's system and adapts to the window width.
+/// The style sheet, which follows the reader's light or dark theme and adapts to the window width.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#8888;--fill:#0072b222;--mark:#e69f0044}
 body{font:15px/1.45 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}
@@ -42,7 +42,7 @@ impl Doc {
         Self { text: String::new(), sink, name: name.to_owned() }
     }
 
-    /// Writes the text if there is enough of it.
+    /// Writes the text once it contains at least [`FULL`] bytes.
     pub(super) fn spill(&mut self) -> Result<()> {
         if self.text.len() >= FULL { self.flush() } else { Ok(()) }
     }

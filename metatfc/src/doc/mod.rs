@@ -25,22 +25,23 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The directory gets index.html, a page for each section, and the text of the DTD.
-A section's page describes its records: the DTD's comments, a drawing of the
-bytes, and each field with its width, its interpretation, and the lines of the
-DTD that set its properties. With --trace, each record has examples, byte by
-byte.
+The command writes index.html, a page for each section, and the text of the DTD.
+The page of a section describes its records. For each record, it shows the
+comments in the DTD, a drawing of the bytes, and a table of the fields. The table
+lists widths, interpretations, and the lines of the DTD that set properties. With
+--trace, the page also shows the bytes of example records.
 
-Every record and field has an anchor: section-1.html#malloc.size. The pages need
-no scripts and no network, and follow the system's light or dark mode.
+Every record and field has an anchor, such as section-1.html#malloc.size. The
+pages work without scripts and without a network, and follow the system's light
+or dark mode.
 
-Files of an earlier run are replaced; any other file of the same name is an
-error.
+The command replaces pages that an earlier run wrote. If a different file has the
+name of a page, the command fails.
 
 Examples:
   metatfc doc spans.dtd -o spans-doc
   metatfc doc spans.dtd -o spans-doc --trace T.mtf    with examples from a trace
-  metatfc doc T.mtf -o T-doc --trace T.mtf            the DTD of the trace";
+  metatfc doc T.mtf -o T-doc --trace T.mtf            with the DTD of the trace";
 
 /// Document a format as HTML pages: records, fields and bytes
 #[derive(clap::Args)]
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for (position, section) in &sections {
         pages.section(*position, section, &examples, trace.as_deref())?;
     }
-    pages.write("dtd.html", &mut |out| source::lines(out, &dtd.text), "the text")?;
+    pages.write("dtd.html", &mut |out| source::lines(out, &dtd.text), "DTD source")?;
     pages.index(&sections)?;
     let count = output::count(sections.len() + 2, "page");
     output::print(&format!("{}: {count}\n", args.output.join("index.html").display()))
@@ -98,7 +99,7 @@ impl<'d> Pages<'d> {
     }
 
     /// Writes a page, but does not replace a file that was not written by `doc`. The parts are written one by one, so
-    /// that a page of very many records is never entirely in memory.
+    /// that a page with many records is never entirely in memory.
     fn write(&self, file: &str, parts: &mut dyn FnMut(&mut Doc) -> Result<()>, title: &str) -> Result<()> {
         check_ours(self.folder, file)?;
         let (target, sink) = Target::create_in(self.folder, file)?;
@@ -122,7 +123,7 @@ impl<'d> Pages<'d> {
                 let page = Link::section(section.number);
                 let _ = writeln!(doc.text, "<h2><a href=\"{page}\">{}</a></h2>", heading(section));
                 prose(&mut doc.text, section.doc.as_deref());
-                doc.text.push_str("<div class=\"scroll\"><table>\n<tr><th class=\"n\">tag</th><th>record</th><th>what it is</th></tr>\n");
+                doc.text.push_str("<div class=\"scroll\"><table>\n<tr><th class=\"n\">tag</th><th>record</th><th>description</th></tr>\n");
                 for (_, record) in show::listed(self.dtd, *position, section) {
                     let first = record.doc.as_deref().and_then(|doc| doc.lines().next()).unwrap_or_default();
                     let _ = writeln!(

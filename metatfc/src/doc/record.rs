@@ -24,7 +24,7 @@ pub(super) struct Part<'d> {
 /// Returns the tag of a record as text.
 pub(super) fn tag(record: &Record) -> String {
     match record.tag {
-        _ if record.catch_all => "all others".to_owned(),
+        _ if record.catch_all => "all other tags".to_owned(),
         Some(tag) => tag.to_string(),
         None => "none".to_owned(),
     }
@@ -56,7 +56,7 @@ impl Part<'_> {
         layout::draw(out, &record.name, &parts);
         out.push_str(
             "<div class=\"scroll\"><table>\n<tr><th class=\"n\">byte</th><th>field</th><th>width</th><th>interpretation</th>\
-             <th>form</th><th>what it is</th><th>set by</th></tr>\n",
+             <th>form</th><th>description</th><th>set by</th></tr>\n",
         );
         for (index, (leaf, name)) in record.leaves.iter().zip(&names).enumerate() {
             self.row(out, index, leaf, name);

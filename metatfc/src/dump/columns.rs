@@ -72,7 +72,7 @@ pub(super) enum Cell<'t> {
     Real(f64),
     Text(Cow<'t, str>),
     Bytes(&'t [u8]),
-    /// A repetition, an element, or the number that is the only value of an element.
+    /// A repetition, an element, or a number if it is the only value of an element.
     Json(Value),
 }
 

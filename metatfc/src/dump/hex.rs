@@ -238,7 +238,7 @@ fn parts<'p>(out: &mut Vec<u8>, start: u64, bytes: &[u8], fields: impl Iterator<
     }
 }
 
-/// Prints `offset  bytes  name  value`; if there are many bytes, they continue on further lines.
+/// Prints `offset  bytes  name  value`; if there are many bytes, the row continues on the following lines.
 fn row(out: &mut Vec<u8>, offset: u64, bytes: &[u8], name: &str, value: &str) {
     let mut lines = bytes.chunks(BYTES);
     put(out, format_args!("  {offset:>10}  "));

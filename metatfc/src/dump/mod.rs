@@ -40,31 +40,35 @@ Conditions (--where):
   A condition compares fields with values, or with each other:
     ==  !=  <  <=  >  >=  &  in (1, 2)  not in (1, 2)
   and combines comparisons: && (or `and`), || (or `or`), ! (or `not`), ( )
-  Fields are named as in JSON: size, box.point.x, address_2. The last part of a
-  name is enough: x. A `vfield` stands for its bytes. A field alone is true if it
-  is not zero or empty. @section, @record and @offset are fields, too.
-  Values may be given by name: state == zombie, state != \"not found\". `&` is true
-  if any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
+  Fields have the same names as in JSON, such as size, box.point.x or address_2.
+  The last part of a name is enough, such as x. The value of a `vfield` is its
+  bytes. A field without a comparison is true unless it is zero or empty.
+  @section, @record and @offset can be used like fields.
+  Values may be names defined by the DTD: state == zombie, state != \"not found\".
+  `&` is true if any of the bits is set: mode & write, mode & \"read|write\",
+  mode & 0x6.
   Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\", 'text'. Bytes:
   x\"00ff\".
-  For a repeated field, it is enough if one of the values matches. A comparison
-  is false for a record that lacks the field. With a condition, comments,
-  metadata and group marks are not printed.
+  A repeated field matches if any of its values matches. A comparison is false if
+  the record lacks the field. With a condition, comments, metadata and group
+  marks are not printed.
 
 Formats (--format):
   text   one line per record; values follow the DTD's `format` and `unit`
   jsonl  one JSON object per record; `metatfc encode` reads it back
-  csv    one table. With a single --record, its fields are the columns; otherwise
-         the columns are @section, @record and one for each field name, and
-         cells of missing fields are empty. Repeated values are JSON. If the
-         count of a repetition has the format `bool`, the field is optional: one
-         value, or empty. Comments, metadata and group marks are omitted
-  sql    statements for SQLite: one table per record type, with the field of
-         role `time` first, and a column @offset. Integers are signed 64-bit
-         numbers, repeated values are JSON, and missing optional fields are NULL
-  hex    each field with its offset, bytes and value, and with the offset of the
-         metadata record that set its encoding, if any. Offsets refer to the
-         file or, for compressed chunks, to the content of the chunk
+  csv    one table. With a single --record, the columns are the fields of this
+         record type. Otherwise, the columns are @section, @record and all field
+         names, and a cell is empty if the record lacks the field. Repeated
+         values are JSON. A field repeated by a count of format `bool` is
+         optional: its cell contains one value or is empty. Comments, metadata
+         and group marks are omitted
+  sql    SQLite statements that create one table per record type. The first
+         column is the field of role `time`, and the column @offset is added.
+         Integers are signed 64-bit numbers, repeated values are JSON, and
+         missing optional fields are NULL
+  hex    each field with its offset, bytes and value. If a metadata record set
+         the encoding of the field, its offset is printed, too. Offsets refer to
+         the file or, for compressed chunks, to the content of the chunk
 
 Examples:
   metatfc dump T.mtf | head
@@ -94,8 +98,8 @@ pub(crate) struct Args {
     /// With --all and jsonl: print {"@reset":NAME} when the state of a section is reset within a group
     #[arg(long, requires = "all")]
     resets: bool,
-    /// With jsonl and csv: print the names of values and flags instead of numbers, and formats such as `bool` and
-    /// `uuid` as words. Text always does this
+    /// With jsonl and csv: print names of values and flags instead of numbers, and print formats such as `bool` and
+    /// `uuid` in readable form. The text format always does this
     #[arg(long)]
     names: bool,
     /// With csv: add units to column names, such as `took (us)`
@@ -105,8 +109,8 @@ pub(crate) struct Args {
     /// or a carriage return. Use this for traces from untrusted sources
     #[arg(long)]
     no_formulas: bool,
-    /// With csv: add a column `thread`, for formats such as heap.dtd in which a record names the thread of the records
-    /// after it. RECORD.FIELD is the field that names the thread
+    /// With csv: add a column `thread`, for formats such as heap.dtd, in which a record names the thread of the records
+    /// that follow it. RECORD.FIELD is the field that names the thread
     #[arg(
         long,
         value_name = "RECORD.FIELD",
@@ -115,11 +119,11 @@ pub(crate) struct Args {
         default_missing_value = "thread.id"
     )]
     thread_column: Option<String>,
-    /// Print only this section, given by name or number (0: the global one); may be repeated. With --raw and --order:
-    /// the section that the file contains
+    /// Print only this section, given by name or number (0 is the global section); may be repeated. With --raw and
+    /// --order: the section that the file contains
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
-    /// Print only records of this name; may be repeated
+    /// Print only records with this name; may be repeated
     #[arg(long, value_name = "NAME")]
     record: Vec<String>,
     /// Print only records that match, such as 'size > 4096' (see below)
@@ -143,8 +147,8 @@ pub(crate) struct Args {
     /// Continue after corruption: print all intact records, and report the losses on standard error
     #[arg(long)]
     salvage: bool,
-    /// Also print the element that a `sectionOffset` field refers to, and the labels of addresses and the strings of
-    /// numbers if the DTD defines them by roles. In csv and sql, this text replaces the number
+    /// Also print the element that a `sectionOffset` field refers to. If the DTD defines roles for labels and strings,
+    /// also print the labels of addresses and the strings of numbers. In csv and sql, this text replaces the number
     #[arg(long)]
     resolve: bool,
     #[command(flatten)]
@@ -268,7 +272,7 @@ impl Printer for Json {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.format != Format::Csv && (args.units || args.thread_column.is_some() || args.no_formulas) {
-        return usage("--units, --thread-column and --no-formulas are for --format csv");
+        return usage("--units, --thread-column and --no-formulas require --format csv");
     }
     let name = input::name(&args.trace);
     let name = &*name;
@@ -343,7 +347,7 @@ fn report(
             Some(error) if records > 0 => {
                 let whole = if records == 1 { "record before it is" } else { "records before it are" };
                 failed(format!(
-                    "{error}; {} {whole} intact; to print the records after it, too, use --salvage",
+                    "{error}; {} {whole} intact; to also print intact records after it, use --salvage",
                     count(records)
                 ))
             }

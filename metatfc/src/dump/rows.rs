@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// A printer that writes rows to a sink.
 pub(super) struct Rows<S> {
-    /// Not shared with other printers; see `Text`.
+    /// The schema, not shared with other printers (see `Text`).
     schema: Rc<Schema>,
     show: Show,
     resolver: Option<Resolver>,

@@ -67,8 +67,8 @@ impl Widths {
 
 /// A printer of lines `section record  field=value ..`. Columns are as wide as the widest value so far.
 pub(crate) struct Text {
-    /// Not shared with other printers, because threads that count references to a shared schema for every record would
-    /// wait for each other.
+    /// The schema. It is not shared with other printers, because threads that update its reference count for every
+    /// record would wait for each other.
     schema: Rc<Schema>,
     all: bool,
     resolver: Option<Resolver>,

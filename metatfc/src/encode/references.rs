@@ -132,7 +132,7 @@ impl Dangling {
         let element = schema.section(target).and_then(|s| schema.dtd.record(s.stream?)).map_or("", |r| &r.name);
         let message = format!(
             "record `{record}`: `{field}` is {offset}, but no element of section `{section}` starts at that offset; \
-             elements are lines with `\"@section\":\"{section}\",\"@record\":\"{element}\"`; offsets are bytes, starting at 0"
+             offsets count bytes from 0, and elements are lines with `\"@section\":\"{section}\",\"@record\":\"{element}\"`"
         );
         Self { line, message }
     }

@@ -65,7 +65,7 @@ fn form(args: &Args) -> Result<Form> {
     let Some(form) = named else {
         let forms: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
         return usage(format!(
-            "the file extension of the output is not a format that this build can write: choose one with --to ({}, {SQLITE})",
+            "the file extension of the output is no table format of this build: choose one with --to ({}, {SQLITE})",
             forms.join(", ")
         ));
     };
@@ -107,7 +107,7 @@ fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     for name in &args.record {
         if !tables().any(|table| table.name() == name) {
             return usage(format!(
-                "--record {name}: no trace has this table; `metatfc show` lists the records of a trace"
+                "--record {name}: no trace contains this table; to list the records of a trace, use `metatfc show`"
             ));
         }
     }
@@ -118,7 +118,7 @@ fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     }
     for name in &args.columns {
         if !tables().any(|table| table.schema().index_of(name).is_ok()) {
-            return usage(format!("--columns {name}: no selected table has this column"));
+            return usage(format!("--columns {name}: no selected table contains this column"));
         }
     }
     Ok(())

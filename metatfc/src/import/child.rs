@@ -151,11 +151,12 @@ impl Import<'_> {
         let (mebibytes, seconds) = (self.limits.memory >> 20, self.limits.seconds);
         Failure::Failed(if death.is_memory() {
             format!(
-                "{file}: reading takes more than {mebibytes} MiB; if the file is not corrupt, allow more with --max-memory SIZE"
+                "{file}: reading the file takes more than {mebibytes} MiB; if the file is not corrupt, raise the limit \
+                 with --max-memory SIZE"
             )
         } else if death.is_time() {
             format!(
-                "{file}: the file is corrupt: decoding a part of it takes more than {seconds} seconds; export it again"
+                "{file}: the file is corrupt: decoding part of it takes more than {seconds} seconds; export it again"
             )
         } else if matches!(death, Death::System(_)) {
             format!("{file}: reading it {death}")

@@ -80,8 +80,8 @@ fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Found> {
     let records = schema.dtd.records.iter().zip(counts).skip(first).zip(&linter.index.records);
     let unused = records.filter(|((record, count), _)| record.tag.is_some() && **count == 0);
     let found = unused.map(|((record, _), laid_out)| {
-        let message = format!("no trace has a record `{}`", record.name);
-        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "remove it if nothing writes it")
+        let message = format!("no trace contains a record `{}`", record.name);
+        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "remove the record if no program writes it")
     });
     found.filter_map(|finding| linter.allowed(finding)).map(|finding| Found::new(linter.name, finding)).collect()
 }
@@ -218,7 +218,7 @@ impl<'d> Linter<'d> {
             more => format!(" and {more} more fields"),
         };
         let (old, better) = (words(group.old), words(new));
-        let message = format!("`{first}`{more}: {old}; better {better}");
+        let message = format!("`{first}`{more}: {old}; smaller with {better}");
         let help = format!("write `{}`", edit.text.trim());
         let rule = group.rule(new);
         let property = if rule == Rule::WastefulWidth { Property::Width } else { Property::Interpretation };

@@ -1,4 +1,4 @@
-//! `lint`: reports possible improvements of a DTD, based on its text and on traces.
+//! `lint`: reports possible improvements to a DTD, based on its text and on traces.
 //!
 //! The parser implements the rules for the text ([`metatf_parser::lint`]), and `encodings` implements the rules that
 //! need traces. `declared` finds the statements of a DTD that determine the encoding of fields, `measure` writes traces
@@ -31,18 +31,23 @@ and with --trace:
 disables rules for its line, or for the entire file if it is at the top:
   section Log 1 { // lint: allow similar-names
 
-With --trace, fields are planned as by `metatfc recode`. If the plan uses other
-widths or interpretations than the DTD, each is tried: the traces are written with
-the current DTD and with the edit, as a program would write them. A finding
-reports the savings in bytes and in percent of the records, and in bytes of the
-file as compressed by `metatfc recode`. Edits that save less than --least or make
-the file larger are not reported, as smaller records may compress worse. With
---stored, only the size of the records counts, which suits uncompressed traces.
-Fields with a model, offsets, and strides through sections are not checked.
+With --trace, the command plans the encoding of the fields like `metatfc recode`.
+If the plan uses a different width or interpretation from the DTD, the command
+tries this edit of the DTD. It writes the traces with the current DTD and with the
+edited DTD, as a program would write them. A finding reports the savings in bytes
+and percent of the records, and in bytes of the file compressed by `metatfc
+recode`. Smaller records may compress worse, so edits that make the compressed
+file larger are not reported. Edits that save less than --least are not reported
+either. With --stored, only the size of the records counts, which suits
+uncompressed traces. Offsets, strides through sections and fields with a model are
+not checked.
 
-A DTD with errors is not checked; `metatfc check` reports the errors.
+A DTD with errors is not checked; to list the errors, use `metatfc check`.
 
-Exit status: 0 no findings, 1 findings or an invalid file, 2 usage error.
+Exit status:
+  0  no findings
+  1  findings, or an invalid file
+  2  usage error
 
 Examples:
   metatfc lint spans.dtd
@@ -50,14 +55,14 @@ Examples:
   metatfc lint --allow undocumented-record,undocumented-section *.dtd
   metatfc lint --format json spans.dtd | jq -r '.findings[].rule'";
 
-/// Report possible improvements of DTDs: documentation, unused parts, and encodings that are wasteful for given traces
+/// Suggest improvements to DTDs, such as missing documentation, unused parts and wasteful encodings
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The DTDs (files or names of built-in DTDs); `-` reads standard input
     #[arg(required_unless_present = "explain", value_name = "DTD")]
     files: Vec<PathBuf>,
-    /// A trace of the DTD, or a log that the DTD describes; may be repeated
+    /// A trace with this DTD, or a log file that the DTD describes; may be repeated
     #[arg(long = "trace", value_name = "TRACE")]
     traces: Vec<PathBuf>,
     /// Disable these rules
@@ -72,7 +77,7 @@ pub(crate) struct Args {
     /// Compare the size of the records instead of the size of compressed files
     #[arg(long, requires = "traces")]
     stored: bool,
-    /// Describe a rule and whether it is on
+    /// Describe a rule and report whether the rule is on
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "traces"], value_parser = rule)]
     explain: Option<Rule>,
     #[command(flatten)]
@@ -99,12 +104,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage(format!("{}: the rule is in both --allow and --deny", rule.name()));
     }
     if args.files.len() > 1 && !args.traces.is_empty() {
-        return usage("--trace: name only one DTD, which must be that of the traces");
+        return usage("--trace requires exactly one DTD, which must be the DTD of the traces");
     }
     let looked_for = |rule: &Rule| (rule.is_on() || args.deny.contains(rule)) && !args.allow.contains(rule);
     let rules: BTreeSet<Rule> = Rule::ALL.iter().copied().filter(looked_for).collect();
     if let Some(rule) = args.deny.iter().find(|rule| rule.needs_traces() && args.traces.is_empty()) {
-        return usage(format!("the rule {} needs a trace: name one with --trace", rule.name()));
+        return usage(format!("the rule {} requires a trace: specify a trace with --trace", rule.name()));
     }
     let (mut report, mut wrong) = (Report::default(), false);
     for file in &args.files {
@@ -146,10 +151,10 @@ fn lint(file: &Path, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) -
 
 fn explain(rule: Rule) -> Result<()> {
     let mut text = String::new();
-    let state = if rule.is_on() { "on" } else { "off: enable it with --deny" };
-    let _ = writeln!(text, "{}: {}\n\nIt is {state}.", rule.name(), rule.doc());
+    let state = if rule.is_on() { "on" } else { "off; enable it with --deny" };
+    let _ = writeln!(text, "{}: {}\n\nThis rule is {state}.", rule.name(), rule.doc());
     if rule.needs_traces() {
-        text.push_str("It needs traces: specify them with --trace.\n");
+        text.push_str("This rule requires traces: specify them with --trace.\n");
     }
     output::print(&text)
 }

@@ -34,7 +34,7 @@ pub(super) struct Saves {
     pub(super) records: u64,
     /// Bytes of the compressed files; negative if the edit makes them larger.
     pub(super) files: i64,
-    /// The totals to which the savings relate.
+    /// The totals that the savings are compared with.
     #[serde(skip)]
     pub(super) of: Size,
     /// The number of values in the fields.
@@ -100,7 +100,7 @@ impl metatf_page::Report for Report {
         let mut page = Page::new(self.files.join(", "));
         let (sized, plain): (Vec<_>, Vec<_>) = self.findings.iter().partition(|found| found.saves.is_some());
         if self.findings.is_empty() {
-            page.note("nothing found");
+            page.note("no findings");
         }
         if !plain.is_empty() {
             let columns = [Column::key("place"), Column::new("rule"), Column::new("finding"), Column::new("help")];
@@ -151,7 +151,8 @@ fn savings(found: &[&Found]) -> Table {
         ]);
     }
     table.rest(Note::new(
-        "savings of each edit alone, measured by writing the traces with it; for the edits, use `--format json`",
+        "each row shows the savings of one edit, measured by writing the traces with this edit; to print the edits, \
+         use `--format json`",
     ));
     table
 }

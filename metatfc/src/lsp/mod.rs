@@ -17,12 +17,12 @@ use server::Server;
 use std::time::Duration;
 
 const MORE: &str = "\
-Editors start this command and communicate with it by the Language Server
-Protocol. It provides diagnostics as you type, hover, definitions, references,
-rename, completion, formatting, quick fixes, an outline, semantic highlighting,
-and the width of each field.
+Editors start this command and communicate with it through the Language Server
+Protocol. The server provides diagnostics as you type, hover, definitions,
+references, rename, completion, formatting, quick fixes, an outline, semantic
+highlighting, and the width of each field.
 
-If the initialization options contain `trace`, the path of a trace, hover also
+If the initialization option `trace` contains the path of a trace, hover also
 shows the field widths in that trace.
 
 docs/editors.md in the repository contains the settings for Neovim, Helix, Zed
@@ -32,7 +32,7 @@ and VS Code.";
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Ignored; editors pass it, but there is no other channel
+    /// Accepted because editors pass it; the server always uses standard input and output
     #[arg(long, hide = true)]
     stdio: bool,
 }

@@ -86,7 +86,7 @@ fn times(record: &Record) -> Result<Vec<Time>, String> {
                 Ok(Time { place, is_signed, nanoseconds: leaf.nanoseconds().unwrap_or(1) })
             }
             None => Err(format!(
-                "{}.{} is a time, but not an integer that occurs exactly once",
+                "the time field {}.{} is not an integer that occurs exactly once",
                 record.name,
                 leaf.path.join(".")
             )),

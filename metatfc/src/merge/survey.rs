@@ -1,5 +1,5 @@
-//! Collects the information needed before the first record is written, which is the clock of a trace and whether its
-//! records are sorted.
+//! Collects the information needed before the first record is written: the clock of a trace, and whether its records
+//! are sorted.
 
 use super::clock::{Points, Times};
 use crate::failure::{Failure, Result, failed};

@@ -161,7 +161,8 @@ impl Work<'_> {
         let Some((index, section, offset)) = wrong else { return Ok(()) };
         let section = self.schema.section(*section).and_then(|section| section.name.as_deref()).unwrap_or_default();
         failed(format!(
-            "{}: a record refers to offset {offset} of section {section}, where the trace has no element, but the merged table has one",
+            "{}: a record refers to offset {offset} of section {section}, where the trace contains no element, but the \
+             merged trace contains an element of another trace",
             self.given.get(*index).map_or("", |given| given.file.name())
         ))
     }

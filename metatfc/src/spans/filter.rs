@@ -8,18 +8,18 @@ use metatf_tools::spans::{Around, Found, Instant, Origin, Span, Values};
 /// The filter options.
 #[derive(clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Show only this level and more severe ones: a name that the DTD defines for the field of role `level`, or a
-    /// number
+    /// Show only this level and more severe levels. LEVEL is a number, or a name that the DTD defines for the field of
+    /// role `level`
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
-    /// Show only spans and events that begin at this time or later: seconds, or a number with ns, us, ms or s
+    /// Show only spans and events that begin at this time or later, given in seconds or with the unit ns, us, ms or s
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<u64>,
     /// Show only spans and events that begin before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<u64>,
-    /// Show only spans and events that have this field or are within a span that has it, with this value if `=` is
-    /// used; may be repeated
+    /// Show only spans and events that contain this field or are within a span that contains it. With `=`, the field
+    /// must also have this value. May be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]
     field: Vec<String>,
 }

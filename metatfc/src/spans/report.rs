@@ -35,7 +35,7 @@ struct KindReport<'s> {
     histogram: Vec<Power>,
 }
 
-/// The spans with a duration less than a power of two and at least the previous power.
+/// The spans whose duration is less than a power of two and at least the previous power of two.
 #[derive(Serialize)]
 struct Power {
     below_ns: u64,

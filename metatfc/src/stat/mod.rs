@@ -20,11 +20,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The bytes of a leaf are the bytes stored in records, before compression: 0 for
-default, stride and sectionStride. `metadata` counts the records that change
-widths and interpretations. For leaves with named values (`values`, `flags`,
-format `bool`), and for the tag of a record that accepts all other tags
-(`tag.value = other;`), the number of each value is shown.
+The report shows how many bytes of the records each leaf uses before compression.
+The interpretations default, stride and sectionStride use 0 bytes. `metadata`
+counts the records that change widths and interpretations. For leaves with named
+values (`values`, `flags`, format `bool`), the report shows how often each value
+occurs. It also counts the tags of a record that accepts all other tags
+(`tag.value = other;`).
 
 Examples:
   metatfc stat T.mtf

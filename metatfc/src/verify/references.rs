@@ -176,7 +176,7 @@ fn refer(schema: &Schema, targets: &mut [bool], number: u8) {
     index.and_then(|index| targets.get_mut(index)).into_iter().for_each(|target| *target = true);
 }
 
-/// Returns the error for the last record, in which `leaf` refers to a missing element.
+/// Returns the error for the last record, whose `leaf` refers to a missing element.
 fn dangling(group: &Trace<'_>, at: At, leaf: LeafId, (target, offset): Target) -> Error {
     let schema = group.schema();
     let number = |index| schema.section(index).map(|section| section.number);

@@ -117,12 +117,12 @@ fn a_dtd_and_itself_have_no_changes() {
         let path = path.to_str().expect("a path");
         let out = metatfc(&here, &["compat", path, path]).exits(0).text();
         let rest = "old readers, new traces  no break\n  new readers, old traces  no break\n";
-        assert!(out.contains("\n  nothing changed\n") && out.ends_with(rest), "{path}: {out}");
+        assert!(out.contains("\n  no changes\n") && out.ends_with(rest), "{path}: {out}");
         // Adjacent DTDs are often variants of the same format; others are not in this order.
         let dtd = metatf_parser::parse("", text).dtd.expect("parsed before");
         if let Some((other, other_path)) = &before {
             let out = metatfc(&here, &["compat", other_path, path]).text();
-            let nothing = out.contains("\n  nothing changed\n");
+            let nothing = out.contains("\n  no changes\n");
             assert!(!nothing || dtd.same_meaning(other), "{other_path} {path}: {out}");
         }
         before = Some((dtd, path));
@@ -180,9 +180,9 @@ fn versions_come_from_traces_and_options() {
     here.write("v2.dtd", one(None, &SIZE.replace('4', "8")));
     run(&here, &["encode", "--dtd", "v1.dtd", "-", "v1.mtf"], br#"{"@section":"s","@record":"a","size":1}"#).exits(0);
     let compat = |options: &[&str]| metatfc(&here, &[&["compat", "v1.mtf", "v2.dtd"], options].concat());
-    compat(&[]).exits(1).prints("at least 1.3.0 after a median change; the new DTD has none, which is not enough");
-    compat(&["--new-version", "1.3.0"]).exits(0).prints("the new DTD has 1.3.0\n");
-    compat(&["--old-version", "1.3.0", "--new-version", "1.3.0"]).exits(1).prints("at least 1.4.0");
+    compat(&[]).exits(1).prints("none in the new one (too low); required after a median change: 1.3.0");
+    compat(&["--new-version", "1.3.0"]).exits(0).prints("1.3.0 in the new one; required after a median change: 1.3.0");
+    compat(&["--old-version", "1.3.0", "--new-version", "1.3.0"]).exits(1).prints("a median change: 1.4.0");
     for wrong in ["1.2", "1.2.3.4", "1.2.x", "1.+2.3", "1..3", "", "1.2.4294967296"] {
         compat(&["--new-version", wrong]).exits(2).says("expected a version of three numbers");
     }
@@ -232,37 +232,37 @@ fn breaks_name_who_reads_what() {
         (
             SIZE,
             "size.width = 4; size.interpretation = sectionOffset 2;",
-            Some("another meaning of s.a.size"),
-            Some("another meaning of s.a.size"),
+            Some("the reader misinterprets s.a.size"),
+            Some("the reader misinterprets s.a.size"),
         ),
         (SIZE, &with(KIND), None, None),
-        (SIZE, &with(state), None, Some("0 or nothing for s.a.state")),
-        (&with(state), SIZE, Some("0 or nothing for s.a.state"), None),
+        (SIZE, &with(state), None, Some("the reader returns 0 or nothing for s.a.state")),
+        (&with(state), SIZE, Some("the reader returns 0 or nothing for s.a.state"), None),
         (
             SIZE,
             "state.width = 4; state.interpretation = none; state.was = \"size\";",
-            Some("0 or nothing for s.a.size"),
+            Some("the reader returns 0 or nothing for s.a.size"),
             None,
         ),
         (
             data,
             &data.replace("12", "13"),
-            Some("refused: `s.a.data` is an array of 12"),
-            Some("refused: `s.a.data` is an array of 13"),
+            Some("the reader rejects the trace: `s.a.data` is an array of 12"),
+            Some("the reader rejects the trace: `s.a.data` is an array of 13"),
         ),
-        (data, "data.width = 4; data.interpretation = none;", Some("refused"), Some("refused")),
+        (data, "data.width = 4; data.interpretation = none;", Some("the reader rejects"), Some("the reader rejects")),
         (data, &format!("{data} data.format = \"utf8\";"), None, None),
         (
             SIZE,
             &with("size.format = \"f64\";").replace("= 4;", "= 8;"),
-            Some("another meaning of s.a.size"),
-            Some("another meaning of s.a.size"),
+            Some("the reader misinterprets s.a.size"),
+            Some("the reader misinterprets s.a.size"),
         ),
         (
             &with("size.unit = \"ms\";"),
             &with("size.unit = \"us\";"),
-            Some("another meaning of s.a.size"),
-            Some("another meaning of s.a.size"),
+            Some("the reader misinterprets s.a.size"),
+            Some("the reader misinterprets s.a.size"),
         ),
         (&with("size.unit = \"us\";"), &with("size.format = \"time_us\";"), None, None),
         (SIZE, &with("size.unit = \"us\";"), None, None),
@@ -270,14 +270,14 @@ fn breaks_name_who_reads_what() {
         (
             &with("size.values = \"1 a\";"),
             &with("size.values = \"1 b\";"),
-            Some("another meaning of s.a.size"),
-            Some("another meaning of s.a.size"),
+            Some("the reader misinterprets s.a.size"),
+            Some("the reader misinterprets s.a.size"),
         ),
         (
             &with("size.values = \"1 a\";"),
             &with("size.flags = \"1 a\";"),
-            Some("another meaning of s.a.size"),
-            Some("another meaning of s.a.size"),
+            Some("the reader misinterprets s.a.size"),
+            Some("the reader misinterprets s.a.size"),
         ),
     ];
     for (old, new, forward, backward) in cases {

@@ -146,8 +146,8 @@ fn the_same_mistakes() {
         // Text needs quotes: without them it is a field, or the name of a value.
         ("vfield == a", "unknown field `a`"),
         ("vfield > 3", "cannot compare `vfield` (a string) with `3` (a number)"),
-        ("vfield = größer", "expected `and`, `or` or the end\n    vfield = größer\n               ^"),
-        ("n < 3 garbage", "expected `and`, `or` or the end\n    n < 3 garbage\n          ^"),
+        ("vfield = größer", "expected `and`, `or` or the end of the condition\n    vfield = größer\n               ^"),
+        ("n < 3 garbage", "expected `and`, `or` or the end of the condition\n    n < 3 garbage\n          ^"),
         ("n in 3", "expected `(` and the values, as in `in (1, 2)`"),
         ("(n < 3", "this `(` is not closed"),
         ("n == 99999999999999999999", "expected a number of at most 64 bits"),

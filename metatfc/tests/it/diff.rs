@@ -151,7 +151,7 @@ fn records_more_and_others() {
     encode(here, &LINES[..7], "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"])
         .exits(1)
-        .prints("heap alloc 2         a.mtf has 2 more; b.mtf ends here");
+        .prints("heap alloc 2         b.mtf ends here; a.mtf contains 2 more");
     metatfc(here, &["diff", "b.mtf", "a.mtf"]).exits(1).prints("heap alloc 2         a.mtf has 2 more");
     let mut lines = LINES.to_vec();
     lines.swap(7, 8);
@@ -215,7 +215,7 @@ fn a_summary_comes_first() {
         "a.mtf and b.mtf\n\
          record left right compared differ fields\n\
          heap list 1 1 1 1 value in 1\n\
-         the same: 6 records of 4 types\n\n\
+         no differences in 6 records of 4 types\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap list 3 value[0] 1 != 2\n\
@@ -227,10 +227,10 @@ fn a_summary_comes_first() {
         "a.mtf and b.mtf\n\
          record left right compared differ fields\n\
          heap list 1 0 0 0\n\
-         the same: 6 records of 4 types\n\n\
+         no differences in 6 records of 4 types\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
-         heap list 3 a.mtf has 1 more; b.mtf ends here\n"
+         heap list 3 b.mtf ends here; a.mtf contains 1 more\n"
     );
     // After two records that do not match, the remaining records are only counted.
     let mut lines = LINES.iter().map(|line| line.replace("\"size\":64", "\"size\":65")).collect::<Vec<_>>();
@@ -242,8 +242,8 @@ fn a_summary_comes_first() {
          record left right compared differ fields\n\
          heap alloc 2 2 1 1 size in 1\n\
          heap list 1 1 0 0\n\
-         the same: 4 records of 3 types\n\
-         heap is out of step from alloc 2 (left) and list 2 (right) on: later records are only counted\n\n\
+         no differences in 4 records of 3 types\n\
+         heap is out of step from alloc 2 (left) and list 2 (right); later records are only counted\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap alloc 0 size 64 != 65\n\
@@ -359,7 +359,7 @@ fn other_dtds_by_name() {
     std::fs::write(here.join("c.dtd"), "section other 1 { x: (y) { tag.value = 4; y.interpretation = default 0; } }")
         .expect("a file");
     run(here, &["encode", "--dtd", "c.dtd", "-", "c.mtf"], b"").exits(0);
-    metatfc(here, &["diff", "a.mtf", "c.mtf"]).exits(1).prints("no record in common");
+    metatfc(here, &["diff", "a.mtf", "c.mtf"]).exits(1).prints("no record type in common");
 }
 
 #[test]

@@ -479,7 +479,7 @@ fn a_library_that_is_unloaded() {
     let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().path().display().to_string());
     let left = names.into_iter().find(|name| name.contains("/metatf.")).unwrap();
     std::fs::remove_file(folder.join("plugin.mtf")).unwrap();
-    metatfc(folder.as_ref(), &["postmortem", &left, "-o", "whole.mtf"]).exits(1).says("is not there");
+    metatfc(folder.as_ref(), &["postmortem", &left, "-o", "whole.mtf"]).exits(1).says("does not exist");
     assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
 }
 
@@ -654,7 +654,7 @@ fn records_without_an_emitter_are_named() {
         }";
     folder.write("x.dtd", dtd);
     let reasons = [
-        ("path", "it is an element of a stream, which has no tags"),
+        ("path", "it is an element of a stream section, so it has no tag"),
         ("list", "it repeats fields"),
         ("place", "`at` points into another section"),
         ("twice", "`one` has a length that is constant or shared with another field"),

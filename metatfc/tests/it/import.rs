@@ -82,11 +82,11 @@ fn failures_of_decoders_are_errors() {
     let folder = tables();
     let import = |file| metatfc(&folder, &["import", "--dtd", "table.dtd", "--record", "r", file, "-o", "x.mtf"]);
     for file in ["panics.arrow", "panics.parquet"] {
-        import(file).exits(1).says("the file is damaged: its decoder failed: ");
+        import(file).exits(1).says("the file is corrupt: its decoder failed: ");
         assert!(!stands(&folder, file));
     }
     import("exhausts.arrow").exits(1).says(
-        "exhausts.arrow: reading takes more than 1024 MiB; if the file is not corrupt, allow more with --max-memory",
+        "exhausts.arrow: reading the file takes more than 1024 MiB; if the file is not corrupt, raise the limit with --max-memory",
     );
     // The error names the file that failed, not a file that was read before.
     let both = ["import", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "-o", "x.mtf"];

@@ -451,7 +451,7 @@ fn hints_of_lint() {
     let actions =
         serde_json::to_value(client.request::<lsp::CodeActionRequest>(context).expect("an answer")).expect("JSON");
     let edit = &actions[0]["edit"]["changes"][URI][0];
-    assert_eq!(actions[0]["title"], "remove it");
+    assert_eq!(actions[0]["title"], "remove the property");
     client.change(json!([{ "range": edit["range"], "text": edit["newText"] }]));
     assert_eq!(client.published(), []);
     client.change(json!([{ "text": text.replace("tag.value = 4;", "") }]));

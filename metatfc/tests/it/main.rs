@@ -115,7 +115,7 @@ fn new_makes_a_format_that_works() {
     metatfc(here, &["fmt", "--check", "spans.dtd"]).exits(0);
     metatfc(here, &["gen", "spans.dtd"]).exits(0).prints("struct Begin");
     let before = here.read("spans.dtd");
-    metatfc(here, &["new", "spans"]).exits(1).says("so it was not changed");
+    metatfc(here, &["new", "spans"]).exits(1).says("already exists and was not changed");
     assert_eq!(here.read("spans.dtd"), before);
     metatfc(here, &["new", "-"]).exits(0).prints("section events 1");
     metatfc(here, &["new", ""]).exits(2);
@@ -147,15 +147,17 @@ fn bytes_that_are_written_as_numbers() {
         let line = format!(r#"{{"@section":"s","@record":"r","a":{a},"b":{b}}}"#);
         run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], line.as_bytes()).exits(1)
     };
-    wrong("[1,2,255]", "\"hi\"").says("`a`: bytes must be written in hex, two digits each: use \"0102ff\"");
+    wrong("[1,2,255]", "\"hi\"")
+        .says("`a`: expected bytes in hex, found an array of numbers: write \"0102ff\" instead");
     wrong("[1,2,3,4,5,6,7,8,9,10,11,12]", "\"hi\"").says("\"0102030405060708..\"");
-    wrong("5", "\"hi\"").says("`a`: 5 is not a string of hex digits");
-    wrong("\"0x\"", "\"hi\"").says("`a`: \"0x\" is not a string of hex digits");
+    wrong("5", "\"hi\"").says("`a`: expected a string of hex digits, two per byte, such as \"00ff\", found 5");
+    wrong("\"0x\"", "\"hi\"")
+        .says("`a`: expected a string of hex digits, two per byte, such as \"00ff\", found \"0x\"");
     wrong("\"000102030405060708090a0b\"", "[104,105]")
-        .says("`b`: bytes must be written in hex, two digits each: use {\"hex\":\"6869\"}");
+        .says("`b`: expected bytes in hex, found an array of numbers: write {\"hex\":\"6869\"} instead");
     run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
         .exits(1)
-        .says("not a JSON object: expected value (column 6)");
+        .says("expected a JSON object: expected value (column 6)");
 }
 
 /// By default, columns have no units; a thread column is added on request, and does not depend on the printed records.
@@ -425,7 +427,7 @@ fn raw() {
         run(here, &[&dump[..], &["--section", "heap", "--format", "jsonl", "-"]].concat(), &bytes).exits(0).text();
     assert!(json.contains("address") && !json.contains("@offset"), "only --all prints offsets: {json}");
     run(here, &[&dump[..], &["-"]].concat(), &bytes).exits(2).says("heap, names");
-    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin like a file of hprof, mps");
+    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("its first bytes match none of hprof, mps");
     let cut = run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes[..7]).exits(1);
     cut.says("offset 5: ").says("leaf address");
 }
@@ -508,7 +510,7 @@ fn verify() {
     bytes[at + 1] ^= 0xff;
     here.write("g.mtf", &bytes);
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "a.mtf", "g.mtf"]).exits(2);
-    bad.says("name only one");
+    bad.says("specify only one TRACE");
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "g.mtf"]).exits(1);
     bad.says("CRC").says("lost: bytes ").says("2 records salvaged into s.mtf");
     let saved = metatfc(here, &["dump", "--format", "jsonl", "s.mtf"]).exits(0).text();
@@ -579,7 +581,7 @@ fn a_trace_that_was_not_closed_is_unfinished() {
         metatfc(here, &["verify", "spooled.mtf"])
             .exits(3)
             .err
-            .contains("the events not yet written by its recorder are in")
+            .contains("events that the recorder has not yet written to the trace are in")
     };
     assert!(!says_where());
     std::fs::create_dir(&spool).expect("a folder");

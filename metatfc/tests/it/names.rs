@@ -82,7 +82,7 @@ fn names_are_read() {
     folder.write("wrong.jsonl", LINES.replace("\"running\"", "\"runing\""));
     metatfc(folder, &["encode", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"])
         .exits(1)
-        .says("\"runing\" is not the name of a value");
+        .says("the field has no value with the name \"runing\"");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn formats_have_words() {
     folder.write("wrong.jsonl", FORMATTED.replace("10.0.0.1", "10.0.0"));
     metatfc(folder, &["encode", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"])
         .exits(1)
-        .says("\"10.0.0\" is not the name of a value");
+        .says("the field has no value with the name \"10.0.0\"");
 }
 
 const OLD: &str = "section s 1 {

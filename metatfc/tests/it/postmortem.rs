@@ -91,7 +91,7 @@ fn a_program_that_aborts_leaves_its_events() {
     }
     let run = common::metatfc(folder, &["postmortem", file.to_str().unwrap(), "-o", "whole.mtf"]);
     assert_eq!(run.status, 0, "{}", run.err);
-    assert!(run.err.contains("10 only from the buffers, 1 threads"), "{}", run.err);
+    assert!(run.err.contains("10 more from the buffers, 1 threads"), "{}", run.err);
     let run = common::metatfc(folder, &["dump", "whole.mtf", "--resolve", "--record", "label"]);
     assert!(text(&run.out).ends_with("place=0x1000[\"the heap\"]  name=1[\"the heap\"]\n"), "{}", text(&run.out));
     let run = common::metatfc(folder, &["verify", "whole.mtf"]);
@@ -128,7 +128,7 @@ fn a_running_program_is_looked_at_and_told() {
     assert_eq!(text(&run.out).lines().count(), 6, "the last step is off: {}", text(&run.out));
     let run = common::metatfc(folder, &["postmortem", "events.mtf"]);
     assert_eq!(run.status, 1);
-    assert!(run.err.contains("no longer exist, because the trace is complete"), "{}", run.err);
+    assert!(run.err.contains("the trace is complete, so its buffers"), "{}", run.err);
 }
 
 /// If the trace of a killed program lacks events or cannot be read, missing events are counted, and the command fails.
@@ -168,12 +168,15 @@ fn what_is_missing_is_counted() {
     std::fs::remove_file(&trace).unwrap();
     let (whole, lost, said) = recover(1);
     assert!(whole == 112 && whole + lost >= 1002, "{whole} and {lost}: {said}");
-    assert!(said.contains("is not there: ") && said.contains(" records of the process's trace are missing"), "{said}");
+    assert!(
+        said.contains("does not exist, so ") && said.contains(" records of the process's trace are missing"),
+        "{said}"
+    );
     assert_eq!(common::metatfc(folder, &["postmortem", name]).status, 1);
     let other = tempfile::tempdir().unwrap();
     assert!(!start(other.path(), "written").wait_with_output().unwrap().status.success());
     std::fs::copy(other.path().join("events.mtf"), &trace).unwrap();
-    assert!(recover(1).2.contains("is the trace of another run: "));
+    assert!(recover(1).2.contains("is the trace of another run, so "));
     let bytes = std::fs::read(&kept).unwrap();
     std::fs::write(&trace, &bytes[..bytes.len() - 40]).unwrap();
     let (whole, lost, said) = recover(1);
@@ -191,7 +194,7 @@ fn what_has_no_buffers_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("text"), "nothing of that sort").unwrap();
     for (place, message) in
-        [("text", "is not telemetry buffers"), ("missing", "cannot open missing"), ("4000000000", "has no buffers")]
+        [("text", "expected telemetry buffers"), ("missing", "cannot open missing"), ("4000000000", "has no buffers")]
     {
         let run = common::metatfc(folder.path(), &["postmortem", place]);
         assert_eq!(run.status, 1);
@@ -235,7 +238,7 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
         return println!("skipped: only root gives files away");
     }
     let (status, errors) = look();
-    assert!(status == Some(1) && errors.contains("it belongs to user 65534"), "{errors}");
+    assert!(status == Some(1) && errors.contains("the file belongs to user 65534"), "{errors}");
     // A file that is named explicitly is used.
     assert_eq!(common::metatfc(folder, &["postmortem", copy.to_str().unwrap()]).status, 0);
 }

@@ -40,7 +40,7 @@ fn each_command_reads_one() {
     metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
     run(here, &[&["verify", "-", "--dtd", "mps"][..], &RAW].concat(), LOG).exits(0).prints("standard input: whole");
-    metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw with --order needs a DTD");
+    metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw with --order requires a DTD");
     metatfc(here, &["stat", "mps.log", "--skip-bytes", "3"]).exits(2).says("--raw");
     // The file format is recognized.
     metatfc(here, &["verify", "mps.log"]).exits(0).prints(&format!("whole: {records} records"));
@@ -49,7 +49,7 @@ fn each_command_reads_one() {
     assert_eq!(here.read("again.log"), LOG);
     // A single event is not sufficient to recognize the format.
     here.write("first.log", &LOG[..50]);
-    metatfc(here, &["dump", "first.log"]).exits(1).says("nor does it begin like a file of hprof, mps");
+    metatfc(here, &["dump", "first.log"]).exits(1).says("its first bytes match none of hprof, mps");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn another_dtd_has_the_tag() {
     run(here, &["encode", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
     metatfc(here, &["recode", "one.mtf", "new.mtf", "--dtd", "old.dtd"])
         .exits(1)
-        .says("other has one tag, but it can have any tag");
+        .says("other has one tag in the trace but any tag in the target");
     metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named  record added");
     metatfc(here, &["compat", "old.dtd", "one.dtd"])
         .prints("tag: other, now 768")

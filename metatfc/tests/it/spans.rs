@@ -97,7 +97,7 @@ fn a_trace_for_viewers() {
         })
         .collect();
     insta::assert_snapshot!("spans-chrome", shown.join("\n"));
-    run.says("4 spans have no end in the trace and are left out");
+    run.says("4 spans have no end in the trace and are omitted");
 }
 
 #[test]
@@ -338,5 +338,5 @@ fn a_number_that_comes_again_is_another_span() {
     assert_eq!([&request["total_ns"], &request["self_ns"]].map(serde_json::Value::as_u64), [Some(14_000), Some(9_000)]);
     metatfc(here, &["spans", "--format", "chrome", "s.mtf"])
         .exits(0)
-        .says("1 span has no end in the trace and is left out");
+        .says("1 span has no end in the trace and is omitted");
 }

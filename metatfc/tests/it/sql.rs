@@ -75,7 +75,7 @@ fn csv_without_formulas() {
     assert_eq!(cells(&["--no-formulas"]), ["'=1+2", "'@SUM(A1)", "'+x", "'-y", "'\t=1", "plain", "-7", "1e3"]);
     let csv = metatfc(here, &["dump", "--format", "csv", "--no-formulas", "--record", "all", "s.mtf"]).exits(0).text();
     assert!(csv.contains(",-5,") && csv.contains("-0.5"), "numbers are numbers: {csv}");
-    metatfc(here, &["dump", "--no-formulas", "s.mtf"]).exits(2).says("--no-formulas are for --format csv");
+    metatfc(here, &["dump", "--no-formulas", "s.mtf"]).exits(2).says("--no-formulas require --format csv");
 }
 
 /// An optional field, and a field that refers to a table of strings.

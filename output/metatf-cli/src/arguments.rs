@@ -19,7 +19,7 @@ fn explained(mut error: Error, with_file: impl Fn(&Path) -> String) -> Error {
     };
     let path = Path::new(&word);
     if path.is_file() {
-        let tip = format!("`{word}` is a file: {}", with_file(path));
+        let tip = format!("`{word}` is a file; to open it, run `{}`", with_file(path));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
         error.remove(ContextKind::SuggestedSubcommand);
     } else if let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) {
@@ -55,6 +55,6 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let name = file.path().to_str().unwrap();
         let text = message(name);
-        assert!(text.contains(&format!("`{name}` is a file: x report {name}")), "{text}");
+        assert!(text.contains(&format!("`{name}` is a file; to open it, run `x report {name}`")), "{text}");
     }
 }

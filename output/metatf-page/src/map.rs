@@ -27,6 +27,6 @@ pub struct Region {
 impl AddressMap {
     /// Returns the text that explains the size of a cell.
     pub(crate) fn legend(&self) -> String {
-        format!("a cell is {}", crate::Value::of(self.cell, Unit::Bytes))
+        format!("each cell covers {}", crate::Value::of(self.cell, Unit::Bytes))
     }
 }

@@ -48,7 +48,7 @@ impl PhysicalExtensionCodec for TraceCodec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let wrong = |what: &dyn std::fmt::Display| exec_datafusion_err!("invalid plan of a trace table: {what}");
         let scan = TraceScan::decode(bytes).map_err(|error| wrong(&error))?;
-        let files = scan.files.ok_or_else(|| wrong(&"it has no files"))?;
+        let files = scan.files.ok_or_else(|| wrong(&"it contains no files"))?;
         let schema = parse_table_schema_from_proto(&files)?;
         let root = Location::parse(&scan.root).map_err(|error| wrong(&error))?;
         let table = if scan.records { TableName::Records(scan.table) } else { TableName::Heap(scan.table) };

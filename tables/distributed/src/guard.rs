@@ -113,7 +113,7 @@ impl Guard {
     pub(crate) fn admits(&self, request: Request<()>) -> Result<Request<()>, Status> {
         match &self.token {
             Some(token) if !token.is_in(request.metadata()) => {
-                Err(Status::unauthenticated("the worker's token is missing or wrong"))
+                Err(Status::unauthenticated("the worker's token is missing or incorrect"))
             }
             _ => Ok(request),
         }
@@ -140,12 +140,12 @@ impl Guard {
             ));
         }
         if files.object_store_url.as_str() != "file:///" {
-            return Err(exec_datafusion_err!("a worker does not read files of {}", files.object_store_url));
+            return Err(exec_datafusion_err!("a worker reads only local files, not {}", files.object_store_url));
         }
         let is_below = |location: &Location| self.roots.iter().any(|root| location.prefix_matches(root));
         let mut all = files.file_groups.iter().flat_map(|group| group.iter());
         match all.find(|file| !is_below(&file.object_meta.location)) {
-            Some(file) => Err(exec_datafusion_err!("/{} is not below the worker's folder", file.object_meta.location)),
+            Some(file) => Err(exec_datafusion_err!("/{} is outside the worker's directory", file.object_meta.location)),
             None => Ok(()),
         }
     }

@@ -14,8 +14,8 @@ usage: metatf-distributed worker ADDRESS FOLDER
 
 A worker listens on ADDRESS, such as 127.0.0.1:8080 (port 0 selects a free port), and prints its URL.
 It reads traces and CSV tables below FOLDER.
-If other machines can reach the address, a token is required: set METATF_WORKER_TOKEN to the same text of at least 16 characters
-for workers and queries. Connections are not encrypted: use a private network or a tunnel.
+If other machines can reach the address, a token is required: set METATF_WORKER_TOKEN to the same string of 16 or more
+characters for workers and queries. Connections are not encrypted: use a private network or a tunnel.
 query runs a query on the traces FOLDER/traces/**/*.mtf and the tables FOLDER/*.csv, and prints CSV.
 Record tables are in the schema records: from records.malloc. Their column \"@trace\" contains the name of the trace.
 WORKER is the URL of a worker, which must also have access to FOLDER; without workers, the query runs in this process.

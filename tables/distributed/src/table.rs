@@ -73,7 +73,7 @@ impl TraceTable {
             });
             return Ok(all.collect());
         }
-        Err(first.unwrap_or_else(|| exec_datafusion_err!("{url}: there are no traces")))
+        Err(first.unwrap_or_else(|| exec_datafusion_err!("{url}: no traces found")))
     }
 
     /// Returns the ranges of a trace that are read separately. A heap trace is a single range.
@@ -96,7 +96,7 @@ async fn list(session: &dyn Session, url: &str) -> Result<(ListingTableUrl, Vec<
     let mut traces: Vec<_> = store.list(Some(url.prefix())).try_collect().await?;
     traces.retain(|trace| trace.location.extension() == Some("mtf"));
     if traces.is_empty() {
-        return Err(exec_datafusion_err!("{url}: there are no traces (*.mtf)"));
+        return Err(exec_datafusion_err!("{url}: no traces (*.mtf) found"));
     }
     traces.sort_by(|a, b| a.location.cmp(&b.location));
     Ok((url, traces))

@@ -157,11 +157,11 @@ impl Builder {
         match self {
             Self::Bytes(bytes) => bytes.push(value),
             Self::Text(Kind::WordOfBytes, bytes) => {
-                bytes.push(leaf.format.word_of_bytes(value).ok_or("it is not 16 bytes long")?.as_bytes())
+                bytes.push(leaf.format.word_of_bytes(value).ok_or("the value is not 16 bytes long")?.as_bytes())
             }
             Self::Text(_, bytes) => match leaf.format.text_of_bytes(value) {
                 Some(text) => bytes.push(text.as_bytes()),
-                None => Err("it is not UTF-8".to_owned()),
+                None => Err("the value is not valid UTF-8".to_owned()),
             },
             _ => Ok(()),
         }
@@ -241,7 +241,7 @@ impl Builder {
             Self::Optional(indices, item) => {
                 indices.push(if items == 0 { None } else { u32::try_from(item.len().saturating_sub(1)).ok() });
                 if items > 1 {
-                    return Err(format!("it occurs {items} times, but at most once is allowed"));
+                    return Err(format!("expected at most one value, found {items}"));
                 }
             }
             _ => {}
@@ -306,7 +306,7 @@ impl Builder {
     }
 }
 
-const TOO_LONG: &str = "a batch would contain more than 2 GiB of it";
+const TOO_LONG: &str = "a batch would contain more than 2 GiB of this column";
 
 impl Bytes {
     pub(crate) fn new() -> Self {

@@ -141,7 +141,7 @@ impl Pass {
         let thread = std::thread::Builder::new().name("metatf-scan".to_owned());
         thread
             .spawn(move || read_groups(trace, &reading, &makers, bytes.unwrap_or(0..u64::MAX), threads, &sender))
-            .map_err(|e| Error::new(&source.path, format!("could not start a thread to read it: {e}")))?;
+            .map_err(|e| Error::new(&source.path, format!("could not start a thread to read the trace: {e}")))?;
         Ok(Self::Threads(receiver))
     }
 }

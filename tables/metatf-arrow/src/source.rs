@@ -45,15 +45,14 @@ impl Source {
     pub(crate) fn new(path: &Path, options: &OpenOptions) -> Result<Self> {
         let fail = |message: String| Error::new(path, message);
         if path.is_dir() {
-            return Err(fail("it is a folder: expected a trace".to_owned()));
+            return Err(fail("expected a trace, found a directory".to_owned()));
         }
         let source = |schema, raw| Self { path: path.to_owned(), schema, raw, mapped: options.mapped };
         match open(path, options.mapped) {
             Ok(reader) => Ok(source(schema_of(&reader, options).map_err(fail)?, None)),
             Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
-                let (schema, raw) = raw_file(path, options)?.ok_or_else(|| {
-                    fail(format!("{error}; nor does it begin like a file of any known DTD: specify a DTD"))
-                })?;
+                let (schema, raw) = raw_file(path, options)?
+                    .ok_or_else(|| fail(format!("{error}; the first bytes match no known DTD: specify a DTD")))?;
                 Ok(source(schema, Some(raw)))
             }
             Err(error) => Err(fail(error.to_string())),
@@ -135,7 +134,7 @@ fn raw_file(path: &Path, options: &OpenOptions) -> Result<Option<(Schema, Recogn
         found.extend(recognized.map(|file| (schema, file)));
     }
     if found.len() > 1 {
-        return Err(fail(&"it matches several DTDs: specify one"));
+        return Err(fail(&"the file matches several DTDs: specify one"));
     }
     Ok(found.pop())
 }

@@ -63,7 +63,7 @@ impl Union {
         let (found, wanted) = (table.schema(), self.schema.fields().iter().skip(1));
         let columns = |field: &Arc<Field>| (field.name().clone(), field.data_type().clone());
         if !found.fields().iter().map(columns).eq(wanted.map(columns)) {
-            let message = format!("the columns of its table {} differ from those in the first trace", self.name);
+            let message = format!("the columns of table {} differ from the columns in the first trace", self.name);
             return Err(Error::new(path, message));
         }
         table.scan(scan)

@@ -136,7 +136,7 @@ fn tables_of(path: &Path, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> 
 
 /// Returns the first file.
 fn first(files: &[PathBuf]) -> Result<&Path> {
-    Ok(files.first().ok_or("no file")?)
+    Ok(files.first().ok_or("no file was specified")?)
 }
 
 /// Lists the tables of the first file that matches a pattern.

@@ -68,7 +68,7 @@ def errors(connection):
         ("from metatf_records('none.mtf', 'malloc')", "none.mtf: "),
         ("from metatf_records('none-*.mtf', 'malloc')", "none-*.mtf: no file matches"),
         ("from metatf_tables('[')", "[: "),
-        (f"from metatf_tables('{GOLDEN}')", "it is a folder"),
+        (f"from metatf_tables('{GOLDEN}')", "found a directory"),
         (f"from metatf_tables('{__file__}')", "records.py: offset 0: not a Meta-TF trace"),
         (f"from metatf_tables('{GOLDEN}/every.no-dtd.mtf')", "every.no-dtd.mtf: "),
         (f"from metatf_tables('{GOLDEN}/every.no-dtd.mtf', dtd := '{__file__}')", "records.py"),

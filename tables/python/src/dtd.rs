@@ -116,7 +116,7 @@ impl Dtd {
                 let names =
                     found.iter().filter_map(|(section, _)| of(*section)).map(|section| format!("{section}.{record}"));
                 let names = names.collect::<Vec<_>>().join(", ");
-                Err(PyKeyError::new_err(format!("several sections have a record {name:?}: use one of {names}")))
+                Err(PyKeyError::new_err(format!("several sections contain a record {name:?}: use one of {names}")))
             }
         }
     }

@@ -77,7 +77,7 @@ impl Heap {
     fn one(&self) -> PyResult<&Path> {
         match self.paths.as_slice() {
             [path] => Ok(path),
-            paths => Err(PyValueError::new_err(format!("a report needs exactly one trace, got {}", paths.len()))),
+            paths => Err(PyValueError::new_err(format!("a report requires exactly one trace, found {}", paths.len()))),
         }
     }
 }
@@ -158,7 +158,7 @@ fn measure(name: &str) -> PyResult<(Measure, &'static str)> {
         "peak" => (Measure::Peak, "live at the peak"),
         "leaked" => (Measure::Leaked, "live at the end"),
         "allocated" => (Measure::Allocated, "allocated"),
-        "temporary" => (Measure::Temporary, "freed at once"),
+        "temporary" => (Measure::Temporary, "freed by the next event"),
         "short" => (Measure::Short, "freed within 1 ms and 64 KiB of allocations"),
         other => {
             let message = format!("unknown measure {other:?}: expected peak, leaked, allocated, temporary or short");
@@ -278,7 +278,7 @@ impl Heap {
         let folding = folding(project, skip, whole);
         let (heap, counts) = detached(py, path, counted)?;
         if !measure.is_known(&heap) && heap.has_sizes_only() {
-            return Err(error::of_file(path, format!("it was recorded with --sizes-only: {SIZES_ONLY}")));
+            return Err(error::of_file(path, format!("the trace was recorded with --sizes-only: {SIZES_ONLY}")));
         }
         let mut graph = Flame::new("", if blocks { Unit::Count } else { Unit::Bytes });
         let places = Places::new(&heap.stacks, &folding, GroupBy::Function);

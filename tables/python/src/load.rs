@@ -61,7 +61,7 @@ fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
     let items = from.try_iter().map_err(|_| {
         let kind = from.get_type();
         PyTypeError::new_err(format!(
-            "expected a number, text, bytes, a dict or a list as a record value, found {kind}"
+            "expected a number, a string, bytes, a dict or a list as a record value, found {kind}"
         ))
     })?;
     items.map(|item| nested(&item?, deep)).collect::<PyResult<Vec<_>>>().map(Value::Array)

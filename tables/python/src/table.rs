@@ -184,7 +184,7 @@ impl Table {
     /// on it.
     fn threads(&self, threads: usize) -> PyResult<Self> {
         if threads > 1024 {
-            return Err(PyValueError::new_err("at most 1024 threads"));
+            return Err(PyValueError::new_err("expected at most 1024 threads"));
         }
         Ok(Self { threads, ..self.clone() })
     }

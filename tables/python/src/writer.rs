@@ -113,7 +113,7 @@ impl<'s> Kind<'s> {
         let of = section.and_then(|index| self.schema.section(index));
         let element = of.and_then(|of| self.schema.dtd.record(of.stream?));
         let (Some(section), Some(of), Some(element)) = (section, of, element) else {
-            return Err(self.wrong(format!("it refers to section {number}, which does not exist")));
+            return Err(self.wrong(format!("the value refers to section {number}, which does not exist")));
         };
         let mut fields = match (value, load::only_key(element)) {
             (Value::Object(fields), key) if !(key.is_some() && fields.contains_key("hex")) => fields,
@@ -121,7 +121,7 @@ impl<'s> Kind<'s> {
             (value, None) => {
                 let name = &element.name;
                 return Err(
-                    self.wrong(format!("{value} is not an element {name}: expected an offset or a dict of its fields"))
+                    self.wrong(format!("expected an offset or a dict of the fields of element {name}, found {value}"))
                 );
             }
         };
@@ -130,7 +130,7 @@ impl<'s> Kind<'s> {
         let mut owned = OwnedRecord::default();
         match self.schema.read_object(Order::Little, &fields, &mut owned) {
             Ok(Line::Element(..)) => {}
-            Ok(_) => return Err(self.wrong("it refers to a section without elements")),
+            Ok(_) => return Err(self.wrong("the value refers to a section without elements")),
             Err(problem) => return Err(self.wrong(problem)),
         }
         let interned = writing.records.intern(section, &owned);

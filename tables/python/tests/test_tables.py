@@ -17,7 +17,7 @@ def test_columns_and_conditions(jobs):
             done.columns(["x"])
         with pytest.raises(ValueError, match="unknown field `x`; available fields: @number, time, job, status"):
             done.where("x == 1")
-        with pytest.raises(ValueError, match="expected `and`, `or` or the end"):
+        with pytest.raises(ValueError, match="expected `and`, `or` or the end of the condition"):
             done.where("job ~ 1")
         with pytest.raises(ValueError, match="cannot compare `job`"):
             done.where('job == "text"')

@@ -41,7 +41,8 @@ impl Change {
                 change.keep &= !bits;
                 change.set &= !bits;
             } else {
-                let why = "prefix every kind with `+` or `-` to adjust the current set, or none to replace it";
+                let why =
+                    "to adjust the current set, prefix every kind with `+` or `-`; to replace the set, use no prefixes";
                 return Err(Error::Setting(format!("`{word}` has no sign, but other kinds do: {why}")));
             }
         }
@@ -72,7 +73,7 @@ fn one(word: &str, kinds: &[&str]) -> Result<u64, Error> {
         _ => {
             let known = kinds.join(", ");
             Err(Error::Setting(format!(
-                "there is no kind of events `{word}`: expected {known}, `all`, `none`, `notes` or a number"
+                "there is no event kind `{word}`: expected {known}, `all`, `none`, `notes` or a number"
             )))
         }
     }

@@ -178,7 +178,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
         };
         let words = |index: u64| ring.word(at + 8 + 8 * index);
         return match number {
-            PAD => write!(out, "the end of a block"),
+            PAD => write!(out, "end of a block"),
             THREAD => write!(out, "thread {} continues here", words(0)),
             DROPPED => write!(out, "{} events were dropped here", words(0)),
             NOTE => {

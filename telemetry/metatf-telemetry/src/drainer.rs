@@ -263,7 +263,9 @@ impl Drainer {
                 let at = damage.0;
                 // Draining stops at the corruption, but a dump may be tried again.
                 self.damaged |= !all;
-                Error::Trace(format!("ring {index} is corrupt at {at}; `metatfc postmortem` recovers the intact part"))
+                Error::Trace(format!(
+                    "ring {index} is corrupt at {at}; to recover the intact part, run `metatfc postmortem`"
+                ))
             })?;
         }
         order(&mut self.places);

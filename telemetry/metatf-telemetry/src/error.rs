@@ -34,7 +34,9 @@ impl fmt::Display for Error {
         match self {
             Self::File(what, path, error) => write!(f, "telemetry: cannot {what} {}: {error}", path.display()),
             Self::Setting(message) | Self::Trace(message) => write!(f, "telemetry: {message}"),
-            Self::Started => f.write_str("telemetry: already started; a process can start it only once for each DTD"),
+            Self::Started => {
+                f.write_str("telemetry: already started; a process can start telemetry only once for each DTD")
+            }
             Self::NotRunning => f.write_str("telemetry: not running"),
         }
     }

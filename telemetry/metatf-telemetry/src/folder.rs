@@ -45,7 +45,7 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     if owner == sys::user() {
         return Ok(file);
     }
-    let message = format!("it belongs to user {owner}; if you trust it, specify the file itself");
+    let message = format!("the file belongs to user {owner}; if you trust the file, specify its path");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 

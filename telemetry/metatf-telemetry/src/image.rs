@@ -80,7 +80,7 @@ pub(crate) struct ImageChunk {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::Trace(format!("these are not telemetry buffers, or they are corrupt: {what}"))
+    Error::Trace(format!("the input contains no telemetry buffers, or the buffers are corrupt: {what}"))
 }
 
 fn unreadable(error: io::Error) -> Error {
@@ -119,7 +119,9 @@ impl Image {
         match image.u32(offset_of!(Header, version)) {
             VERSION => {}
             other => {
-                return Err(Error::Trace(format!("the buffers have version {other}; this program reads {VERSION}")));
+                return Err(Error::Trace(format!(
+                    "the buffers have version {other}, but this program reads version {VERSION}"
+                )));
             }
         }
         image.ring_bytes = image.u64(offset_of!(Header, ring_bytes));
@@ -128,16 +130,16 @@ impl Image {
         let rare = image.u32(offset_of!(Header, rare_rings));
         image.rings = image.long_rings.saturating_add(rare);
         image.clock =
-            Clock::from_number(image.u32(offset_of!(Header, clock))).ok_or_else(|| damaged("unknown clock"))?;
+            Clock::from_number(image.u32(offset_of!(Header, clock))).ok_or_else(|| damaged("the clock is unknown"))?;
         let is_length = match image.has_chunks {
             true => image.ring_bytes <= RING_MOST,
             false => image.ring_bytes.is_power_of_two() && (RING_LEAST..=RING_MOST).contains(&image.ring_bytes),
         };
         if !is_length {
-            return Err(damaged("invalid ring length"));
+            return Err(damaged("the ring length is invalid"));
         }
         if image.long_rings.max(rare) > RINGS_MOST {
-            return Err(damaged("too many rings"));
+            return Err(damaged("there are too many rings"));
         }
         image.texts()?;
         Ok(image)
@@ -406,7 +408,7 @@ impl Image {
                 return Ok(Some(ImageChunk { thread, section, sent, content }));
             }
         }
-        Err(Error::Trace(format!("buffer {index} is written faster than it can be read: its events are omitted")))
+        Err(Error::Trace(format!("buffer {index} is written faster than it can be read, so its events are omitted")))
     }
 
     /// Returns the end of the batch on `side` in a ring.

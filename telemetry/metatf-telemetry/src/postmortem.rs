@@ -89,8 +89,8 @@ fn of_process(process: u32) -> Result<Buffers, Error> {
     }
     Err(refused.unwrap_or_else(|| {
         Error::Trace(format!(
-            "process {process} has no buffers in {}: it uses no telemetry, has ended by itself, or another folder \
-             (METATF_TELEMETRY_FOLDER)",
+            "process {process} has no buffers in {}: the process does not use telemetry, has ended normally, or uses \
+             another directory, which you can set with METATF_TELEMETRY_FOLDER",
             folder.display()
         ))
     }))
@@ -120,7 +120,7 @@ impl Buffers {
             return Self::of(file, 0, &buffers);
         }
         let path = path.display();
-        Err(Error::Trace(format!("{path} is not telemetry buffers, a telemetry trace or a core dump")))
+        Err(Error::Trace(format!("expected telemetry buffers, a telemetry trace or a core dump, found {path}")))
     }
 
     fn of(file: File, from: u64, path: &Path) -> Result<Self, Error> {
@@ -228,7 +228,7 @@ impl Buffers {
     fn find_trace(&self) -> Result<Unfinished, Error> {
         let trace = PathBuf::from(OsStr::from_bytes(&self.image.texts.trace));
         let own = numbered(&trace, self.image.process());
-        let mut reason = "is not there";
+        let mut reason = "does not exist";
         for path in [&trace, &own] {
             match self.is_mine(path)? {
                 Some(true) => return Ok(Unfinished::Found(path.clone())),
@@ -251,11 +251,12 @@ impl Buffers {
                 found.lost.push(format!("{}: {missing} records of this trace cannot be read", path.display()));
             }
             Unfinished::Missing(path, reason) if missing > 0 => {
-                found
-                    .lost
-                    .push(format!("{} {reason}: {missing} records of the process's trace are missing", path.display()));
+                found.lost.push(format!(
+                    "{} {reason}, so {missing} records of the process's trace are missing",
+                    path.display()
+                ));
             }
-            Unfinished::Missing(path, reason) if *reason != "is not there" => {
+            Unfinished::Missing(path, reason) if *reason != "does not exist" => {
                 found.warnings.push(format!("{} {reason}", path.display()));
             }
             Unfinished::Missing(..) => {}
@@ -387,7 +388,7 @@ impl Buffers {
         }
         let strings_refused = self.image.strings_refused();
         if strings_refused != 0 {
-            found.warnings.push(format!("{strings_refused} strings found no room and have no ID"));
+            found.warnings.push(format!("{strings_refused} strings did not fit in the buffers and have no ID"));
         }
         found.in_buffers = encoder.records().iter().sum::<u64>() - before;
         Ok(())
@@ -402,7 +403,9 @@ impl Buffers {
                 Ok(None) => {}
                 Err(error) => {
                     let (all, path) = (self.image.rings, self.path.display());
-                    found.lost.push(format!("{path}: cannot read the rings from {index} on, of {all}: {error}"));
+                    found.lost.push(format!(
+                        "{path}: cannot read ring {index} and the following rings of {all} rings: {error}"
+                    ));
                     break;
                 }
             }
@@ -415,7 +418,9 @@ impl Buffers {
         let path = match trace {
             Unfinished::Found(path) => Some(path.as_path()),
             Unfinished::Missing(path, reason) => {
-                found.lost.push(format!("{} {reason}: the events of the process's trace are missing", path.display()));
+                found
+                    .lost
+                    .push(format!("{} {reason}, so the events of the process's trace are missing", path.display()));
                 None
             }
         };
@@ -455,7 +460,7 @@ impl Buffers {
         for (index, part) in (0..).zip(parts.iter_mut()) {
             if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
                 let (thread, at) = (part.thread, damage.0);
-                found.lost.push(format!("the ring of thread {thread} is corrupt at {at}: later events are lost"));
+                found.lost.push(format!("the ring of thread {thread} is corrupt at {at}, so later events are lost"));
             }
         }
         order(&mut places);
@@ -486,10 +491,10 @@ fn named_by(path: &Path) -> Result<PathBuf, Error> {
         let (_, rest) = json.split_once("\"buffers\":\"")?;
         rest.split('"').next().map(PathBuf::from)
     });
-    let buffers = named.ok_or_else(|| fail("it does not refer to telemetry buffers".to_owned()))?;
+    let buffers = named.ok_or_else(|| fail("the trace does not refer to telemetry buffers".to_owned()))?;
     if buffers.exists() {
         Ok(buffers)
     } else {
-        Err(fail(format!("its buffers {} no longer exist, because the trace is complete", buffers.display())))
+        Err(fail(format!("the trace is complete, so its buffers {} no longer exist", buffers.display())))
     }
 }

@@ -243,12 +243,12 @@ impl QueuedSink {
             // The thread ends after writing everything.
             drop(sender);
             if !self.wait(patience, |_| thread.is_finished()) && !self.shared.dead.load(Acquire) {
-                eprintln!("telemetry: {} accepts no more events: its trace is incomplete", self.name);
+                eprintln!("telemetry: {} accepts no more events, so its trace is incomplete", self.name);
                 return;
             }
         }
         if left != 0 {
-            eprintln!("telemetry: {}: {left} events were dropped at the end", self.name);
+            eprintln!("telemetry: {} dropped {left} events at the end", self.name);
         }
     }
 }

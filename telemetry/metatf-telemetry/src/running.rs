@@ -429,7 +429,7 @@ impl Telemetry {
             Ok(()) => self.remove_buffers(),
             Err(_) => {
                 if let Some(path) = self.buffers() {
-                    eprintln!("telemetry: some events remain in {}", path.display());
+                    eprintln!("telemetry: some events were not written to the trace and remain in {}", path.display());
                 }
             }
         }
@@ -441,8 +441,8 @@ impl Telemetry {
         let dropped = self.mapping().map_or(0, |mapping| mapping.dropped());
         if dropped != 0 && self.chosen().is_some_and(|chosen| !chosen.quiet) {
             eprintln!(
-                "telemetry: {dropped} events were dropped, and the trace says where; \
-                 METATF_TELEMETRY_POLICY=block or a larger METATF_TELEMETRY_RING loses fewer"
+                "telemetry: {dropped} events were dropped, and the trace shows where; to lose fewer events, set \
+                 METATF_TELEMETRY_POLICY=block or a larger METATF_TELEMETRY_RING"
             );
         }
     }
@@ -463,7 +463,9 @@ impl Telemetry {
     fn spawn(&'static self) {
         let thread = std::thread::Builder::new().name("telemetry".to_owned());
         if let Err(error) = thread.spawn(|| self.work()) {
-            eprintln!("telemetry: cannot start the drain thread: {error}; events are written at the end");
+            eprintln!(
+                "telemetry: cannot start the drain thread: {error}; events will be written when the program ends"
+            );
         }
     }
 
@@ -543,8 +545,8 @@ fn unmade(number: i32, bytes: u64) -> std::io::Error {
         libc::EFBIG | libc::ENOSPC => std::io::Error::new(
             error.kind(),
             format!(
-                "{error}; they have {bytes} bytes: METATF_TELEMETRY_THREADS and METATF_TELEMETRY_RING make them smaller, \
-                 METATF_TELEMETRY_MEMORY=core needs no file"
+                "{error}; the buffers need {bytes} bytes: reduce METATF_TELEMETRY_THREADS or METATF_TELEMETRY_RING, or \
+                 set METATF_TELEMETRY_MEMORY=core, which uses no file"
             ),
         ),
         _ => error,

@@ -182,7 +182,8 @@ impl Settings {
         if let Some(sinks) = text("METATF_TELEMETRY_SINKS") {
             let items = sinks.split(';').map(str::trim).filter(|item| !item.is_empty());
             let parsed = items.map(|item| sink(item).ok_or(item)).collect::<Result<_, _>>();
-            let want = "items `POLICY PLACE` separated by `;`, with a policy `drop`, `block` or `overwrite` and a place tcp://HOST:PORT, unix://PATH or a file path";
+            let want = "items `POLICY PLACE` separated by `;`, where POLICY is `drop`, `block` or `overwrite`, and \
+                        PLACE is tcp://HOST:PORT, unix://PATH or a file path";
             self.sinks = parsed.map_err(|item| wrong("METATF_TELEMETRY_SINKS", item, want))?;
         }
         Ok(self)

@@ -35,7 +35,7 @@ pub(crate) fn create_own(path: &Path) -> Result<(PathBuf, TraceSink), Error> {
     }
     let numbered = numbered(path, sys::process());
     eprintln!(
-        "telemetry: another process is writing to {}: the trace of this process is {}",
+        "telemetry: another process is writing to {}, so this process writes its trace to {}",
         path.display(),
         numbered.display()
     );
@@ -73,7 +73,7 @@ fn open(path: &Path) -> Result<Option<File>, Error> {
     let mut first = [0; 4];
     let read = file.read_at(&mut first, 0).map_err(failed)?;
     if read > 0 && first != *b"\x7fMTF" {
-        return Err(fail(path, "the file exists and is not a trace; delete it or choose another name"));
+        return Err(fail(path, "the file exists and is not a trace: delete the file or choose another name"));
     }
     file.set_len(0).map_err(failed)?;
     Ok(Some(file))

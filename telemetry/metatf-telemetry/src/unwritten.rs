@@ -25,7 +25,8 @@ impl Unwritten {
         let (mut chunks, mut warnings, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         if image.is_live() {
             warnings.push(
-                "the process is running: events that it wrote to the trace in the meantime may be missing".to_owned(),
+                "the process is still running, so events that it has just written to its trace may be missing"
+                    .to_owned(),
             );
         }
         for index in 0..image.rings {

@@ -235,7 +235,7 @@ fn a_heap_in_a_damaged_form() {
     let (opened, trace) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
     assert_eq!((&opened["records"], opened["heap"].as_bool()), (&json!(51), Some(true)), "{opened}");
     assert!(!trace.is_empty());
-    let says = "raw32.raw32: raw32, byte 1600 (record 50): unknown tag 99: expected 1 to 5; the trace contains the part before the damage";
+    let says = "raw32.raw32: raw32, byte 1600 (record 50): expected a tag from 1 to 5, found 99; the trace contains only the part before the corruption";
     let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 10}), &[]);
     assert_eq!(rows["damage"], says);
     let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
@@ -243,7 +243,7 @@ fn a_heap_in_a_damaged_form() {
     assert!(!page.is_empty());
     bytes[0] = 99;
     let (refused, _) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
-    assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): unknown tag 99"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): expected a tag from 1 to 5"), "{refused}");
 }
 
 /// The undamaged parts after damage are read, and the position of each loss is reported.
@@ -272,7 +272,7 @@ fn damage_is_passed() {
         [("magic", damaged(0)), ("DTD", damaged(place(0) + 60)), ("middle", damaged(middle)), ("cut", cut)]
     {
         let (found, error) = rows_and_error(&bytes, &dtd);
-        assert!(error.as_str().is_some_and(|error| error.starts_with("T is damaged: ")), "{what}: {error}");
+        assert!(error.as_str().is_some_and(|error| error.starts_with("T is corrupt: ")), "{what}: {error}");
         let left = lines(&found);
         let lost: Vec<&str> =
             found.iter().filter(|row| row["kind"] == "lost").map(|row| row["sets"].as_str().unwrap()).collect();
@@ -307,7 +307,7 @@ fn the_page_of_a_damaged_heap() {
     assert!(
         answer["damage"]
             .as_str()
-            .is_some_and(|damage| damage.ends_with("; the page covers the part before the damage")),
+            .is_some_and(|damage| damage.ends_with("; the page covers only the part before the corruption")),
         "{answer}"
     );
     assert!(String::from_utf8(html).unwrap().contains("PEAK"));
@@ -316,7 +316,8 @@ fn the_page_of_a_damaged_heap() {
 #[test]
 fn what_is_no_trace() {
     let mut state = State::default();
-    for (bytes, says) in [(&b"hello"[..], "not a trace"), (&[0x1f, 0x8b, 8, 0], "cannot be unpacked"), (b"\x7fMTF", "")]
+    for (bytes, says) in
+        [(&b"hello"[..], "unknown trace format"), (&[0x1f, 0x8b, 8, 0], "cannot decompress"), (b"\x7fMTF", "")]
     {
         let (answer, _) = ask(&mut state, &json!({"ask": "open", "name": "F", "text": "section"}), bytes);
         assert!(answer["error"].as_str().unwrap().contains(says), "{answer}");

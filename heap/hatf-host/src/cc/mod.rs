@@ -73,7 +73,9 @@ pub fn family(compiler: &OsString) -> Result<Family> {
     let output = output_of(Command::new(compiler).arg("-v").stderr(Stdio::piped()));
     let output = output.map_err(Error::system(format!("cannot run {name}")))?;
     family_of(&String::from_utf8_lossy(&output.stderr)).ok_or_else(|| {
-        Error::Usage(format!("{name} is neither GCC nor Clang; for other compilers, see hatf cc --object and the book"))
+        Error::Usage(format!(
+            "{name} is neither GCC nor Clang; for other compilers, use `hatf cc --object` (see the book)"
+        ))
     })
 }
 

@@ -153,7 +153,7 @@ impl Compiler {
         if let (Some(from), Some(to)) = (cut.from, cut.to)
             && from > to
         {
-            return Err(Error::Usage(format!("there are no records from {from} to {to}")));
+            return Err(Error::Usage(format!("invalid range of records: {from} is greater than {to}")));
         }
         let file = tempfile::tempfile().map_err(Error::temporary_file())?;
         Ok(Self {
@@ -185,7 +185,7 @@ impl Compiler {
         if self.began.is_none() {
             let events = self.events;
             return Err(Error::Usage(match self.cut.from {
-                Some(from) => format!("the trace has {events} records: record {from} does not exist"),
+                Some(from) => format!("record {from} does not exist: the trace has only {events} records"),
                 None => "the trace has no records to replay".to_owned(),
             }));
         }
@@ -322,7 +322,7 @@ impl Compiler {
             return Ok(());
         }
         let event = self.events;
-        Err(Error::Trace(format!("event {event}: {}; --repair replays the trace anyway", what()).into()))
+        Err(Error::Trace(format!("event {event}: {}; to replay the trace anyway, use --repair", what()).into()))
     }
 
     /// Handles an allocation. `old` is the block passed to a realloc.
@@ -340,7 +340,7 @@ impl Compiler {
         }
         if let Some(there) = self.live.remove(&call.address) {
             self.summary.repairs.addresses_twice += 1;
-            self.odd(|| format!("{} returns 0x{:x}, which is live", call.function.name(), call.address))?;
+            self.odd(|| format!("{} returns 0x{:x}, which is already live", call.function.name(), call.address))?;
             self.end(event, there)?;
         }
         let alignment = alignment(call);

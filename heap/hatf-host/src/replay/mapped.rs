@@ -22,7 +22,7 @@ impl Words {
         let mut end = [0; 8];
         file.read_exact_at(&mut end, length.saturating_sub(8)).map_err(failed())?;
         let at = length.saturating_sub(8).checked_sub(u64::from_le_bytes(end));
-        let bad = || Error::Trace(format!("{}: not a file of operations", path.display()).into());
+        let bad = || Error::Trace(format!("{}: not an operations file", path.display()).into());
         let at = at.ok_or_else(bad)?;
         let mut summary = vec![0; usize::try_from(u64::from_le_bytes(end)).map_err(|_| bad())?];
         file.read_exact_at(&mut summary, at).map_err(failed())?;

@@ -47,7 +47,7 @@ impl ReplayReport {
         let live = Line { name: "live".to_owned(), most: trace.live_bytes.clone() };
         let lines = outcomes.iter().map(|outcome| Line { name: outcome.name.clone(), most: outcome.resident.clone() });
         let curves = Curves { step: trace.step, lines: std::iter::once(live).chain(lines).collect() };
-        let title = format!("{}: live and resident bytes by operations", self.name);
+        let title = format!("{}: live and resident bytes over operations", self.name);
         Chart { x_name: "operations".into(), ..curves.chart(title, Unit::Bytes) }
     }
 }
@@ -55,21 +55,21 @@ impl ReplayReport {
 fn replayed(trace: &Summary, page: &mut Page) {
     let threads = Value::text(trace.threads.to_string());
     let operations = if trace.threads == 1 {
-        Note::new("{} operations on {} thread; at most {} blocks live")
+        Note::new("{} operations on {} thread; at most {} live blocks")
     } else {
-        Note::new("{} operations on {} threads; at most {} blocks live")
+        Note::new("{} operations on {} threads; at most {} live blocks")
     };
     page.push(operations.with([Value::Count(trace.operations), threads, Value::Count(trace.most_live)]));
     let Repairs { unknown_frees, unknown_reallocs, addresses_twice, unknown_sizes } = trace.repairs;
     let notes = [
-        (trace.set_up, "{} blocks were set up before the replay began"),
-        (trace.failed, "{} calls that failed or returned nothing are not replayed"),
-        (trace.ended_with_heap, "{} blocks are freed when their program or heap ended"),
+        (trace.set_up, "{} blocks were allocated before the replay began"),
+        (trace.failed, "{} calls that failed or returned no block were not replayed"),
+        (trace.ended_with_heap, "{} blocks were freed when their program or heap ended"),
         (trace.lost, "{} events were lost during recording"),
-        (unknown_frees, "{} repairs: frees of blocks that were not live, omitted"),
-        (unknown_reallocs, "{} repairs: reallocations of blocks that were not live, replayed as allocations"),
-        (addresses_twice, "{} repairs: live blocks at the address of a new block, freed first"),
-        (unknown_sizes, "{} repairs: calls without a size, replayed with 0 bytes"),
+        (unknown_frees, "{} repairs: omitted frees of blocks that were not live"),
+        (unknown_reallocs, "{} repairs: replayed reallocations of blocks that were not live as allocations"),
+        (addresses_twice, "{} repairs: freed live blocks at the address of a new block"),
+        (unknown_sizes, "{} repairs: replayed calls without a size as requests for 0 bytes"),
     ];
     for (number, what) in notes.into_iter().filter(|(number, _)| *number > 0) {
         page.push(Note::new(what).with([Value::Count(number)]));
@@ -77,7 +77,8 @@ fn replayed(trace: &Summary, page: &mut Page) {
 }
 
 fn time(comparison: &Comparison, page: &mut Page) {
-    let title = "TIME (nanoseconds per operation, 90% confidence intervals; the replay's own {} are subtracted)";
+    let title = "TIME (nanoseconds per operation, 90% confidence intervals; the replay's own overhead of {} is \
+                 subtracted)";
     page.heading(Note::new(title).with([interval(comparison.own_ns)]));
     let mut table = table(["processor", "elapsed", "system", "page faults"]);
     for outcome in sorted(comparison, |outcome| outcome.processor_ns.mean) {
@@ -124,7 +125,8 @@ fn phases(comparison: &Comparison, page: &mut Page) {
 
 fn calls(comparison: &Comparison, page: &mut Page) {
     let seldom = comparison.trace.operations / SELDOM;
-    let title = "CALLS (latency percentiles in nanoseconds; `nothing` measures the clock; for rows with fewer than {} calls, see JSON)";
+    let title = "CALLS (latency percentiles in nanoseconds; `nothing` is the cost of reading the clock; rows with \
+                 fewer than {} calls are in JSON only)";
     page.heading(Note::new(title).with([Value::Count(seldom.max(1))]));
     let keys = ["function", "size", "allocator"].map(Column::key);
     let columns = ["calls", "50%", "90%", "99%", "99.9%", "longest"].map(Column::new);

@@ -40,7 +40,8 @@ impl FromStr for Allocator {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let last = words.pop().ok_or("expected an allocator, such as jemalloc")?;
         let environment = words.iter().map(|word| {
-            let (name, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not VARIABLE=VALUE"))?;
+            let (name, value) =
+                word.split_once('=').ok_or_else(|| format!("expected VARIABLE=VALUE, found `{word}`"))?;
             Ok((name.to_owned(), value.to_owned()))
         });
         let environment = environment.collect::<std::result::Result<_, String>>()?;
@@ -66,7 +67,7 @@ fn library(name: &str) -> std::result::Result<PathBuf, String> {
     }
     let mut paths = files.iter().flat_map(|file| folders.iter().map(move |folder| folder.join(file)));
     paths.find_map(|path| std::fs::canonicalize(path).ok()).ok_or_else(|| {
-        format!("{name} is not installed: there is no {}; give the path of the library", files.join(" or "))
+        format!("{name} is not installed: cannot find {}; specify the path of the library", files.join(" or "))
     })
 }
 
@@ -90,7 +91,7 @@ impl Worker {
     /// # Errors
     /// The process could not be run or failed, or the allocator could not be preloaded.
     pub fn run(&self, operations: &Operations, allocator: &Allocator, task: Task) -> Result<Run> {
-        let failed = || Error::system("a process that replays");
+        let failed = || Error::system("the replay process");
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(task.arguments()).arg(operations.path());
         command.stderr(Stdio::piped());
@@ -111,7 +112,7 @@ impl Worker {
         if let Some(library) = &allocator.library
             && std::fs::canonicalize(&run.allocator).ok().as_ref() != Some(library)
         {
-            let said = said.lines().find(|line| line.contains("preload")).unwrap_or("it has no malloc");
+            let said = said.lines().find(|line| line.contains("preload")).unwrap_or("it does not define malloc");
             return Err(wrong(format!("{} was not used: {said}", library.display())));
         }
         Ok(run)

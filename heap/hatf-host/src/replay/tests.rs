@@ -74,7 +74,7 @@ fn a_cut_sets_up_what_is_live() {
     assert_eq!(seen, expected);
     assert_eq!((operations.summary.set_up, operations.summary.live_bytes_at_end), (1, 7));
     let none = compiled(Cut { from: Some(7), ..Cut::default() }, &events).unwrap_err();
-    assert_eq!(none.to_string(), "the trace has 6 records: record 7 does not exist");
+    assert_eq!(none.to_string(), "record 7 does not exist: the trace has only 6 records");
 }
 
 #[test]
@@ -82,13 +82,13 @@ fn what_no_correct_program_does() {
     let odd: [(&[Event<'_>], &str); 4] = [
         (&[malloc(16, 1), free(32)], "event 2: free of 0x20, which is not live"),
         (&[realloc(16, 32, 4)], "event 1: realloc of 0x10, which is not live"),
-        (&[malloc(16, 1), malloc(16, 2)], "event 2: malloc returns 0x10, which is live"),
+        (&[malloc(16, 1), malloc(16, 2)], "event 2: malloc returns 0x10, which is already live"),
         (&[malloc(16, u64::MAX)], "event 1: malloc of unknown size"),
     ];
     let mut repairs = Repairs::default();
     for (events, says) in odd {
         let error = compiled(Cut::default(), events).unwrap_err().to_string();
-        assert_eq!(error, format!("{says}; --repair replays the trace anyway"));
+        assert_eq!(error, format!("{says}; to replay the trace anyway, use --repair"));
         let mended = compiled(Cut { repair: true, ..Cut::default() }, events).unwrap().summary.repairs;
         repairs.unknown_frees += mended.unknown_frees;
         repairs.unknown_reallocs += mended.unknown_reallocs;

@@ -294,7 +294,7 @@ impl<A: Allocator> Replay<'_, A> {
             Kind::Start => {
                 let number = operation.slot as usize;
                 let start = thread::Builder::new().spawn_scoped(scope, move || self.thread(number, scope));
-                start.map_err(Error::system("a thread of the replay"))?;
+                start.map_err(Error::system("a replay thread"))?;
             }
             Kind::Begin => {
                 let (resident, usage) = (resident()?, usage());

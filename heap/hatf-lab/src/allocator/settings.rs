@@ -24,7 +24,7 @@ pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
     let mut settings = Settings { text, given: Vec::new() };
     for part in parts {
         let number = part.split_once('=').and_then(|(key, value)| Some((key, value.parse().ok()?)));
-        settings.given.push(number.ok_or_else(|| settings.wrong(&format!("`{part}` is not of the form NAME=NUMBER")))?);
+        settings.given.push(number.ok_or_else(|| settings.wrong(&format!("expected NAME=NUMBER, found `{part}`")))?);
     }
     let allocator: Box<dyn Allocator> = match name {
         "bsd" => {
@@ -150,7 +150,7 @@ impl Settings<'_> {
         let least = self.take("least", 4 * word, room)?;
         let grow = self.take("grow", default.grow, power)?;
         if !grow.is_multiple_of(word) {
-            return Err(self.wrong("grow is not a multiple of word"));
+            return Err(self.wrong("grow must be a multiple of word"));
         }
         Ok(TagSettings { word, least, grow })
     }
@@ -176,7 +176,7 @@ mod tests {
             ("hoard", "`hoard` is not one of bsd, first, best, cache, glibc"),
             ("bsd:grow=1", "bsd has no setting `grow`"),
             ("bsd:least=17", "least cannot be 17"),
-            ("first:grow", "`grow` is not of the form NAME=NUMBER"),
+            ("first:grow", "expected NAME=NUMBER, found `grow`"),
             ("first:least=8", "least cannot be 8"),
             ("cache:entries=0", "entries cannot be 0"),
         ] {

@@ -38,7 +38,8 @@ impl Moment {
         }
         page.push(table);
         for pages in self.pages.iter().filter(|pages| pages.overlapping > 0) {
-            let text = "on {} pages of {}, a block starts inside another: the trace is invalid, or records are missing";
+            let text =
+                "on {} pages of {}, a block starts inside another block: the trace is invalid, or records are missing";
             page.push(Note::new(text).with([Value::Count(pages.overlapping), Value::Bytes(pages.page)]));
         }
         let Some(pages) = self.pages.first().filter(|pages| pages.held > 0) else { return };

@@ -7,7 +7,9 @@ use crate::allocator::{Act, Acts};
 
 /// Adds the memory usage and then the cost of each outcome.
 pub fn describe(outcomes: &[Outcome], page: &mut Page) {
-    page.heading("MEMORY (fragmentation: heap / live; mean, at most live, at most heap, most / most)");
+    page.heading(
+        "MEMORY (fragmentation as heap / live: (1) mean, (2) at peak live, (3) at peak heap, (4) peak / peak)",
+    );
     let mut table = table(["heap", "most live", "efficiency", "(1)", "(2)", "(3)", "(4)"]);
     for outcome in outcomes {
         let of = &outcome.fragmentation;
@@ -43,7 +45,7 @@ pub fn describe(outcomes: &[Outcome], page: &mut Page) {
 }
 
 fn held(outcomes: &[Outcome], page: &mut Page) {
-    page.heading("PAGES HELD (bytes of pages that were used and not given back)");
+    page.heading("PAGES HELD (bytes of pages that were used and not returned to the system)");
     let mut table = table(["peak", "mean", "most heap"]);
     for outcome in outcomes {
         let numbers = [outcome.most_held, outcome.mean_held, outcome.most_heap].map(Value::Count);

@@ -280,7 +280,8 @@ mod tests {
         for line in [
             "now: jemalloc, because libjemalloc.so.2 is loaded",
             "run or link the program without libjemalloc.so.2: the environment alone has no effect",
-            "at most 4.88 KiB private, of which 1000 B belong to malloc by the prediction; no allocator can save the other 3.91 KiB",
+            "at most 4.88 KiB private, of which malloc uses 1000 B according to the prediction; no allocator can save \
+             the other 3.91 KiB",
             "at most 64 B were requested by the program's own calls (mmap, brk)",
             "saves 60.0% of the peak, 12.0% of the program's private memory",
         ] {

@@ -14,7 +14,7 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     page.heading("TRY");
     whatif.advice.iter().for_each(|of| advice(of, whatif, page));
     if whatif.advice.is_empty() {
-        page.note("nothing: no library or setting saves more than the errors of the simulators");
+        page.note("nothing: no library or setting saves more than the error of the simulators");
     }
     for family in super::NOW {
         if let Some(error) = known_error(family).filter(|error| error.worst > BOUND) {
@@ -29,7 +29,7 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let with: Vec<String> =
         whatif.advice.iter().filter_map(|of| of.replay).map(|of| format!(" --with '{of}'")).collect();
     let now = if now == "glibc" { "system" } else { now };
-    page.note(format!("to measure: hatf replay TRACE --with {now}{}", with.concat()));
+    page.note(format!("to measure the savings: hatf replay TRACE --with {now}{}", with.concat()));
 }
 
 /// Adds a bar chart of the predicted peak of each candidate, for a sufficiently wide page.
@@ -94,11 +94,13 @@ fn private(whatif: &WhatIf, page: &mut Page) {
     // The kernel is queried only at intervals, and counts only pages that have been touched.
     let (note, rest) = match private.checked_sub(now.peak) {
         Some(rest) => (
-            "at most {} private, of which {} belong to malloc by the prediction; no allocator can save the other {}",
+            "at most {} private, of which malloc uses {} according to the prediction; no allocator can save the other \
+             {}",
             Some(rest),
         ),
         None => (
-            "at most {} private when the kernel was queried; the {} predicted for malloc include memory not in use then",
+            "at most {} private when the kernel was queried; the {} predicted for malloc include memory that was not \
+             in use then",
             None,
         ),
     };

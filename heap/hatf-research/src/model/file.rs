@@ -183,7 +183,7 @@ impl Parts {
         for (name, moments) in self.moments.each() {
             ensure(moments.is_sound(), || format!("the moments of {name} have a sum but no count"))?;
         }
-        ensure(self.moments.size.count() > 0, || "there are no objects".to_owned())?;
+        ensure(self.moments.size.count() > 0, || "it contains no objects".to_owned())?;
         let each = self.histograms.each().into_iter().zip(self.markers.each());
         for (((name, histogram), (_, markers)), choice) in each.zip(kind.choices()) {
             let histogram_fits = match histogram {
@@ -310,13 +310,11 @@ impl Model {
         let mut text = Vec::new();
         let read = input.take(MOST_BYTES + 1).read_to_end(&mut text);
         read.map_err(|error| Error::System("reading a model", error))?;
-        ensure(text.len() as u64 <= MOST_BYTES, || format!("larger than {MOST_BYTES} bytes"))?;
-        let wrong = |error: serde_json::Error| Error::Model(format!("not a model: {error}"));
+        ensure(text.len() as u64 <= MOST_BYTES, || format!("it is larger than {MOST_BYTES} bytes"))?;
+        let wrong = |error: serde_json::Error| Error::Model(format!("it is not a model: {error}"));
         let head: Head = serde_json::from_slice(&text).map_err(wrong)?;
-        ensure(head.format == FORMAT, || format!("not a model: its format is `{}`", short(&head.format)))?;
-        ensure(head.version == VERSION, || {
-            format!("unsupported model version {}; this program reads version {VERSION}", head.version)
-        })?;
+        ensure(head.format == FORMAT, || format!("expected format `{FORMAT}`, found `{}`", short(&head.format)))?;
+        ensure(head.version == VERSION, || format!("expected version {VERSION}, found version {}", head.version))?;
         let model: Self = serde_json::from_slice(&text).map_err(wrong)?;
         ensure(model.end > 0, || "its clock ends at 0".to_owned())?;
         model.parts.check(model.model)?;

@@ -150,7 +150,7 @@ impl Fitter {
             }
         };
         if settings.needs(Part::Outline) && settings.clock != Clock::Events {
-            return Err(Error::Usage("the model outline requires --clock events".to_owned()));
+            return Err(Error::Usage("model `outline` requires --clock events".to_owned()));
         }
         let outline = settings.needs(Part::Outline).then(|| Collector::new(end.unwrap_or(0)));
         Ok(Self {

@@ -152,7 +152,8 @@ impl Generator {
             return Ok(());
         }
         Err(Error::Model(format!(
-            "its trace would have about {expected:.0e} events, more than {}: use --events N for a trace of N events",
+            "its trace would have about {expected:.0e} events, more than the maximum of {}: limit the trace with \
+             --events N",
             self.most
         )))
     }
@@ -170,7 +171,7 @@ impl Generator {
         if self.totals.events >= self.most {
             let most = self.most;
             return Err(Error::Model(format!(
-                "its trace does not end within {most} events: use --events N for a trace of N events"
+                "its trace does not end within {most} events: limit the trace with --events N"
             )));
         }
         let slot = match self.spare.pop() {

@@ -147,13 +147,13 @@ impl Kind {
     fn checked(self) -> Result<Self> {
         let wrong = |why: &str| Err(Error::Usage(format!("model `{self}`: {why}")));
         if self.needs(Part::Outline) && self != Self::same(Choice::Outline) {
-            return wrong("outline cannot be part of a mixture");
+            return wrong("`outline` cannot be part of a mixture");
         }
         match (self.size.part(), self.iat.part()) {
             (size, Part::Classes) if size != Part::Classes => {
-                wrong("iat has one process for each size class, which needs size=size")
+                wrong("this iat model has one process for each size class, so it requires size=size")
             }
-            (Part::Buckets, Part::Transitions) => wrong("iat needs the size first, but size needs the time"),
+            (Part::Buckets, Part::Transitions) => wrong("iat depends on the size, but size depends on the time"),
             _ => Ok(self),
         }
     }
@@ -228,7 +228,7 @@ mod tests {
             ("mix:size=cdf,size=cdf,ht=cdf", "expected a mixture such as"),
             ("mix:size=cdf,iat=x,ht=cdf", "`x` is not one of"),
             ("mix:size=cdf,iat=size,ht=cdf", "which needs size=size"),
-            ("mix:size=outline,iat=cdf,ht=cdf", "outline cannot be part of a mixture"),
+            ("mix:size=outline,iat=cdf,ht=cdf", "`outline` cannot be part of a mixture"),
             ("mix:size=time,iat=trans,ht=cdf", "iat needs the size first"),
         ] {
             let error = text.parse::<Kind>().unwrap_err().to_string();

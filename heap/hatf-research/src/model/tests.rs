@@ -282,7 +282,7 @@ fn limits() {
         Ok(())
     };
     let error = Generator::new(&endless, 1, 0, Limits::default()).run(&mut count).unwrap_err();
-    assert!(error.to_string().contains("use --events N for a trace of N events"), "{error}");
+    assert!(error.to_string().contains("limit the trace with --events N"), "{error}");
     assert!(given < 1 << 22, "{given} events before the model was rejected");
     assert_eq!(events(&endless, 1, 0, Limits { events: Some(100), live: None }).len(), 100);
     // A model whose clock is stuck.
@@ -313,13 +313,13 @@ fn wrong_models_are_refused() {
     for (choice, from, to, message) in [
         (Choice::Mean, "{", "[", "not a model: expected"),
         (Choice::Mean, "hatf model", "other", "its format is `other`"),
-        (Choice::Mean, "\"version\":1", "\"version\":2", "unsupported model version 2; this program reads version 1"),
+        (Choice::Mean, "\"version\":1", "\"version\":2", "expected version 1, found version 2"),
         (Choice::Mean, "\"end\":12,\"trace\"", "\"end\":0,\"trace\"", "its clock ends at 0"),
         (Choice::Mean, "\"clock\"", "\"cluck\"", "unknown field `cluck`"),
         (Choice::Mean, "\"mean\"", "\"median\"", "model `median` is not one of"),
         (Choice::Mean, "\"mean\"", "\"cdf\"", "the histogram of size is missing"),
         (Choice::Mean, "[6,12,28]", "[0,12,28]", "the moments of size have a sum but no count"),
-        (Choice::Mean, "[6,12,28]", "[0,0,0]", "there are no objects"),
+        (Choice::Mean, "[6,12,28]", "[0,0,0]", "it contains no objects"),
         (Choice::Mean, "[6,12,28]", "[6,-1,28]", "number out of range"),
         (Choice::Cdf, "[3,2]", "[3,18446744073709551615]", "the histogram of size"),
         (Choice::Cdf, "[3,2]", "[2,2]", "the histogram of size"),

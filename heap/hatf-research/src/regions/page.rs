@@ -28,7 +28,7 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
         let inter = [of.inter_sum, of.inter_most, of.inter_count];
         intra.into_iter().chain(inter).chain([of.most_bytes]).map(Value::Count).collect()
     }));
-    page.heading("INTRA-REGION FRAGMENTATION (percent of blocks: least, mean, most)");
+    page.heading("INTRA-REGION FRAGMENTATION (percent of the bytes in blocks: minimum, mean, maximum)");
     let columns = ["used regions", "mean", "most", "all regions", "mean", "most", "over time", "mean", "most"];
     page.push(table(&columns, outcomes, |of| {
         let three = |of: Percent| [of.min, of.average, of.max];
@@ -72,7 +72,7 @@ fn parts(outcomes: &[Outcome], page: &mut Page) {
             page.push(table);
             if outcome.regions.len() == MOST_REGIONS {
                 page.push(
-                    Note::new("At most {} regions are listed: those with the most bytes in blocks.")
+                    Note::new("Only the {} regions with the most bytes in blocks are listed.")
                         .with([Value::Count(MOST_REGIONS as u64)]),
                 );
             }
@@ -101,7 +101,7 @@ pub fn describe_calls(calls: &Calls, page: &mut Page) {
     page.push(table);
     if calls.left_out > 0 {
         page.push(
-            Note::new("{} regions are not shown, because there are too many paths or they are too deep")
+            Note::new("{} regions are not shown, because the call tree has too many paths or is too deep")
                 .with([Value::Count(calls.left_out)]),
         );
     }

@@ -63,7 +63,7 @@ pub fn with_early_frees(
     let mut accesses = LastAccesses::default();
     read(input()?, &OpenOptions { note: |_| (), ..*open })?.give(&mut accesses)?;
     if accesses.known() == 0 {
-        let why = "the trace contains no last accesses: build the program with hatf cc and record it with --stacks";
+        let why = "the trace contains no last accesses: build the program with `hatf cc` and record it with `--stacks`";
         return Err(Error::Trace(why.into()));
     }
     let mut source = read(input()?, open)?;

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 
 pub(super) static FORM: Form = Form {
     name: "hatf1",
-    about: "HATF 1.0, native: the paper's appendix A",
+    about: "HATF 1.0 in its native encoding (appendix A of the paper)",
     suffixes: &[".hatf"],
     sniff: |_| false,
     open: Some(|input, _| Ok(TraceReader::new(NativeSource::new(input.into_read())))),
@@ -321,7 +321,7 @@ fn print_hex(bytes: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
 
 /// Returns the error for a missing number in a JSON line.
 pub(super) fn no_number(key: &str, record: &str) -> Error {
-    Error::Trace(format!("`{record}` requires a number `{key}`").into())
+    Error::Trace(format!("`{record}` requires an integer in `{key}`").into())
 }
 
 /// Parses a HATF 1.0 record and its attributes from a JSON line.
@@ -336,8 +336,9 @@ pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>,
         *record.number_mut(part) = number.ok_or_else(|| no_number(key, name))?;
     }
     let hex = line.get("attributes").map_or(Some(""), Value::as_str);
-    let attributes =
-        hex.and_then(from_hex).ok_or_else(|| wrong("`attributes` is not a string of hexadecimal digits".to_owned()))?;
+    let attributes = hex
+        .and_then(from_hex)
+        .ok_or_else(|| wrong("`attributes` must be a string of hexadecimal digits".to_owned()))?;
     Ok((record, attributes))
 }
 

@@ -10,7 +10,7 @@ use crate::trace::dtd_has;
 
 pub(super) static FORM: Form = Form {
     name: "hatf10",
-    about: "HATF 1.0 in Meta-TF: HATF10.dtd",
+    about: "HATF 1.0 as a Meta-TF trace (HATF10.dtd)",
     suffixes: &[],
     sniff: |head| head.trace.is_some_and(is_hatf10),
     open: Some(|input, note| {
@@ -19,7 +19,8 @@ pub(super) static FORM: Form = Form {
         Ok(TraceReader::new(reader))
     }),
     create: Some(|output, options| Ok(Box::new(Hatf10Writer::new(output, &options.write)?))),
-    lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, thread names and lost events become comments",
+    lost: "stacks, usable sizes and page-level calls; failed calls, marks, phases, thread names and lost events become \
+           comments",
 };
 
 /// Recognizes the DTD by its name, or else by a record that no other DTD defines.

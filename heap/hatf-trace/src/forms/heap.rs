@@ -12,7 +12,7 @@ use crate::trace::dtd_has;
 /// The native format of this project, which `hatf record` writes.
 pub static FORM: Form = Form {
     name: "heap",
-    about: "This project's own format: heap.dtd",
+    about: "This project's own format (heap.dtd)",
     suffixes: &[".mtf"],
     sniff: |head| head.trace.is_some_and(is_heap),
     open: Some(|input, note| {
@@ -26,7 +26,7 @@ pub static FORM: Form = Form {
         let options = HeapOptions { write: options.write.clone(), resolution, group_records, plain: false };
         Ok(Box::new(HeapWriter::new(output, &options)?))
     }),
-    lost: "HATF 1.0's heaps and attributes, and realloc kinds that contradict the addresses",
+    lost: "HATF 1.0 heaps and attributes, and realloc kinds that contradict the addresses",
 };
 
 /// Recognizes the DTD by its name, or else by its records. The record name `malloc` is not enough, because other DTDs

@@ -87,7 +87,7 @@ impl Input {
         Form::of_file(file).ok_or_else(|| {
             let readable = FORMS.into_iter().filter(|form| form.open.is_some());
             let forms = readable.map(|form| form.name).collect::<Vec<_>>().join(", ");
-            let text = format!("{}: unknown trace format; give it with --from: {forms}", self.name);
+            let text = format!("{}: unknown trace format; specify it with --from: {forms}", self.name);
             Error::Trace(text.into())
         })
     }
@@ -174,7 +174,8 @@ impl Input {
         self.look()?;
         match self.sniffed()? {
             Some(other) if other != form => {
-                let text = format!("{} has another format, {}: use --from {}", self.name, other.about, other.name);
+                let text =
+                    format!("{} is in a different format: {}; use --from {}", self.name, other.about, other.name);
                 Err(Error::Trace(text.into()))
             }
             _ => self.into_container(),

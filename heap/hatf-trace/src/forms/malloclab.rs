@@ -19,12 +19,12 @@ use crate::{Error, Result};
 
 pub(super) static FORM: Form = Form {
     name: "malloclab",
-    about: "Text traces of the CS:APP malloc lab: a ID SIZE, r ID SIZE, f ID",
+    about: "Text traces of the CS:APP malloc lab (a ID SIZE, r ID SIZE, f ID)",
     suffixes: &[".rep"],
     sniff: |_| false,
     open: Some(|input, _| Ok(TraceReader::new(MalloclabSource::new(input.into_read())?))),
     create: Some(|output, _| Ok(Box::new(MalloclabSink::new(output)?))),
-    lost: "those of `raw32`, and addresses; frees of blocks that were not allocated in the trace",
+    lost: "as `raw32`, and also addresses, and frees of blocks that were not allocated in the trace",
 };
 
 /// Bytes between the addresses of two consecutive IDs.
@@ -64,7 +64,9 @@ impl<R: BufRead> MalloclabSource<R> {
     fn head_number(&mut self) -> Result<u64> {
         let there = self.next_line()?;
         let number = std::str::from_utf8(&self.line).ok().and_then(|text| text.trim().parse().ok());
-        number.filter(|_| there).ok_or_else(|| self.wrong("expected a number: the head has four, one per line"))
+        number
+            .filter(|_| there)
+            .ok_or_else(|| self.wrong("expected a number: the header consists of four numbers, one per line"))
     }
 
     /// Reads the next line that is not blank. Returns false at the end.
@@ -104,7 +106,7 @@ impl<R: BufRead> MalloclabSource<R> {
             ("f", Some(&[id])) => address(id).map(|address| EventKind::Free { address }),
             _ => return Err(self.wrong("expected `a ID SIZE`, `r ID SIZE` or `f ID`")),
         };
-        kind.ok_or_else(|| self.wrong("the id exceeds 2^60"))
+        kind.ok_or_else(|| self.wrong("the ID exceeds 2^60"))
     }
 }
 
@@ -116,7 +118,9 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
         if !self.next_line()? {
             let (announced, found) = (self.announced, self.operations);
             if found < announced {
-                return Err(self.wrong(&format!("the head announces {announced} operations, found {found}")));
+                return Err(
+                    self.wrong(&format!("the header announces {announced} operations, but the trace contains {found}"))
+                );
             }
             self.done = true;
             return Ok(None);

@@ -58,7 +58,7 @@ impl Log for MemrayLog {
     fn line(&mut self, line: &[u8], queue: &mut Queue) -> Result<()> {
         let word = line.split(|byte| *byte == b' ').next().unwrap_or_default();
         if self.command.is_none() && word != b"HEADER" {
-            return Err("the first line is not a header".to_owned());
+            return Err("expected a `HEADER` record in the first line".to_owned());
         }
         let of = |name: &str| number(line, name);
         match word {
@@ -66,7 +66,7 @@ impl Log for MemrayLog {
             b"FRAME_PUSH" => {
                 let function = of("code_object_id")?;
                 if function >= PYTHON_FRAMES {
-                    return Err(format!("function {function} exceeds the maximum number"));
+                    return Err(format!("the number of function {function} is too large"));
                 }
                 let running = self.threads.entry(queue.thread).or_default();
                 if running.len() >= DEPTH {
@@ -86,7 +86,7 @@ impl Log for MemrayLog {
                 let (id, first) = (of("code_id")?, of("firstlineno")?);
                 let (name, file) = (text(line, "function_name")?, text(line, "filename")?);
                 if id >= PYTHON_FRAMES {
-                    return Err(format!("function {id} exceeds the maximum number"));
+                    return Err(format!("the number of function {id} is too large"));
                 }
                 queue.symbol(PYTHON_FRAMES + id, name, file, first);
                 Ok(())
@@ -128,7 +128,7 @@ impl Log for MemrayLog {
             word if word.starts_with(b"AGGREGATED") => {
                 Err("an aggregated file contains totals but no events: record without --aggregate".to_owned())
             }
-            _ => Err(format!("not a record printed by memray: {}", shown(line))),
+            _ => Err(format!("expected a memray record, found `{}`", shown(line))),
         }
     }
 
@@ -162,11 +162,11 @@ impl MemrayLog {
         let mut next = || words.next().and_then(|word| if word == b"(nil)" { Some(0) } else { hex(word) });
         let place = next().zip(next());
         let (Some(module), Some((at, length))) = (&mut self.module, place) else {
-            return Err("a segment has no module, no address or no length".to_owned());
+            return Err("a segment requires a module, an address and a length".to_owned());
         };
         let start = module.bias.checked_add(at);
         let end = start.and_then(|start| start.checked_add(length));
-        let (start, end) = start.zip(end).ok_or("a segment exceeds the address space")?;
+        let (start, end) = start.zip(end).ok_or("a segment extends past the end of the address space")?;
         (module.start, module.end) = (module.start.min(start), module.end.max(end));
         module.segments = module.segments.saturating_sub(1);
         if module.segments == 0
@@ -205,7 +205,7 @@ impl MemrayLog {
                 queue.push(EventKind::Pages(Pages::Unmap { start: address, length: size }), &[]);
                 return Ok(());
             }
-            other => return Err(format!("unknown allocator: {}", shown(other))),
+            other => return Err(format!("unknown allocator `{}`", shown(other))),
         };
         queue.stack.clear();
         if let Some(running) = self.threads.get(&queue.thread) {
@@ -254,5 +254,5 @@ fn number(line: &[u8], name: &str) -> Result<u64> {
     } else {
         std::str::from_utf8(text).ok().and_then(|text| text.parse().ok())
     };
-    parsed.ok_or_else(|| format!("`{name}` is not a number: {}", shown(text)))
+    parsed.ok_or_else(|| format!("expected a number in `{name}`, found `{}`", shown(text)))
 }

@@ -110,8 +110,9 @@ impl Log {
             Some((u16::try_from(number).ok()?, place))
         };
         let need = |record: &str, field: &str| {
-            place(record, field)
-                .ok_or_else(|| failed(format!("not a log of the Memory Pool System: its DTD has no {record}.{field}")))
+            place(record, field).ok_or_else(|| {
+                failed(format!("not a log of the Memory Pool System: its DTD does not define `{record}.{field}`"))
+            })
         };
         let kinds = [
             (Kind::Alloc, "PoolAlloc", Some(("pReturn", "size"))),
@@ -203,20 +204,25 @@ impl Objects {
     fn notes(&self) -> Vec<String> {
         let count = |kind| self.events.iter().filter(|event| event.kind == kind).count();
         let (allocations, frees, with_pool) = (count(Kind::Alloc), count(Kind::Free), self.with_pool);
-        let mut notes =
-            vec![format!("{allocations} PoolAlloc and {frees} PoolFree; {with_pool} objects ended with their pool")];
+        let mut notes = vec![format!(
+            "{allocations} PoolAlloc and {frees} PoolFree events; {with_pool} objects ended with their pool"
+        )];
         if !self.unseen.is_empty() {
             let before = self.unseen.iter().filter(|(behind, _)| *behind == 0).count();
             notes.push(format!(
-                "{} objects have no PoolAlloc: {before} lived before the log, {} begin where another object ended",
+                "{} objects have no PoolAlloc event: {before} are treated as live from the start of the log, and {} as \
+                 allocated when another object at their address ended",
                 self.unseen.len(),
                 self.unseen.len() - before
             ));
         }
         notes.push(match &self.rate {
             #[allow(clippy::cast_precision_loss, reason = "only a few digits are printed")]
-            Some(rate) => format!("the log's clock ticks {} times per microsecond", rate.steps_per_second() as f64 / 1e6),
-            None => "the log lacks the two EventClockSync events that determine its clock rate: times are ticks of the log's clock"
+            Some(rate) => {
+                format!("the log's clock ticks {} times per microsecond", rate.steps_per_second() as f64 / 1e6)
+            }
+            None => "the log lacks the two EventClockSync events that determine its clock rate, so times are in ticks \
+                     of the log's clock"
                 .to_owned(),
         });
         notes

@@ -42,7 +42,7 @@ impl Log for MtraceLog {
         if line.is_empty() || line.starts_with(b"= ") {
             return Ok(());
         }
-        let wrong = || format!("expected `@ PLACE + ADDRESS SIZE`: {}", shown(line));
+        let wrong = || format!("expected `@ PLACE + ADDRESS SIZE`, found `{}`", shown(line));
         let rest = line.strip_prefix(b"@ ").unwrap_or(line);
         let words: Vec<&[u8]> = rest.split(|byte| *byte == b' ').collect();
         // A path may contain spaces, so the operation is the last word that looks like one.

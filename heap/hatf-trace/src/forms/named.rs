@@ -5,7 +5,7 @@ use crate::named::NamedReader;
 
 pub(super) static FORM: Form = Form {
     name: "named",
-    about: "Meta-TF traces of other DTDs, read by record names",
+    about: "Meta-TF traces with other DTDs, interpreted by record names",
     suffixes: &[],
     // The formats that precede this one in the table have already rejected the trace.
     sniff: |head| head.trace.is_some(),

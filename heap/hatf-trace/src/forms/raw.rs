@@ -19,17 +19,18 @@ pub static RAW32: Form = Form {
     sniff: |_| false,
     open: Some(|input, _| Ok(TraceReader::new(RawSource::<_, 32>::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(RawSink::<_, 32>::new(output)))),
-    lost: "those of `raw64`, and times, threads, stacks, alignments, element counts",
+    lost: "as `raw64`, and also times, threads, stacks, alignments and element counts",
 };
 
 pub(super) static RAW64: Form = Form {
     name: "raw64",
-    about: "Records of 64 bytes: the same, time, thread, caller, alignment or count",
+    about: "Records of 64 bytes: as raw32, plus time, thread, caller, and alignment or count",
     suffixes: &[".raw64"],
     sniff: |_| false,
     open: Some(|input, _| Ok(TraceReader::new(RawSource::<_, 64>::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(RawSink::<_, 64>::new(output)))),
-    lost: "stacks except the innermost frame, usable sizes, which memalign-like function was called, everything except calls",
+    lost: "stacks except the innermost frame, usable sizes, the exact memalign-like function, and all events except \
+           calls",
 };
 
 /// 8-byte words in the longer format.
@@ -88,7 +89,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         }
         let Some(record) = self.buffer.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
             let left = self.buffer.len() - self.at;
-            return Err(self.odd(&format!("found {left} bytes at the end, expected a record of {N}")));
+            return Err(self.odd(&format!("expected a record of {N} bytes, found {left} bytes at the end")));
         };
         // Records of 32 bytes have neither a time nor a thread, so these default to 0 and 1.
         let stored = record.as_chunks::<8>().0;
@@ -108,11 +109,11 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     #[cold]
     fn nonsense(&mut self, tag: u64, size: u64, old: u64) -> Error {
         match tag {
-            1..=5 if size == UNKNOWN_SIZE => self.odd("a size of 2^64 - 1"),
-            1..=5 if old != 0 && tag != 4 => self.odd("a record other than a realloc has an old address"),
-            2 if size != 0 => self.odd("a free has a size"),
-            1..=5 => self.odd("a record has an alignment or a count that its tag does not allow"),
-            _ => self.odd(&format!("unknown tag {tag}: expected 1 to 5")),
+            1..=5 if size == UNKNOWN_SIZE => self.odd("the size must be less than 2^64 - 1"),
+            1..=5 if old != 0 && tag != 4 => self.odd("only a realloc can have an old address"),
+            2 if size != 0 => self.odd("a free cannot have a size"),
+            1..=5 => self.odd("the tag of the record does not allow an alignment or a count"),
+            _ => self.odd(&format!("expected a tag from 1 to 5, found {tag}")),
         }
     }
 }

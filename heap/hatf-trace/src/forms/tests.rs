@@ -392,7 +392,7 @@ fn malloclab_and_back() {
         ("1\n2\n", "line 3"),
         ("1\n2\n3\n4\nx 1\n", "line 5"),
         ("1\n1\n1\n1\na 0 1\na 1\n", "line 6"),
-        ("1\n1\n2\n1\na 0 1\n", "line 6: the head announces 2 operations, found 1"),
+        ("1\n1\n2\n1\na 0 1\n", "line 6: the header announces 2 operations, but the trace contains 1"),
     ] {
         let error = converted(&malloclab::FORM, &HEAP, bad.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");
@@ -545,11 +545,11 @@ fn json_lines_that_say_nothing_sound() {
     for (line, kind) in [
         ("{", "line 2"),
         ("{}", "no `@record`"),
-        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "requires a number `size`"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "requires an integer in `size`"),
         (r#"{"@section":"heap","@record":"malloc","time":0,"stack":5}"#, "has no frames"),
         (r#"{"@section":"heap","@record":"mark","time":0,"name":5}"#, "has no string"),
         (r#"{"@section":"heap","@record":"fred","time":0}"#, "no record `fred`"),
-        (r#"{"@section":null,"@record":"free","address":0}"#, "requires a number `thread`"),
+        (r#"{"@section":null,"@record":"free","address":0}"#, "requires an integer in `thread`"),
     ] {
         let error = converted(&jsonl::FORM, &HEAP, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(kind), "{error}");

@@ -66,11 +66,11 @@ impl fmt::Display for Error {
         }
         match &self.kind {
             ErrorKind::Io(_) => Ok(()),
-            ErrorKind::Truncated(missing) => write!(f, ": the stream ends {missing} bytes too early"),
+            ErrorKind::Truncated(missing) => write!(f, ": the stream is truncated; {missing} more bytes were expected"),
             ErrorKind::Unknown { item, found, expected } => {
                 write!(f, ": expected {item} {expected}, found {found}")
             }
-            ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, but the field never had a width"),
+            ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, but no width was set for the field"),
             ErrorKind::TooLong { item, length } => {
                 write!(f, ": {item} of {length} bytes exceeds the maximum of 65535")
             }

@@ -141,9 +141,9 @@ fn places() {
         (&[11, 1, 6, 0], 2, "expected field 0 to 5, found 6"),
         (&[11, 1, 0, 9], 3, "found 9"),
         (&[11, 2, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0], 3, "found 2"),
-        (&[11, 2, 5, 0], 3, "never had a width"),
+        (&[11, 2, 5, 0], 3, "no width was set"),
         (&[0, 0, 0, 0, 1, 0], 5, "field address"),
-        (&[1, 0, 0, 0, 1, 10, 0, 3, 1], 8, "2 bytes too early"),
+        (&[1, 0, 0, 0, 1, 10, 0, 3, 1], 8, "truncated; 2 more bytes"),
     ] {
         let error = read_all(bytes).1.unwrap();
         assert_eq!(error.offset, offset, "{error}");

@@ -113,7 +113,7 @@ impl EventSink for Hatf10Writer<'_> {
     /// Writes user metadata as one comment per line, as HATF 1.0 has no other place for it.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         if has_sizes_only(user_metadata) {
-            let why = "it was recorded with --sizes-only, but HATF10 requires addresses";
+            let why = "the trace was recorded with --sizes-only, but HATF10 requires addresses";
             return Err(Error::Trace(why.into()));
         }
         user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))

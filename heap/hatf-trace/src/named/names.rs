@@ -152,7 +152,8 @@ impl Roles {
         if read.is_empty() {
             let known: Vec<&str> = RECORDS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
             let what = format!(
-                "not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd, and none of its records ({}) has a known name for allocating or freeing ({})",
+                "not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd, and no record name ({}) is a known name \
+                 for an allocation or a free ({})",
                 passed.join(", "),
                 known.join(", ")
             );

@@ -91,13 +91,13 @@ impl Answer for ShortLived<'_> {
     fn describe(&self, page: &mut Page) {
         let Settings { within, meanwhile } = self.settings;
         let (all, short) = (self.trace.objects, self.short.blocks);
-        page.heading(Note::new("SHORT-LIVED: {} of {} blocks, {}; {} in total").with([
+        page.heading(Note::new("SHORT-LIVED: {} of {} blocks ({}), {} in total").with([
             Value::Count(short),
             Value::Count(all),
             Value::Part(short, all),
             Value::Bytes(self.short.bytes),
         ]));
-        let what = Note::new("freed within {}, and before {} more were allocated");
+        let what = Note::new("freed within {} and before another {} were allocated");
         page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
         let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
         let mut table = Table::new(names.map(Column::new));

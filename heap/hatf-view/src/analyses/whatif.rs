@@ -22,11 +22,11 @@ pub(super) const ROW: Analysis = Analysis::new::<Whatif>(
 ///
 /// The trace's calls are run through simulations of glibc's allocator, jemalloc, mimalloc and tcmalloc, with default
 /// and other settings, and through four models that match no library. Results are ranked by the maximum number of bytes
-/// in held pages. Each row shows the setting to apply, the memory it would save, and how far its simulator was off from
-/// measured replays.
+/// in held pages. Each row shows the setting to apply, the memory it would save, and how far its simulator deviated
+/// from measured replays.
 ///
-/// A page is held if it contains memory, or contained some and was not returned to the system. Blocks are assumed to be
-/// touched completely. ops counts an allocator's operations per object, not time. `hatf replay` measures both.
+/// A page is held from its first use until it is returned to the system. Blocks are assumed to be touched completely.
+/// ops counts an allocator's operations per object, not time. `hatf replay` measures both.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -89,5 +89,5 @@ fn most(places: &Places<'_>, groups: &Groups, measure: Measure, total: &Counts) 
     let Some((Some(group), amount)) = ranked.first() else { return String::new() };
     let Some(key) = places.keys().get(*group as usize) else { return String::new() };
     let share = if by_blocks { Value::Part(amount.blocks, all.blocks) } else { Value::Part(amount.bytes, all.bytes) };
-    format!(", {share} of it by {}", title(key, &[]))
+    format!("; {} allocated {share} of {}", title(key, &[]), if by_blocks { "them" } else { "that" })
 }

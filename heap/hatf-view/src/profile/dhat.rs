@@ -19,7 +19,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     open: None,
     create: Some(|profile, _, note, output| {
         if profile.infos.iter().any(|info| info.lifetimes.is_none()) {
-            note("lifetimes are unknown: the viewer shows 0");
+            note("lifetimes are unknown, so the viewer shows 0");
         }
         let mut out = BufWriter::new(output);
         serde_json::to_writer(&mut out, &document(profile))

@@ -58,7 +58,7 @@ fn write(profile: &HeapProfile, out: &mut dyn std::io::Write) -> Result<()> {
         }
     }
     if !known {
-        return Err(Error::Trace("the profile contains no live memory: create it from its trace again".into()));
+        return Err(Error::Trace("the profile does not record live memory: create it again from its trace".into()));
     }
     let command = profile.about.get("program").and_then(Value::as_str).unwrap_or("a program");
     writeln!(out, "desc: written by hatf; the time of the peak is unknown\ncmd: {}", command.replace('\n', " "))?;

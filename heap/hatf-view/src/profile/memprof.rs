@@ -38,11 +38,16 @@ pub(super) static FORM: ProfileForm = ProfileForm {
             note(&format!("modules without debug information, whose frames are omitted: {}", names.join(", ")));
         }
         if memprof.unplaced > 0 {
-            note(&format!("{} contexts have no other frames", count(memprof.unplaced as u64)));
+            let contexts = count(memprof.unplaced as u64);
+            note(&format!("omitted {contexts} contexts in which no frame has debug information"));
         }
         if memprof.unknown > 0 {
-            let taken = if unknown_is_unused { "treated as never accessed" } else { "neither hot nor cold to LLVM" };
-            note(&format!("the accesses of {} contexts are partly unknown: {taken}", count(memprof.unknown as u64)));
+            let taken = if unknown_is_unused {
+                "count as never accessed"
+            } else {
+                "are written without lifetimes, so LLVM treats them as neither hot nor cold"
+            };
+            note(&format!("{} contexts have partly unknown accesses and {taken}", count(memprof.unknown as u64)));
         }
         Ok(memprof.contexts())
     }),

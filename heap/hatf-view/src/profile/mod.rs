@@ -23,7 +23,7 @@ mod write;
 
 pub use collect::Collect;
 pub use form::{CreateProfile, OpenProfile, ProfileForm, ProfileOptions};
-pub use forms::{PROFILES, open_profiles};
+pub use forms::{PROFILES, is_profile, open_profiles};
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
 pub use memprof::{CompilerFrame, CompilerFrames, Memprof};
 pub use names::name_frames;

@@ -101,7 +101,8 @@ impl<'f> Bytes<'f> {
             let bytes = count.checked_mul(least);
             bytes.is_some_and(|bytes| bytes <= self.end - self.at)
         });
-        fits.ok_or(()).or_else(|()| start.error(&format!("{count} as {what} does not fit in its section")))
+        let why = || format!("{what} is {count}, but its section is too short for that many");
+        fits.ok_or(()).or_else(|()| start.error(&why()))
     }
 }
 

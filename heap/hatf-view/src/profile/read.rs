@@ -12,14 +12,19 @@ use super::heap_profile::{HeapProfile, ProfileContext};
 use hatf_trace::stacks::{Function, Location, Module};
 use hatf_trace::{Error, Result};
 
+/// Returns whether a trace is a heap profile, according to the name or the text of its DTD.
+pub(super) fn is_heap_profile(container: &Reader<'_>) -> bool {
+    let text = container.dtd_text().unwrap_or_default();
+    let word = b"heap_info";
+    container.header().dtd_url.ends_with("heapprof.dtd") || text.windows(word.len()).any(|window| window == word)
+}
+
 /// Reads a profile. Calls `step` for each record. Memory use is bounded by the file size.
 ///
 /// # Errors
 /// The file is corrupt or not a profile. The error contains the offset.
 pub fn read_profile(container: Reader<'_>, mut step: impl FnMut()) -> Result<HeapProfile> {
-    let text = container.dtd_text().unwrap_or_default();
-    let word = b"heap_info";
-    if !container.header().dtd_url.ends_with("heapprof.dtd") && !text.windows(word.len()).any(|window| window == word) {
+    if !is_heap_profile(&container) {
         return Err(Error::Trace("not a heap profile: its DTD is not heapprof.dtd".into()));
     }
     let mut trace = Trace::with_options(TraceOptions::new().read::<Protocol>(container).map_err(failed)?);

@@ -472,7 +472,7 @@ fn pprof_that_is_damaged() {
     for (parts, why) in [
         (vec![], "not a heap profile"),
         (vec![&cpu[..], &strings], "pprof: not a heap profile: its values are cpu"),
-        (vec![&heap[..]], "string 1 does not exist: there are 0"),
+        (vec![&heap[..]], "string 1 does not exist: the profile has only 0 strings"),
         (vec![&heap, &strings, &negative], "a value is negative"),
         (vec![&heap, &strings, &field(2, &[0x12, 2, 1, 1])], "a different number of values"),
         (vec![&heap, &strings, &field(2, &[8, 5, 16, 1])], "there is no location 5"),

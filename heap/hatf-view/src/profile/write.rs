@@ -7,6 +7,7 @@ use metatf::container::{FlushEvery, Sink, WriteOptions};
 use serde_json::{Value, json};
 
 use super::heap_profile::{HeapProfile, ProfileContext};
+use super::read::is_heap_profile;
 use super::{ProfileForm, format, read_profile};
 use hatf_trace::event::UserMetadata;
 use hatf_trace::stacks::{Function, Location, Module};
@@ -16,8 +17,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     name: "heapprof",
     about: "This project's own format: heapprof.dtd",
     ending: "prof.mtf",
-    // Opening a trace with another DTD results in an error.
-    sniff: |head| head.trace.is_some(),
+    sniff: |head| head.trace.is_some_and(is_heap_profile),
     open: Some(|input, step| Ok(vec![read_profile(input.into_container()?, step)?])),
     create: Some(|profile, _, _, output| write_profile(profile, output).map(|()| profile.infos.len())),
 };

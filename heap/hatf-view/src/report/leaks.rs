@@ -293,7 +293,10 @@ impl<'s> Leaks<'s> {
         };
         page.push(Note::new(text).with(amount(self.left.live).into_iter().chain(part).chain(end)));
         self.growing(page);
-        page.note("a trace does not show whether the program still has pointers to these blocks; Valgrind and LeakSanitizer look for them");
+        page.note(
+            "a trace does not show whether the program still has pointers to these blocks; Valgrind and LeakSanitizer \
+             search for such pointers",
+        );
     }
 
     /// Adds a sentence about growth.
@@ -315,7 +318,9 @@ impl<'s> Leaks<'s> {
         };
         let count = Value::Count(growing.len() as u64);
         match (named.is_empty(), all.direction == Direction::Growing) {
-            (true, false) => page.note("none of it is certain to grow: it comes and goes, or was allocated once"),
+            (true, false) => {
+                page.note("no function is certain to grow: the blocks come and go, or were allocated once");
+            }
             (true, true) => page.note("the total grows, but no single function is certain to grow"),
             (false, _) => {
                 let text = if growing.len() == 1 { "{} function grows: {}{}" } else { "{} functions grow: {}{}" };

@@ -111,7 +111,7 @@ fn events(report: &Report, page: &mut Page) {
         let note = if report.sizes_only {
             "blocks are {} larger than requested ({})"
         } else {
-            "blocks are {} larger than requested ({}); those live at the peak, {} larger"
+            "blocks are {} larger than requested ({}); blocks live at the peak are {} larger"
         };
         page.push(Note::new(note).with(values));
     }
@@ -119,7 +119,7 @@ fn events(report: &Report, page: &mut Page) {
         page.push(Note::new("{} events were lost while recording").with([Value::Count(totals.lost)]));
     }
     if totals.heaps > 1 {
-        let note = Note::new("{} heaps: each program started by exec has a new one");
+        let note = Note::new("{} heaps: each program started by exec has its own heap");
         page.push(note.with([Value::Count(totals.heaps)]));
     }
     if report.sizes_only {
@@ -379,7 +379,7 @@ fn still_live(report: &Report, page: &mut Page) {
     page.heading("STILL LIVE at the end");
     page.push(Note::new("{} bytes in {} blocks").with([Value::Count(live.bytes), Value::Count(live.blocks)]));
     if live.replaced_blocks > 0 {
-        let note = Note::new("and {} bytes in {} blocks when exec replaced their program");
+        let note = Note::new("and {} bytes in {} blocks that were live when exec replaced their program");
         page.push(note.with([Value::Count(live.replaced_bytes), Value::Count(live.replaced_blocks)]));
     }
     if live.blocks == 0 {
@@ -398,7 +398,7 @@ fn still_live(report: &Report, page: &mut Page) {
 /// Adds the stacks that allocated the most, one per line.
 fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
     page.heading(
-        Note::new("SITES: {} stacks; for all of them in full, run hatf sites").with([Value::Count(report.stacks)]),
+        Note::new("SITES: {} stacks; to print all of them in full, run hatf sites").with([Value::Count(report.stacks)]),
     );
     for measure in Measure::ALL {
         if sizes_only && measure != Measure::Allocated {

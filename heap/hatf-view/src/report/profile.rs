@@ -135,7 +135,7 @@ impl ProfileReport<'_> {
         ];
         let absent: Vec<_> = present.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
         if !absent.is_empty() {
-            page.note(format!("unknown: {}", absent.join(", ")));
+            page.note(format!("missing from the profile: {}", absent.join(", ")));
         }
         if profile.about.contains_key("sampling") {
             page.note("sampled profile; all figures cover the sampled blocks only");

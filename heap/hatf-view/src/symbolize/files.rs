@@ -86,7 +86,7 @@ fn build_id_of(path: &Path) -> Result<String, String> {
         let file = Mapped::open(path)?;
         Ok(Elf::parse(&file).map_or_else(|_| String::new(), |elf| hexadecimal(elf.build_id())))
     };
-    catch_unwind(read).unwrap_or_else(|_| Err(format!("{} is damaged", path.display())))
+    catch_unwind(read).unwrap_or_else(|_| Err(format!("{} is corrupt", path.display())))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -123,7 +123,7 @@ pub(super) fn candidates_of(image: &Image, files: &Files, fetched: &Fetched) -> 
         _ if !candidates.is_empty() => Ok(candidates),
         Err(why) => Err(Missing::Image(why)),
         Ok(_) if own.exists() => Err(Missing::File(format!("{} is not a file", own.display()))),
-        Ok(_) => Err(Missing::File(format!("{} is not there", own.display()))),
+        Ok(_) => Err(Missing::File(format!("{} does not exist", own.display()))),
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Res
         let id = build_id.as_ref().map_or(Ok(String::new()), |_| build_id_of(&path));
         let why = match (build_id, id) {
             (Some(wanted), Ok(id)) if id != wanted => {
-                Missing::File(format!("{} is another version: its build id is not {wanted}", path.display()))
+                Missing::File(format!("{} is a different version: its build ID is not {wanted}", path.display()))
             }
             (_, Err(why)) => Missing::Image(why),
             (_, Ok(_)) => match Mapped::open(&path) {
@@ -159,7 +159,7 @@ pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Res
         };
         missing.get_or_insert(why);
     }
-    Err(missing.unwrap_or_else(|| Missing::File(format!("{} is not there", image.path))))
+    Err(missing.unwrap_or_else(|| Missing::File(format!("{} does not exist", image.path))))
 }
 
 /// Opens the separate debug information file of an image, unless the image itself contains debug information. Also
@@ -190,7 +190,7 @@ pub(super) fn open_debug(
         });
         match is_it {
             Ok(true) => return Ok((Some(file), None)),
-            Ok(false) => unused = Some(format!("{} is of another version", path.display())),
+            Ok(false) => unused = Some(format!("{} belongs to a different version", path.display())),
             Err(why) => return Err(format!("{}: {why}", path.display())),
         }
     }
@@ -257,7 +257,8 @@ fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, S
     if !folders.any(|folder| lies_in.starts_with(lexical(folder))) {
         let path = path.display();
         return Err(format!(
-            "it refers to {path} for its debug information, which is in no debug information directory"
+            "it refers to {path} for its debug information, but this file is outside the directories for debug \
+             information; to use it, add its directory with --debug-dir"
         ));
     }
     Mapped::open(path).map(Some)

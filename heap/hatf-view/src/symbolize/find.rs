@@ -168,7 +168,7 @@ fn advice(path: &str) -> String {
     }
     let managers = [("/usr/bin/dpkg", "dpkg -S"), ("/usr/bin/rpm", "rpm -qf")];
     let manager = managers.iter().find(|(program, _)| Path::new(program).exists());
-    let of = manager.map_or(String::new(), |(_, command)| format!(", of the package that `{command} {path}` names"));
+    let of = manager.map_or(String::new(), |(_, command)| format!(" (to find their package, run `{command} {path}`)"));
     let or = if is_debuginfod_asked() { "" } else { ", or set DEBUGINFOD_URLS" };
     format!("install its debug symbols{of}{or}")
 }

@@ -102,7 +102,7 @@ impl<'b> Split<'b> {
         let Some(sections) = self.kept.keep(DwarfSections::load(section)?) else { return Ok(None) };
         let mut dwarf = sections.borrow(|section| EndianSlice::new(section, self.endian));
         if first_id(&dwarf).ok().flatten() != Some(load.dwo_id) {
-            return Err(format!("{} is of another version", path.display()));
+            return Err(format!("{} belongs to a different version", path.display()));
         }
         dwarf.make_dwo(&load.parent);
         Ok(Some(Arc::new(dwarf)))

@@ -1,4 +1,4 @@
-//! The commands of analyses that are fully described by their row in [`ANALYSES`].
+//! Commands for the analyses that a row in [`ANALYSES`] describes completely.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
@@ -35,7 +35,7 @@ fn analyses() -> impl Iterator<Item = &'static Analysis> {
     ANALYSES.iter().filter(|analysis| !analysis.traits.own_command)
 }
 
-/// Returns the command of an analysis, with its own help and with its options among those of all analyses.
+/// Returns the command for an analysis, with its help, its own options, and the options shared by all analyses.
 fn command(analysis: &'static Analysis) -> Command {
     let own = analysis.arguments(Command::new(analysis.name));
     let command = analysis.arguments(Source::augment_args(Command::new(analysis.name)));

@@ -20,7 +20,7 @@ const LEAST: usize = 16;
 ///
 /// Functions, source files, paths of programs and modules, build IDs, arguments, comments, and names of threads, marks
 /// and phases are replaced with tokens; equal strings get equal tokens. The host, the date and process IDs are removed.
-/// Blocks and pages are moved together by a multiple of 1 GiB. Frames are renumbered, because offsets in a known
+/// All blocks and pages are shifted by the same multiple of 1 GiB. Frames are renumbered, because offsets in a known
 /// library reveal its functions. Times, sizes, threads, line numbers and the kernel's memory statistics are kept.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -37,8 +37,8 @@ pub(crate) struct Anonymize {
     #[command(flatten)]
     source: Source,
 
-    /// Keep functions and file names that match this pattern, where `*` matches any string. Of a path, only the file
-    /// name is kept, not its directories. Can be repeated.
+    /// Keep functions and file names that match this pattern, where `*` matches any string. For a path, only the file
+    /// name is kept, without the directories. Can be repeated.
     #[arg(long, value_name = "PATTERN")]
     keep: Vec<String>,
 
@@ -46,8 +46,8 @@ pub(crate) struct Anonymize {
     #[arg(long)]
     keep_marks: bool,
 
-    /// Derive tokens from the secret in this file, which must have at least 16 bytes, so that several traces get the
-    /// same tokens. Anyone with the secret can test guesses of names.
+    /// Derive the tokens from the secret in this file, so that several traces get the same tokens. The file must
+    /// contain at least 16 bytes. Anyone who has the secret can test guesses of names.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 

@@ -14,10 +14,11 @@ use super::{about, print_message, replay};
 
 /// Extract part of a trace: a range of time or records, a phase, a thread or a process.
 ///
-/// The state at the start of the part is included: live blocks, as the calls that allocated them, with their stacks,
-/// sizes, threads and times; and the program, modules, symbols, threads, open phases and pages. All times are
-/// unchanged. A report on the part therefore agrees with a report on the complete trace about every point in time
-/// within the part: live bytes, sites, ages. Blocks allocated and freed before the part are not included.
+/// The output also contains the state at the start of the part. Each live block appears as the call that allocated it,
+/// with its stack, size, thread and time. The program, modules, symbols, threads, open phases and pages are included
+/// too. Times are unchanged. For any point in time within the part, a report on the part therefore shows the same live
+/// bytes, sites and ages as a report on the complete trace. Blocks allocated and freed before the part are not
+/// included.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -50,8 +51,8 @@ pub(crate) struct Cut {
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
 
-    /// Blocks allocated by this thread, including frees of them by other threads, and the thread's other events. Marks,
-    /// modules and pages belong to the process and are kept.
+    /// Blocks allocated by this thread, their frees by any thread, and the thread's other events. Marks, modules and
+    /// pages belong to the process, so they are kept too.
     #[arg(long, value_name = "N")]
     thread: Option<u64>,
 
@@ -63,7 +64,7 @@ pub(crate) struct Cut {
     written: Written,
 }
 
-/// The events of one thread.
+/// A sink that forwards the events of one thread.
 struct OfThread {
     thread: u64,
     is_there: bool,
@@ -125,11 +126,11 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
     Ok(0)
 }
 
-/// Describes the contents of a part.
+/// Returns a description of what a part contains.
 fn say(counts: CutCounts) -> String {
     let CutCounts { records, carried_records, carried_blocks, carried_bytes } = counts;
     format!(
-        "{} records, preceded by {} records of the initial state, including {} live blocks of {}",
+        "{} records, preceded by {} records that restore the initial state with {} live blocks ({})",
         count(records),
         count(carried_records),
         count(carried_blocks),
@@ -216,7 +217,7 @@ impl EventSink for Merged {
     }
 }
 
-/// Determines the records of the part.
+/// Returns the range of records that the options select.
 fn records(options: &Cut) -> Result<Records> {
     if let Some((first, last)) = options.records {
         let first = first.unwrap_or(1);

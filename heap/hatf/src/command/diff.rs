@@ -25,11 +25,11 @@ use super::report::write_page;
 use super::sites::{By, Folded, text};
 use super::symbols::{Symbols, print_problems};
 
-/// Compare two traces: which stacks, sizes and threads allocate more or less.
+/// Compare two traces to find the stacks, sizes and threads that allocate more or less.
 ///
-/// Stacks are matched by function and module, not by address or line, so the program may have been rebuilt between the
-/// traces. For the trace before the change, either keep the old program or record its symbols (hatf record
-/// --symbolize). Traces without function names are matched by build ID and offset.
+/// Stacks are matched by function and module, not by address or line, so you can rebuild the program between the
+/// traces. To name the functions of the trace before the change, keep the old program or record its symbols (hatf
+/// record --symbolize). Traces without function names are matched by build ID and offset.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
         Matching::Offsets => {
             print_message("stacks are matched by build ID and offset, so stacks of different builds do not match");
         }
-        Matching::Nothing => print_message("stacks are not compared"),
+        Matching::Nothing => print_message("stacks are not compared, because a trace has no stacks"),
     }
     let tables = options.tables.by(options.blocks);
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();

@@ -29,8 +29,9 @@ pub(crate) struct Fragmentation {
     source: Source,
 
     /// Points in time to inspect: peak (most pages held), worst (most bytes wasted on held pages), sparsest (most held
-    /// pages per live byte, while about half of the maximum or more are held; the exact threshold is a power of two),
-    /// end, or the number of an event. Names that lead to the same event are printed once.
+    /// pages per live byte), end, or an event number. For sparsest, only times with at least about half of the maximum
+    /// number of held pages count; the exact threshold is a power of two. If several names lead to the same event, the
+    /// event is printed once.
     #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,worst,end")]
     at: Vec<When>,
 

@@ -44,9 +44,9 @@ the code before you apply it. Blocks that are not listed certainly outlive their
 calls. The last output line states whether the result is exact.
 
 Each site is assigned to the outermost call whose arena costs at most --most-cost
-bytes. The cost is memory that the program would have freed before the arena is.
-If an arena with all its possible sites costs more, it gets as many sites as fit,
-starting with those that save the most frees per byte.
+bytes. The cost is the memory that the program frees before the arena is freed.
+If an arena with all its possible sites costs more, sites are added to it while
+they fit, starting with those that save the most frees per byte.
 
 Examples:
   hatf regions infer app.mtf
@@ -73,11 +73,11 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "N", default_value_t = 2)]
     depth: usize,
 
-    /// Size of the blocks by which arenas grow in the simulation, in bytes.
+    /// Size in bytes of the blocks that simulated arenas consist of.
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = number(1..=1_u64 << 48))]
     block: u64,
 
-    /// Also write a scoped.dtd trace of the program as it would run with all arenas found.
+    /// Also write a scoped.dtd trace that simulates the program with all arenas found.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
@@ -198,9 +198,10 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
 fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
-            let bound = "A bound: calls are those that allocations show. Calls that follow each other from one place look like one, whose \
-                         arena keeps what all of them allocate, and may so cost too much. For an exact answer build the program with hatf cc \
-                         --functions, and record it again.";
+            let bound = "A bound: calls are inferred from the stacks of allocations, so successive calls from one \
+                         place can look like a single call. The arena of such a call keeps the allocations of all of \
+                         them, so it may cost too much. For an exact result, build the program with hatf cc \
+                         --functions and record it again.";
             (false, bound.to_owned())
         }
         _ if coverage.lost > 0 => {
@@ -231,7 +232,7 @@ impl Pass<'_> {
         read.map(|()| (sites, observer))
     }
 
-    /// Does the same as [`over`](Self::over), but also returns the observer if reading fails.
+    /// Works like [`over`](Self::over), but also returns the observer if reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
             let mut entries = HeapTracker::new(ScopeEvents::new(table.clone(), by, observer));

@@ -168,7 +168,7 @@ impl EventSink for WithProgress<'_> {
     }
 }
 
-/// Size of tables of stacks.
+/// Size limits of stack tables.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Tables {
     /// Maximum number of rows per table.
@@ -193,7 +193,7 @@ impl Tables {
     }
 }
 
-/// Prints the values that a format or an event cannot represent.
+/// Prints a message for each kind of value that a format or an event cannot represent.
 pub(crate) fn warn_of_losses(form: &str, losses: &Losses) {
     losses
         .iter()

@@ -22,7 +22,7 @@ use super::sites::{Folded, peak};
 use super::symbols::Symbols;
 use super::values::point;
 
-/// Find leaks: which functions hold blocks at the end, since when, and whether they keep growing.
+/// Find leaks: the functions that hold blocks at the end, the age of these blocks, and whether they keep growing.
 ///
 /// A function is reported as growing if its live memory after startup grows with 95% confidence. Blocks that the C
 /// library, the C++ library and CPython are known to keep are listed in a separate table. The trace does not show

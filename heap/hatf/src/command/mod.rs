@@ -173,7 +173,7 @@ pub(crate) enum Command {
     Cc(cc::Cc),
     Recover(recover::Recover),
     Report(Report),
-    Convert(Convert),
+    Convert(convert::Convert),
     Cut(cut::Cut),
     Merge(merge::Merge),
     Sample(sample::Sample),
@@ -242,65 +242,6 @@ pub(crate) struct Report {
     pub(crate) folded: sites::Folded,
 }
 
-/// Convert a trace from one format to another.
-///
-/// For each kind of value that the output format cannot represent, a message on standard error reports the loss. Input
-/// compressed with zstd or gzip is decompressed.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  hatf convert perl.mtf perl.jsonl
-  hatf convert --to hatf1 perl.mtf perl.hatf
-  hatf convert gawk.raw32.zst gawk.mtf
-  hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
-pub(crate) struct Convert {
-    /// Format of the input [default: detected from its first bytes or its name].
-    #[arg(long, value_name = "FORMAT", value_parser = form())]
-    pub(crate) from: Option<&'static Form>,
-
-    /// Format of the output [default: derived from its name; .mtf is heap]. For CSV, see `metatfc dump --format csv`.
-    #[arg(long, value_name = "FORMAT", value_parser = written_form())]
-    pub(crate) to: Option<&'static Form>,
-
-    /// Trade size for speed in Meta-TF output: fast, default or archive.
-    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
-    pub(crate) preset: Preset,
-
-    /// Clock resolution of a heap trace, from 1ns to 1ms, or off [default: that of the input].
-    #[arg(long, value_name = "TICK", value_parser = clock)]
-    pub(crate) clock: Option<u64>,
-
-    /// Approximate number of records per group in a heap trace [default: a million]. Groups can be read independently
-    /// and in parallel; small groups make the trace larger.
-    #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
-    pub(crate) group: Option<u64>,
-
-    /// In hatf1 output, write records of the inner malloc and free before each realloc, as in Table 1 of the paper.
-    #[arg(long)]
-    pub(crate) inner_records: bool,
-
-    /// End the lifetime of each block at its last access instead of its free. Requires a heap trace of a program built
-    /// with `hatf cc`, which is read twice.
-    #[arg(long)]
-    pub(crate) free_at_last_access: bool,
-
-    /// Exit with status 1 if anything was lost.
-    #[arg(long)]
-    pub(crate) strict: bool,
-
-    /// Input trace; `-` is standard input.
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
-
-    /// Output file [default: standard output, as with `-`].
-    #[arg(value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-/// Message for requests to write CSV.
-pub(crate) const CSV: &str = "CSV is written by another command: \
-    metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
-
 /// Returns a parser for the row names of a table, given as (name, help) pairs.
 fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
     PossibleValuesParser::new(rows.into_iter().map(|(name, about)| PossibleValue::new(name).help(about)))
@@ -310,15 +251,6 @@ fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> Possible
 fn form() -> impl TypedValueParser<Value = &'static Form> {
     let read = FORMS.into_iter().filter(|form| form.open.is_some());
     row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("unknown format"))
-}
-
-/// Returns a parser for the name of an output format. Another command writes CSV, so the error for `csv` names that
-/// command.
-fn written_form() -> impl TypedValueParser<Value = &'static Form> {
-    let written = FORMS.into_iter().filter(|form| form.create.is_some());
-    let names = written.map(|form| PossibleValue::new(form.name).help(form.about));
-    let names = names.chain([PossibleValue::new("csv").hide(true)]);
-    PossibleValuesParser::new(names).try_map(|name| Form::of(&name).ok_or(CSV))
 }
 
 /// Record a program on this machine, report on it and suggest next steps.
@@ -352,7 +284,7 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
-/// Returns the command to suggest for a file that was given without a command.
+/// Returns the command to suggest if the user specifies a file without a command.
 pub(crate) fn for_file(path: &Path) -> String {
     let command = if hatf_trace::forms::is_program(path) { "hatf run" } else { "hatf report" };
     format!("{command} {}", path.display())

@@ -309,7 +309,7 @@ impl Report for Found {
 fn programs(listed: &Listed, counted: Option<&Counted>) -> Vec<String> {
     let later = counted.into_iter().flat_map(|counted| &counted.programs);
     match (&listed.command[..], counted) {
-        ([], None) => vec!["not known".to_owned()],
+        ([], None) => vec!["unknown".to_owned()],
         ([], Some(_)) => later.cloned().collect(),
         (command, _) => {
             std::iter::once(command.join(" ")).chain(later.map(|program| format!("-> {program}"))).collect()

@@ -112,8 +112,7 @@ fn spool_of(given: &Path) -> Result<PathBuf> {
     };
     Spooled::of_trace(given).or_else(named).ok_or_else(|| {
         Error::Trace(
-            format!("{}: its recording has no spool left, so no further events can be recovered", given.display())
-                .into(),
+            format!("{}: its spool no longer exists, so no further events can be recovered", given.display()).into(),
         )
     })
 }
@@ -137,8 +136,8 @@ fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     line
 }
 
-/// Adds recovered processes to the process list, which already contains the processes that ended earlier. Without
-/// processes created by the program, there is no list.
+/// Adds recovered processes to the process list, which already contains the processes that ended earlier. There is no
+/// list if the program created no processes.
 fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value) -> Result<()> {
     let folder = folder_of(trace);
     if !folder.exists() {

@@ -103,7 +103,7 @@ struct Example {
 enum Part {
     /// Regions of each method combined
     Method,
-    /// Individual regions; if there are more than 1,000, those whose blocks have the most bytes
+    /// Individual regions, limited to the 1,000 regions whose blocks have the most bytes
     Region,
 }
 
@@ -111,7 +111,7 @@ enum Part {
 enum IntraName {
     /// The first block with enough space
     First,
-    /// The block with the least sufficient space
+    /// The block with the smallest sufficient space
     Best,
 }
 
@@ -127,7 +127,7 @@ enum InterName {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum OversizeName {
-    /// Round the block size up to the next multiple
+    /// Round the size of its block up to a multiple of the block size
     Grow,
     /// Report an error
     Error,

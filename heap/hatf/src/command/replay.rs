@@ -13,9 +13,9 @@ use crate::command::output::show;
 
 /// Replay a trace's requests on real allocators, and measure the time they take and the memory they hold.
 ///
-/// Each allocator is preloaded into separate processes. These make the calls of the trace: each thread in its own
-/// order, and calls on the same block in trace order. An allocator is system, jemalloc, mimalloc, tcmalloc or the path
-/// of a library; environment variables for it precede its name.
+/// Each run preloads an allocator into a new process, which makes the calls of the trace. Each thread keeps its own
+/// order, and calls on the same block are made in trace order. An allocator is system, jemalloc, mimalloc, tcmalloc or
+/// the path of a library; write its environment variables before its name.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +53,7 @@ pub(crate) struct Replay {
     #[arg(long, alias = "events", value_name = "FIRST..LAST", value_parser = records)]
     records: Option<(Option<u64>, Option<u64>)>,
 
-    /// Repair calls that no correct program makes, and report how many there were.
+    /// Repair calls that no correct program makes, and report how many calls were repaired.
     #[arg(long)]
     repair: bool,
 
@@ -134,9 +134,9 @@ fn fits(options: &Replay, most_live: u64) -> hatf_trace::Result<()> {
         return Ok(());
     }
     let (trace, live, allowed) = (options.source.trace.display(), bytes(most_live), bytes(allowed));
-    let why = "allow more with --max-memory SIZE, or do not touch blocks with --touch none";
+    let advice = "increase --max-memory, or do not touch blocks (--touch none)";
     Err(Error::Trace(
-        format!("{trace}: up to {live} are live at a time and would be touched, but only {allowed} are allowed: {why}")
+        format!("{trace}: up to {live} are live at a time and would be touched, but the limit is {allowed}: {advice}")
             .into(),
     ))
 }

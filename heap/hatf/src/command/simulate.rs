@@ -16,7 +16,7 @@ use crate::command::output::show;
 
 /// Run a trace through simulated allocators, and show the heap each would need and the work it would do.
 ///
-/// Settings follow an allocator's name, as in first:grow=4096; settings not given have their defaults. bsd, first, best
+/// Settings follow an allocator's name, as in first:grow=4096; all other settings keep their defaults. bsd, first, best
 /// and cache are those of Zorn and Grunwald's paper (CU-CS-603-92, Table 6); glibc, jemalloc, mimalloc and tcmalloc
 /// model the libraries of these names; tlsf, buddy and bump are from the literature. Sizes and operation counts are
 /// exact for these models; time is not measured.
@@ -53,7 +53,7 @@ pub(crate) struct Simulate {
     #[arg(long = "weight", value_name = "ACT=N", value_parser = weight)]
     weights: Vec<(Act, u64)>,
 
-    /// Check each allocator's invariants: after every event, the parts it touched; every N events, the complete heap.
+    /// Check each allocator's invariants: the touched parts after every event, and the complete heap every N events.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "4096")]
     invariants: Option<u64>,
 

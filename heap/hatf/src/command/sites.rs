@@ -25,8 +25,8 @@ use crate::command::output::show;
 /// Show where a program allocates memory, in tables by function, line, file, module or call stack.
 ///
 /// The trace must contain stacks (hatf record --stacks). Names of functions that are missing from the trace are looked
-/// up in the programs and shared objects. `realloc` ends a block of the stack that allocated it and starts a new block
-/// of its own stack.
+/// up in the programs and shared objects. A `realloc` ends a block, which counts for the stack that allocated it, and
+/// starts a new block, which counts for the stack of the `realloc`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,9 +43,10 @@ pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
 
-    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in total, freed by the next event
-    /// (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: all of these, or none with --at or
-    /// --live-between]; also bytes copied by realloc, or bytes beyond the requested size (slack, from record --usable).
+    /// Tables to print [default: the first five, or none with --at or --live-between]: blocks live at the peak, live at
+    /// the end (leaked), allocated in total, freed by the next event (temporary), freed within 1 ms and 64 KiB of
+    /// allocations (short), bytes copied by realloc, and bytes beyond the requested size (slack; requires record
+    /// --usable).
     #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
     by: Option<Vec<By>>,
 

@@ -36,7 +36,7 @@ pub(crate) struct SymbolFiles {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Symbols {
     #[command(flatten)]
-    files: SymbolFiles,
+    pub(crate) files: SymbolFiles,
 
     /// Do not look up function names; print only those in the trace.
     #[arg(long, help_heading = "Symbols", conflicts_with_all = ["debug_dir", "sysroot", "perf_map"])]
@@ -47,19 +47,15 @@ impl SymbolFiles {
     /// Returns the locations to search for program files, which a separate process reads.
     pub(crate) fn files(&self) -> Result<Files> {
         let Self { debug_dir, sysroot, perf_map } = self;
-        Ok(Files { perf_map: perf_map.clone(), ..files(debug_dir, sysroot.as_ref())? })
+        let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
+        let helper = Some(helper.map_err(Error::system("this program's path"))?);
+        let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
+        let debuginfod = debuginfod.map(|client| client.with_progress(stderr_is_terminal()));
+        let mut files =
+            Files { perf_map: perf_map.clone(), sysroot: sysroot.clone(), helper, debuginfod, ..Files::default() };
+        files.debug_dirs.splice(0..0, debug_dir.iter().cloned());
+        Ok(files)
     }
-}
-
-/// Returns the locations to search for program files, without a map of functions.
-pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
-    let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
-    let helper = Some(helper.map_err(Error::system("this program's path"))?);
-    let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
-    let debuginfod = debuginfod.map(|client| client.with_progress(stderr_is_terminal()));
-    let mut files = Files { sysroot: sysroot.cloned(), helper, debuginfod, ..Files::default() };
-    files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
-    Ok(files)
 }
 
 /// The displayed stacks, as stack numbers and the number of frames shown per stack. `None` means all stacks.
@@ -126,7 +122,7 @@ pub(crate) fn print_problems(problems: &[Problem]) {
     first.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
     if !others.is_empty() {
         let (modules, frames) = (others.len(), others.iter().map(|problem| problem.frames).sum::<usize>());
-        print_message(&format!("{modules} other modules: {frames} frames have no names"));
+        print_message(&format!("{frames} frames in {modules} other modules have no names"));
     }
     if !problems.is_empty() && is_debuginfod_asked() && Debuginfod::find().is_none() {
         print_message(&format!(

@@ -31,8 +31,8 @@ use started::Started;
 ///
 /// The program is recorded by a separate process, as with `hatf record --stacks`, and the trace is read as it grows;
 /// the display is at most one second behind. Pressing q leaves the screen while the program and its recording continue;
-/// `hatf watch TRACE` returns to it. The program has no terminal: its output goes to a file next to the trace, and the
-/// key o shows the end of that file.
+/// `hatf watch TRACE` returns to it. The program is not connected to the terminal: its output goes to a file next to
+/// the trace, and the key o shows the end of that file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -208,7 +208,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     spawned.map(drop).map_err(Error::system("a thread"))
 }
 
-/// Waits for the next user action until the next redraw at the latest.
+/// Waits for the next user action, but no longer than until the next redraw.
 fn next_action(view: &mut View) -> Result<Option<Action>> {
     let problem = || Error::system("the terminal");
     let come = match event::poll(DRAW) {
@@ -284,7 +284,7 @@ type Written = Option<(Child, PathBuf)>;
 /// Starts a separate process that writes an HTML report of the current state, and returns a message.
 fn begin_page(trace: &Path, page: &mut Written) -> String {
     if page.is_some() {
-        return "a page is already being written".to_owned();
+        return "an HTML report is already being written".to_owned();
     }
     let numbered = |number: u32| trace.with_extension(format!("now{number}.html"));
     let Some(path) = (1..=u32::MAX).map(numbered).find(|path| !path.exists()) else { return String::new() };
@@ -299,7 +299,7 @@ fn begin_page(trace: &Path, page: &mut Written) -> String {
             *page = Some((child, path));
             message
         }
-        Err(error) => format!("could not write the page: {error}"),
+        Err(error) => format!("could not write the HTML report: {error}"),
     }
 }
 
@@ -312,7 +312,7 @@ fn tend_page(page: &mut Written, view: &mut View) {
         format!("wrote {}", path.display())
     } else {
         format!(
-            "could not write the page; for the reason, run hatf report {} --html",
+            "could not write the HTML report; for the reason, run hatf report {} --html",
             path.with_extension("").with_extension("mtf").display()
         )
     });
@@ -332,8 +332,7 @@ impl Report for Summary {
     }
 }
 
-/// Builds the output printed at the end, which consists of a short form of the last screen and suggestions on how to
-/// continue.
+/// Builds the output printed at the end: a short form of the last screen, and suggestions on how to continue.
 fn summary(watched: &Watched, shown: &Shown) -> Page {
     let (snapshot, functions) = (&shown.snapshot, &shown.functions);
     let glance = &snapshot.glance;
@@ -360,7 +359,7 @@ fn summary(watched: &Watched, shown: &Shown) -> Page {
     let trace = watched.trace.display().to_string();
     let mut note = |text: &'static str| page.push(Note::new(text).with([Value::text(trace.clone())]));
     match snapshot.state {
-        State::Ended(Some(End::Exit(_) | End::Killed(_)) | None) => note("hatf report {} has more"),
+        State::Ended(Some(End::Exit(_) | End::Killed(_)) | None) => note("for more details, run hatf report {}"),
         State::Abandoned => note("to complete the trace, run hatf recover {}"),
         _ => note("still running; to return, run hatf watch {}"),
     }

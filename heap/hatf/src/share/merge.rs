@@ -152,7 +152,7 @@ fn fit(processes: &[Process]) -> Result<()> {
         if let Some(other) = others.iter().find(|other| of(other) != of(first)) {
             let what =
                 if key == "sampling" { "not samples of the same kind" } else { "recorded with different options" };
-            let why = "their blocks count differently, which one trace cannot express";
+            let why = "one trace cannot contain both, because their blocks are counted differently";
             return Err(Error::Trace(format!("{} and {} are {what}: {why}", first.name, other.name).into()));
         }
     }
@@ -302,7 +302,7 @@ impl Merging<'_> {
             EventKind::CreateHeap | EventKind::DestroyHeap => {
                 let name = &process.name;
                 return Err(Error::Trace(
-                    format!("{name}: cannot be merged, because it has several heaps as in HATF 1.0").into(),
+                    format!("{name}: traces with several heaps, as in HATF 1.0, cannot be merged").into(),
                 ));
             }
             EventKind::Call(call) | EventKind::ReallocEnd(call) => {

@@ -34,7 +34,7 @@ impl Places for Into<'_> {
         if address >> ADDRESS == 0 {
             return Ok(address | self.process << ADDRESS);
         }
-        let why = "is 2^48 or more and cannot be distinguished from those of other processes";
+        let why = "is 2^48 or more and cannot be distinguished from addresses of other processes";
         Err(Error::Trace(format!("{}: address 0x{address:x} {why}", self.name).into()))
     }
 

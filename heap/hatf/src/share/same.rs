@@ -65,9 +65,9 @@ impl Checked {
         let mut page = Page::new(title);
         let words = [Shown::Count(self.words), Shown::Bytes(self.bytes)];
         let text = if self.found.is_empty() {
-            "{} words of the original, none of which occurs in the {} of the new trace"
+            "none of the {} words of the original occurs in the {} of the new trace"
         } else {
-            "{} words of the original, some of which occur in the {} of the new trace"
+            "some of the {} words of the original occur in the {} of the new trace"
         };
         page.push(Note::new(text).with(words));
         if !self.found.is_empty() {
@@ -77,7 +77,7 @@ impl Checked {
             match differs {
                 None => page
                     .push(Note::new(format!("{name}: all {{}} numbers are the same")).with([Shown::Count(*numbers)])),
-                Some(where_) => page.note(format!("{name}: differs: {where_}")),
+                Some(where_) => page.note(format!("{name} differs: {where_}")),
             }
         }
         page

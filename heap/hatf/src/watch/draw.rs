@@ -114,7 +114,7 @@ fn head(snapshot: &Snapshot, view: &View, width: u16) -> Vec<Line<'static>> {
             format!("killed by signal {signal} after {}", units::nanoseconds(glance.now))
         }
         State::Abandoned => "the trace is incomplete and not being written: run hatf recover".to_owned(),
-        State::Damaged(why) => format!("cannot read further: {}", shown(why)),
+        State::Damaged(why) => format!("cannot continue reading: {}", shown(why)),
     };
     let is_wrong = matches!(snapshot.state, State::Abandoned | State::Damaged(_));
     let paused = if view.paused { "PAUSED  " } else { "" };
@@ -366,7 +366,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
         ("s", "sort by live bytes, growth, live blocks or bytes allocated"),
         ("p", "pause the display; reading continues"),
         ("m", "set a mark in the trace and in the curve: type a name, press Enter"),
-        ("w", "write an HTML report of this moment next to the trace"),
+        ("w", "write an HTML report of the current state next to the trace"),
         ("o", "program output"),
         ("t", "block sizes and threads"),
         ("up down", "scroll; Page Up, Page Down, Home"),

@@ -116,7 +116,7 @@ impl Followed {
         let mut container = Reader::from_read(file).map_err(failed)?;
         let is_heap = (HEAP.sniff)(&Head { bytes: &[], trace: Some(&container) });
         if !is_heap || container.header().version == 0 {
-            return Err(Error::Trace("only traces of hatf record in the format heap can be watched".into()));
+            return Err(Error::Trace("only heap-format traces written by hatf record can be watched".into()));
         }
         let about = Arc::clone(self);
         container.on_warning(move |warning| {

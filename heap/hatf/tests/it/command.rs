@@ -239,7 +239,7 @@ fn converting() {
     // A coarser clock.
     let coarse = path("coarse.mtf");
     let (_, messages) = run(&["--clock", "1ms", &heap, &coarse], 0);
-    assert!(messages.contains("between two ticks"), "{messages}");
+    assert!(messages.contains("between two clock ticks"), "{messages}");
     let length = |path: &str| std::fs::metadata(path).unwrap().len();
     assert!(length(&coarse) < length(&heap));
     // Names that do not show a form.
@@ -274,9 +274,9 @@ fn a_trace_of_another_version() {
     std::fs::write(&older, Writer::new(Vec::new(), &schema, &options).unwrap().finish().unwrap()).unwrap();
     for run in [hatf(["convert", &older, &lines]), hatf(["report", &older])] {
         run.exits(0)
-            .says("older.mtf: warning: the trace has heap.thread_start.parent, which the reader does not know")
+            .says("older.mtf: warning: the trace has heap.thread_start.parent, which the reader does not declare")
             .says(
-                "older.mtf: warning: the reader has heap.thread_start.creator, which the trace lacks; the values are 0 or empty\n",
+                "older.mtf: warning: the reader has heap.thread_start.creator, which the trace does not declare, so the values are 0 or empty\n",
             );
     }
 }

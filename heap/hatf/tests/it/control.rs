@@ -220,7 +220,7 @@ fn the_last_part_after_a_kill() {
     // The unfinished trace says where the rest is.
     hatf(["report", &trace]).says(&format!("unfinished trace; the remaining events are in {}", spool.display()));
     hatf(["recover", &trace]).exits(0);
-    hatf(["recover", &trace]).exits(1).says("its recording has no spool left");
+    hatf(["recover", &trace]).exits(1).says("its spool no longer exists");
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);
     assert_eq!(invariants::broken(Path::new(&trace)), [""; 0]);
     assert!(!spool.exists());
@@ -236,6 +236,6 @@ fn what_lasts_cannot_be_noted() {
         while [ $i -lt 20000 ]; do i=$((i + 1)); x=; f 7; done; sleep 0.2; exit 7";
     let arguments = ["record", "--keep", "64KiB", "--spool", &spools.path("."), "-o", &trace];
     let run = hatf([&arguments[..], &["--", "/bin/bash", "-c", script]].concat()).exits(7);
-    run.says("less than --keep requests could have been recovered").says("lasting.json is a directory");
+    run.says("less than the part requested by --keep could have been recovered").says("lasting.json is a directory");
     hatf(["report", &trace]).exits(0);
 }

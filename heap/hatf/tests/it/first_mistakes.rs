@@ -6,7 +6,7 @@ use metatf_test::Folder;
 #[test]
 fn a_program_is_not_a_trace() {
     let program = env!("CARGO_BIN_EXE_hatf");
-    hatf([program]).exits(2).says(&format!("`{program}` is a file: hatf run {program}"));
+    hatf([program]).exits(2).says(&format!("`{program}` is a file; to open it, run `hatf run {program}`"));
     hatf(["report", program]).exits(1).says(&format!("{program} is a program, not a trace: `hatf run {program}`"));
 }
 
@@ -15,7 +15,7 @@ fn a_trace_without_a_command() {
     let folder = Folder::new();
     let trace = folder.path("t.jsonl");
     std::fs::write(&trace, "").unwrap();
-    hatf([&trace]).exits(2).says(&format!("`{trace}` is a file: hatf report {trace}"));
+    hatf([&trace]).exits(2).says(&format!("`{trace}` is a file; to open it, run `hatf report {trace}`"));
 }
 
 #[test]

@@ -211,10 +211,10 @@ fn children_that_cannot_follow() {
         ("plain", 2, None),
         ("user", 0, Some("2 other processes not recorded: they ran as another user")),
         ("effective", 0, Some("1 other process not recorded: they ran as another user")),
-        ("root", 0, Some("1 other process not recorded: they had another root directory")),
+        ("root", 0, Some("1 other process not recorded: they had a different root directory")),
         ("environment", 1, None),
         ("files", 0, Some("1 other process not recorded: they had no free file descriptors")),
-        ("size", 0, Some("2 other processes not recorded: there was no room for their spools")),
+        ("size", 0, Some("2 other processes not recorded: there was not enough space for their spools")),
         ("failed", 0, None),
     ] {
         let bare = metatf_test::run(Command::new(&program).args([how, &root]));
@@ -356,7 +356,7 @@ fn a_program_that_confines_itself() {
     let trace = folder.path("trace.mtf");
     hatf(["record", "-o", &trace, "--", &program, "strict"])
         .exits(7)
-        .says("recording ended early: the program gave up");
+        .says("recording ended early: the program dropped permissions");
     assert!(blocks(&trace).1 >= 1000);
 }
 

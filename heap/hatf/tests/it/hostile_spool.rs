@@ -250,11 +250,11 @@ fn spools_of_others() {
     let (code, printed) = recover(&parent, &[]).unwrap();
     let has = |path: &Path| printed.contains(&*path.to_string_lossy());
     assert_eq!((code, has(&own), has(&linked)), (Some(0), true, false), "{printed}");
-    assert!(printed.contains(&format!("{}: others can read or change it", open.display())), "{printed}");
+    assert!(printed.contains(&format!("{}: other users can read or change it", open.display())), "{printed}");
     assert_eq!(has(&theirs), !is_theirs, "{printed}");
     let trace = folder.path().join("trace.mtf");
     for (spool, why) in
-        [(&linked, "ot a directory"), (&open, "others can read or change it"), (&theirs, "another user")]
+        [(&linked, "ot a directory"), (&open, "other users can read or change it"), (&theirs, "another user")]
     {
         let (code, printed) = recover(&parent, &[spool, "-o".as_ref(), &trace]).unwrap();
         let refused = code == Some(1) && printed.contains(why) && !trace.exists();

@@ -65,7 +65,7 @@ fn simulate_by_mistake() {
     hatf(["simulate", &trace, "-a", "hoard"]).exits(2).says("`hoard` is not one of bsd, first, best, cache");
     hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("expected one of examined, ");
     hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
-    hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
+    hatf(["simulate", "/dev/null"]).exits(1).says("specify it with --from");
     hatf(["simulate", "/dev/null", "--from", "raw32"]).exits(0).prints("0 events");
 }
 
@@ -111,7 +111,7 @@ fn fragmentation_by_mistake() {
     hatf(["fragmentation", &trace, "--at", "noon"])
         .exits(2)
         .says("expected peak, worst, sparsest, end or the number of an event");
-    hatf(["fragmentation", "/dev/null"]).exits(1).says("give it with --from");
+    hatf(["fragmentation", "/dev/null"]).exits(1).says("specify it with --from");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }
 
@@ -129,8 +129,8 @@ fn contradictions() {
     let lines = [
         "1 frees of blocks that are not in the trace",
         "1 frees of blocks that were already freed: the program freed them twice",
-        "1 blocks started at the address of a live block, which ends there",
-        "1 blocks overlap a live block, and both count",
+        "1 blocks were allocated at the address of a live block, which then counts as freed",
+        "1 blocks overlap a live block, and both are counted",
     ];
     let fit = format!("model fit -m mean -o {}", folder.path("model.json"));
     let printing = ["report", "fragmentation", "simulate", "whatif", "sites", &fit, "diff"];

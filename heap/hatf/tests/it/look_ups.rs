@@ -68,7 +68,7 @@ fn files_that_are_not_there_need_no_child() {
     let names: Vec<String> = (0..500).map(|at| format!("- /no/such/file-{at}")).collect();
     let (found, started) = found(&folder, &names, "");
     assert_eq!((found.named, found.problems.len(), started), (0, 500, 0));
-    assert!(found.problems.iter().all(|problem| problem.why.ends_with("is not there") && !problem.is_failure));
+    assert!(found.problems.iter().all(|problem| problem.why.ends_with("does not exist") && !problem.is_failure));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn errors_of_the_system() {
         let trace = trace_of(&folder, &[name, names[0].clone()]);
         let output = folder.path("out.mtf");
         let run = hatf(["symbolize", &trace, "-o", &output]).exits(1).says(why).says("1 of 2 frames have a function");
-        assert!(!run.err.contains("is not there") && !run.err.contains("another version"), "{}", run.err);
+        assert!(!run.err.contains("does not exist") && !run.err.contains("different version"), "{}", run.err);
         assert!(PathBuf::from(output).exists(), "what was found is kept");
         // A table says what is missing, and is right without it.
         hatf(["sites", &trace]).exits(0).says(why);
@@ -138,7 +138,7 @@ fn a_trace_without_names() {
     let trace = trace_of(&folder, &names);
     hatf(["symbolize", &trace, "-o", &output]).exits(0).says("1 of 1 frames have a function");
     fs::remove_file(folder.join("program-0")).unwrap();
-    hatf(["symbolize", &output, "-o", &output]).exits(0).says("is not there");
+    hatf(["symbolize", &output, "-o", &output]).exits(0).says("does not exist");
     hatf(["sites", "--group", "stack", &output]).exits(0).prints("f0");
 }
 
@@ -146,9 +146,9 @@ fn a_trace_without_names() {
 #[test]
 fn inputs_without_an_end() {
     for device in ["/dev/full", "/dev/zero"] {
-        hatf(["symbolize", device, "-o", "/dev/null"]).exits(1).says(device).says("give it with --from");
+        hatf(["symbolize", device, "-o", "/dev/null"]).exits(1).says(device).says("specify it with --from");
     }
     let piped = format!("yes | '{}' symbolize - -o /dev/null", env!("CARGO_BIN_EXE_hatf"));
     let run = metatf_test::run(Command::new("sh").args(["-c", &piped]));
-    run.exits(1).says("standard input").says("give it with --from");
+    run.exits(1).says("standard input").says("specify it with --from");
 }

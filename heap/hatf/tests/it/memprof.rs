@@ -1,4 +1,4 @@
-//! `hatf profile export`: LLVM reads it, and marks the allocations that it is about.
+//! `hatf convert --to memprof-yaml`: LLVM reads it, and marks the allocations that it is about.
 #![expect(clippy::unwrap_used)]
 #![cfg(target_arch = "x86_64")]
 
@@ -36,7 +36,7 @@ fn profiled_with(folder: &Folder, compiler: &str, flags: &[&str]) -> Option<Stri
 fn frames_are_as_a_compiler_has_them() {
     let folder = Folder::new();
     let Some(profile) = profiled(&folder, "clang++") else { return skip("there is no clang++") };
-    let yaml = hatf(["profile", "export", &profile, "-o", "-"]).exits(0).text();
+    let yaml = hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).text();
     let hot = "\
       - Callstack:
           - { Function: _Z4makem, LineOffset: 1, Column: 12, IsInlineFrame: false }
@@ -57,7 +57,7 @@ fn frames_are_as_a_compiler_has_them() {
     let unknown = yaml.split("Function: main, LineOffset: 12,").nth(1).unwrap();
     let block = unknown.split("  - ").next().unwrap();
     assert!(block.contains("AllocCount: 1\n") && !block.contains("Lifetime:"), "{block}");
-    let all = hatf(["profile", "export", &profile, "-o", "-", "--unknown-is-unused"]).exits(0).text();
+    let all = hatf(["convert", "--to", "memprof-yaml", &profile, "--unknown-is-unused"]).exits(0).text();
     assert_eq!(all.matches("TotalLifetime:").count(), yaml.matches("TotalLifetime:").count() + 1);
 
     // Debug information in a file of its own.
@@ -72,13 +72,15 @@ fn frames_are_as_a_compiler_has_them() {
     objcopy(&["--only-keep-debug", "--compress-debug-sections", &program, separate.to_str().unwrap()]);
     objcopy(&["--strip-debug", &program]);
     let folders = ["--debug-dir", debug.to_str().unwrap()];
-    let separate = hatf([&["profile", "export", &profile, "-o", "-"][..], &folders].concat()).exits(0).text();
+    let separate = hatf([&["convert", "--to", "memprof-yaml", &profile][..], &folders].concat()).exits(0).text();
     assert!(separate == yaml);
-    hatf(["profile", "export", &profile]).exits(1).says("compile the program with -g");
+    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(1).says("compile the program with -g");
     assert!(!folder.join("p.memprof.yaml").exists());
     std::fs::remove_file(&program).unwrap();
-    hatf(["profile", "export", &profile]).exits(1).says("hot_cold is not there");
-    hatf(["profile", "export", &folder.path("t.mtf")]).exits(1).says("not a heap profile");
+    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(1).says("hot_cold does not exist");
+    // A profile is made of a trace with default settings, as `hatf profile` does.
+    let trace = folder.path("t.mtf");
+    hatf(["convert", "--to", "memprof-yaml", &trace]).exits(1).says("hot_cold does not exist");
 }
 
 /// Debug information of lines alone, as LLVM's own pages have it: functions are those of the symbol table, and begin on the line of
@@ -88,7 +90,7 @@ fn frames_of_line_tables() {
     let exported = |flags: &[&str]| {
         let folder = Folder::new();
         let profile = profiled_with(&folder, "clang++", &[&FLAGS[..1], &FLAGS[2..], flags].concat())?;
-        Some(hatf(["profile", "export", &profile, "-o", "-"]).exits(0).says("4 contexts of 5").text())
+        Some(hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 contexts of 5").text())
     };
     let (Some(whole), Some(lines)) = (exported(&["-g"]), exported(&["-gmlt"])) else {
         return skip("there is no clang++");
@@ -132,7 +134,7 @@ fn clang_marks_allocations() {
     let Some(suffix) = llvm() else { return };
     let compiler = format!("clang++{suffix}");
     let Some(profile) = profiled(&folder, &compiler) else { return eprintln!("SKIPPED: there is no {compiler}") };
-    hatf(["profile", "export", &profile]).exits(0).says("4 contexts of 5");
+    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 contexts of 5");
     let (yaml, indexed) = (folder.path("p.memprof.yaml"), folder.path("p.memprofdata"));
     run(Command::new(format!("llvm-profdata{suffix}")).args(["merge", &yaml, "-o", &indexed])).exits(0);
     let mut clang = Command::new(compiler);
@@ -186,13 +188,13 @@ fn the_same_as_of_llvm() {
     assert!(Command::new(&program).env("MEMPROF_OPTIONS", options).output().unwrap().status.success());
     let files = std::fs::read_dir(folder.join("")).unwrap().map(|file| file.unwrap().path().display().to_string());
     let raw = files.into_iter().find(|path| path.contains("/raw.")).unwrap();
-    hatf(["profile", "import", &raw, "--binary", &program, "-o", &at("p.mtf")]).exits(0);
-    hatf(["profile", "export", &at("p.mtf"), "-o", &at("p.yaml")]).exits(0);
+    hatf(["convert", &raw, "--binary", &program, &at("p.prof.mtf")]).exits(0);
+    hatf(["convert", &at("p.prof.mtf"), &at("p.memprof.yaml")]).exits(0);
     let merge = |from: &[&str], to: &str| {
         let options = ["merge", "--memprof-full-schema", "-o", to];
         run(Command::new(format!("llvm-profdata{suffix}")).args(options).args(from)).exits(0);
     };
-    merge(&[&at("p.yaml")], &at("ours"));
+    merge(&[&at("p.memprof.yaml")], &at("ours"));
     merge(&[&raw, "--profiled-binary", &program], &at("theirs"));
     let (ours, theirs) = (records(suffix, &at("ours")), records(suffix, &at("theirs")));
     assert!(theirs.len() > 10, "{theirs:?}");

@@ -129,7 +129,8 @@ fn by_mistake() {
     let hostile =
         std::fs::read_to_string(&model).unwrap().replace("\"size\":[", "\"size\":[1,99999999999999999999999],\"x\":[");
     std::fs::write(&model, hostile).unwrap();
-    hatf(["model", "generate", &model, "-o", &folder.path("out")]).exits(1).says("model.json: the model: not a model");
+    let says = "model.json: the model cannot be used: it is not a model";
+    hatf(["model", "generate", &model, "-o", &folder.path("out")]).exits(1).says(says);
     assert!(!std::fs::exists(folder.path("out")).unwrap());
 }
 

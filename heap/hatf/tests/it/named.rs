@@ -96,11 +96,11 @@ fn a_program_that_has_changed() {
     std::fs::copy(&changed, &recorded.program).unwrap();
     let sites = recorded.sites(&[]);
     assert!(sites.text().contains("stacks+0x") && !sites.text().contains("recursion"), "{}", sites.text());
-    assert_eq!(sites.err.matches("is another version: its build id is not ").count(), 1, "{}", sites.err);
+    assert_eq!(sites.err.matches("is a different version: its build ID is not ").count(), 1, "{}", sites.err);
     // The one that is not there is said once, too, for both traces.
     std::fs::remove_file(&recorded.program).unwrap();
     let diff = hatf(["diff", &recorded.trace, &recorded.trace]).exits(0);
-    assert_eq!(diff.err.matches("is not there").count(), 1, "{}", diff.err);
+    assert_eq!(diff.err.matches("does not exist").count(), 1, "{}", diff.err);
 }
 
 /// Symbols are in the traces when the program has ended.
@@ -111,7 +111,7 @@ fn recorded_with_symbols() {
     let sites = recorded.sites(&["--no-symbols", "--rows", "100"]).prints("recursion at ").prints("stacks.c:");
     assert_eq!(sites.err, "");
     let refused = hatf(["record", "--symbolize", "-o", "-", "--", "true"]).exits(2);
-    refused.says("the output must be a file in the format heap");
+    refused.says("the output must be a file in heap format");
 
     let folder = Folder::new();
     let (trace, again) = (folder.path("p.mtf"), folder.path("again.mtf"));

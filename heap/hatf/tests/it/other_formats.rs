@@ -112,7 +112,7 @@ fn what_cannot_be_read_by_names() {
     for (dtd, problem) in [
         (
             record("tick", "ptr, size"),
-            "none of its records (tick) has a known name for allocating or freeing (malloc, alloc,",
+            "no record name (tick) is a known name for an allocation or a free (malloc, alloc,",
         ),
         (record("alloc", "ptr"), "record alloc has no field for the size: expected one of size, bytes,"),
         (record("alloc", "size"), "record alloc has no field for the address: expected one of address,"),
@@ -175,8 +175,8 @@ fn a_log_of_the_memory_pool_system() {
     let (log_path, heap) = (folder.path("mps.log"), folder.path("heap.mtf"));
     hatf(["convert", "--from", "mps", &log_path, &heap])
         .exits(0)
-        .says("3 PoolAlloc and 4 PoolFree; 1 objects ended with their pool")
-        .says("3 objects have no PoolAlloc: 1 lived before the log, 2 begin where another object ended");
+        .says("3 PoolAlloc and 4 PoolFree events; 1 objects ended with their pool")
+        .says("3 objects have no PoolAlloc event: 1 are treated as live from the start of the log, and 2 as");
     let lines = hatf(["convert", &heap, "-", "--to", "jsonl"]).exits(0).text();
     let seen: Vec<String> = lines
         .lines()
@@ -222,7 +222,7 @@ fn a_log_of_the_memory_pool_system() {
     folder.write("fast.log", [&wild.concat()[..], &object].concat());
     hatf(["convert", "--from", "mps", &fast, &heap]).exits(0);
     folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
-    hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("times are ticks of the log's clock");
+    hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("times are in ticks of the log's clock");
     // A log that is cut, one that is not a log, and one that is not there.
     folder.write("cut.log", &log[..log.len() - 3]);
     hatf(["convert", "--from", "mps", &folder.path("cut.log"), &folder.path("none.mtf")])

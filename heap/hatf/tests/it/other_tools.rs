@@ -59,7 +59,7 @@ fn recorded(folder: &Folder) -> Option<(String, String)> {
 
 fn exported(folder: &Folder, profile: &str, form: &str) -> String {
     let path = folder.path(&format!("out.{form}"));
-    hatf(["profile", "export", profile, "--format", form, "-o", &path]).exits(0);
+    hatf(["convert", "--to", form, profile, &path]).exits(0);
     path
 }
 
@@ -74,8 +74,13 @@ fn profiles_of_other_tools_have_the_same_sums() {
 
     let pprof = exported(&folder, &profile, "pprof");
     let back = folder.path("back.prof.mtf");
-    hatf(["profile", "import", &pprof, "-o", &back]).exits(0);
+    hatf(["convert", &pprof, &back]).exits(0);
     // What is in use in pprof is that of one moment.
+    assert_eq!(profile_sums(&back), [allocated, peak, peak]);
+    // Without a profile in between.
+    let direct = folder.path("direct.pb.gz");
+    hatf(["convert", &trace, &direct]).exits(0);
+    hatf(["convert", &direct, &back]).exits(0);
     assert_eq!(profile_sums(&back), [allocated, peak, peak]);
     let stacks = |profile: &str| {
         let shown = json(&["profile", "show", "--format", "json", profile]);
@@ -284,7 +289,7 @@ MAPPED_LIBRARIES:
 ";
     folder.write("j.heap", text);
     let [profile, made] = ["j.heap", "j.prof.mtf"].map(|name| folder.path(name));
-    hatf(["profile", "import", &profile, "-o", &made]).exits(0).says("3 heap info blocks of 3 contexts");
+    hatf(["convert", &profile, &made]).exits(0).says("3 contexts of 3");
     let [allocated, live, _] = profile_sums(&made);
     // jeprof: 3,310,675 bytes in use, 18,195,028 allocated.
     assert!(live.1.abs_diff(3_310_675) <= 3 && allocated.1.abs_diff(18_195_028) <= 3, "{live:?} {allocated:?}");

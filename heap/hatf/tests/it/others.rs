@@ -590,7 +590,7 @@ fn outputs_and_inputs() {
         (&["--records", "0..5"], 2, "the numbers of two records"),
         (&["--records", "100000.."], 2, "record 100000 does not exist"),
         (&["--between", "1h.."], 2, "is after the end of the trace"),
-        (&["--phase", "never"], 2, "its marks are"),
+        (&["--phase", "never"], 2, "available marks: "),
         (&["--between", "mark:ready..mark:never"], 2, "not in the trace"),
     ] {
         hatf([&["cut", &trace, "-o", &out][..], options].concat()).exits(status).says(says);

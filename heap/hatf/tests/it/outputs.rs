@@ -176,7 +176,7 @@ fn an_option_after_the_program() {
     for after in [&["-o", "x.mtf"][..], &["--output=x.mtf"], &["-ox.mtf"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
         command.current_dir(&*folder).args(["record", "-o", "true.mtf", "true"]).args(after);
-        run(&mut command).exits(0).says("`-o x.mtf` comes after the program").says("the trace goes to true.mtf");
+        run(&mut command).exits(0).says("`-o x.mtf` comes after the program").says("the trace is written to true.mtf");
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
     command.current_dir(&*folder).args(["record", "-o", "true.mtf", "true", "-o", "x.o"]);

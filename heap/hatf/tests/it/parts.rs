@@ -148,7 +148,7 @@ fn sizes_only() {
     let copy = folder.path("copy.mtf");
     hatf(["convert", &trace, &copy]).exits(0);
     for command in [&["simulate"][..], &["replay"], &["diff", &trace], &["profile"], &["fragmentation"]] {
-        hatf(command.iter().chain([&copy.as_str()])).exits(1).says("so the ends of blocks are unknown");
+        hatf(command.iter().chain([&copy.as_str()])).exits(1).says("so it does not show when blocks end");
     }
     hatf(["convert", "--to", "hatf10", &trace, &folder.path("paper.mtf")]).exits(1).says("--sizes-only");
     // What blocks really have is recorded, too.

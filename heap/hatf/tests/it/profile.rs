@@ -98,7 +98,7 @@ fn raw_profiles_of_llvm() {
     let folder = Folder::new();
     for name in ["clang19", "clang19_histogram"] {
         let (raw, profile) = (format!("{DATA}{name}.memprofraw"), folder.path("p.mtf"));
-        hatf(["profile", "import", &raw, "-o", &profile]).exits(0).says("2 heap info blocks of 2 contexts");
+        hatf(["convert", "--to", "heapprof", &raw, &profile]).exits(0).says("2 contexts of 2");
         let contexts = contexts(&profile);
         let expected = std::fs::read_to_string(format!("{DATA}{name}.txt")).unwrap();
         let mut blocks = 0;
@@ -181,15 +181,16 @@ fn names_of_raw_frames() {
     let base = 0x7000_0000;
     let calls = |stack: &Vec<(u64, Value)>| stack.iter().map(|(offset, _)| base + offset - 1).collect();
     std::fs::write(at("r.memprofraw"), raw(id, base, &expected.iter().map(calls).collect::<Vec<_>>())).unwrap();
-    hatf(["profile", "import", &at("r.memprofraw"), "--binary", &program, "-o", &at("i.mtf")]).exits(0);
-    let found: Vec<Vec<(u64, Value)>> = contexts(&at("i.mtf")).iter().map(frames).collect();
+    hatf(["convert", &at("r.memprofraw"), "--binary", &program, &at("i.prof.mtf")]).exits(0);
+    let found: Vec<Vec<(u64, Value)>> = contexts(&at("i.prof.mtf")).iter().map(frames).collect();
     // Contexts were shown by their bytes, and are numbered in that order.
     assert_eq!(found, expected);
     assert!(expected.iter().flatten().any(|(_, functions)| functions[0]["line"].as_u64() > Some(0)));
 
-    hatf(["profile", "import", &at("r.memprofraw"), "--binary", env!("CARGO_BIN_EXE_hatf")]).exits(1).says("build id");
-    hatf(["profile", "import", &at("r.memprofraw"), "--binary", &at("t.mtf")]).exits(1).says(&at("t.mtf"));
-    hatf(["profile", "import", &at("r.memprofraw"), "--binary", "/no/such/file"]).exits(1).says("/no/such/file");
+    let wrong = |binary: &str| hatf(["convert", "--to", "heapprof", &at("r.memprofraw"), "--binary", binary]).exits(1);
+    wrong(env!("CARGO_BIN_EXE_hatf")).says("build id");
+    wrong(&at("t.mtf")).says(&at("t.mtf"));
+    wrong("/no/such/file").says("/no/such/file");
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn by_mistake() {
     let heap = folder.path("heap.mtf");
     hatf(["convert", &trace, &heap]).exits(0);
     hatf(["profile", "show", &heap]).exits(1).says(&format!("hatf: {heap}: not a heap profile"));
-    hatf(["profile", "import", &heap]).exits(1).says("not a heap profile");
+    hatf(["convert", &profile, &folder.path("a.jsonl")]).exits(1).says("not a heap trace");
     hatf(["report", &profile]).exits(1).says("not a heap trace");
     let mut bytes = std::fs::read(&profile).unwrap();
     let middle = bytes.len() / 2;

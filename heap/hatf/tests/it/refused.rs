@@ -51,10 +51,7 @@ fn programs_with_sanitizers() {
         (&["-fsanitize=address"][..], None),
         (&["-fsanitize=leak"], None),
         (&["-fsanitize=undefined"], None),
-        (
-            &["-fsanitize=address", "-static-libasan"],
-            Some("is statically linked with the allocator of AddressSanitizer"),
-        ),
+        (&["-fsanitize=address", "-static-libasan"], Some("is statically linked with the AddressSanitizer allocator")),
         (&["-fsanitize=thread"], Some("is built with ThreadSanitizer, which cannot be recorded")),
     ] {
         let program = folder.path("blocks");

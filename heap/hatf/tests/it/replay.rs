@@ -137,7 +137,7 @@ fn by_mistake() {
     hatf(["replay", &path, "--with", "dlmalloc"])
         .exits(2)
         .says("expected system, jemalloc, mimalloc, tcmalloc or a path, found `dlmalloc`");
-    hatf(["replay", &path, "--with", "x jemalloc=1"]).exits(2).says("`x` is not VARIABLE=VALUE");
+    hatf(["replay", &path, "--with", "x jemalloc=1"]).exits(2).says("expected VARIABLE=VALUE, found `x`");
     hatf(["replay", &path, "--with", "/no/lib.so"]).exits(2).says("/no/lib.so: No such file");
     hatf(["replay", &path, "--events", "9"]).exits(2).says("such as 1000..2000");
     hatf(["replay", &path, "--events", "9..3"]).exits(2).says("no records from 9 to 3");

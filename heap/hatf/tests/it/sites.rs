@@ -188,7 +188,7 @@ fn moments_and_ranges_are_chosen() {
 
     for (options, said) in [
         (["--at", "60s"], "60.0 s is after the end of the trace at 8.00 s"),
-        (["--at", "mark:steady"], "mark:steady is not in the trace; its marks are ready, done"),
+        (["--at", "mark:steady"], "mark:steady is not in the trace; available marks: ready, done"),
         (["--live-between", "mark:done..mark:ready"], "mark:ready is not in the range"),
         (["--live-between", "5s..3s"], "the range ends before it starts"),
         (["--at", "soon"], "expected a time"),

@@ -375,7 +375,7 @@ fn a_report_has_sites() {
     }
     hatf(["report", "--threads", "1", &trace])
         .exits(0)
-        .prints("SITES: 3 stacks; for all of them in full, run hatf sites");
+        .prints("SITES: 3 stacks; to print all of them in full, run hatf sites");
 }
 
 /// Events are those of the trace, and their stacks those of `hatf sites`.
@@ -466,7 +466,7 @@ fn files_that_lie() {
     std::fs::write(&outside, elf::program(vec![])).unwrap();
     let up = format!("../{}/outside.debug", outside.parent().unwrap().file_name().unwrap().display());
     let trace = trace_of(&inner, "up", &elf::program(vec![elf::debug_link(&up)]), 1);
-    hatf(["symbolize", &trace]).exits(1).says("which is in no debug information directory");
+    hatf(["symbolize", &trace]).exits(1).says("outside the directories for debug information");
 }
 
 /// Names that are longer than a trace may have, and such as are short until they are demangled.

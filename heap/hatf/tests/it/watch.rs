@@ -127,7 +127,7 @@ fn screens_of_little_and_of_errors() {
     Arc::make_mut(&mut wrong.functions).has_stacks = false;
     let text = screen(&wrong, &View::default(), 120, 24);
     for part in [
-        "cannot read further: chunk 3",
+        "cannot continue reading: chunk 3",
         "records are missing",
         "7 lost",
         "sampled, one block per",

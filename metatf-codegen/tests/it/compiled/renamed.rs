@@ -30,8 +30,8 @@ fn earlier_names_are_read() {
     assert_eq!(unmatched.absent, ["s.jump.extra"]);
     assert_eq!(
         unmatched.to_string(),
-        "the trace has s.hop.gone, s.stay.note, s.lost, which the reader does not know\n\
-         the reader has s.jump.extra, which the trace lacks; the values are 0 or empty"
+        "the trace has s.hop.gone, s.stay.note, s.lost, which the reader does not declare\n\
+         the reader has s.jump.extra, which the trace does not declare, so the values are 0 or empty"
     );
     let items = vec![JumpNItem { x: 1, vfield: b"hi".to_vec() }, JumpNItem { x: 2, vfield: Vec::new() }];
     let jump = Jump { line: 77, n_items: items, x: vec![5, 6], pos: Pos { a: 700 }, extra: 0 };

@@ -46,7 +46,7 @@ impl<R: BufRead> CsvLines<R> {
                 break;
             }
         }
-        let text = std::str::from_utf8(&self.text).map_err(|_| invalid("it is not UTF-8"))?;
+        let text = std::str::from_utf8(&self.text).map_err(|_| invalid("the line is not valid UTF-8"))?;
         let text = text.strip_suffix('\n').unwrap_or(text);
         cells(text.strip_suffix('\r').unwrap_or(text)).map(Some)
     }

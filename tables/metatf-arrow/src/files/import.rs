@@ -81,7 +81,7 @@ impl<'s> Input<'s> {
         let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
         let table = tables.iter().find(|table| table.name == name).ok_or_else(|| {
             let known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-            fail(format!("the DTD has no record `{name}`; it has: {}", known.join(", ")))
+            fail(format!("the DTD has no record `{name}`; available records: {}", known.join(", ")))
         })?;
         let record = schema.record(table.record).ok_or_else(|| fail("the DTD has no such record".to_owned()))?;
         let index = table.record;
@@ -101,13 +101,14 @@ impl<'s> Input<'s> {
             return if is_text {
                 Ok(None)
             } else {
-                let why = "its rows are elements that other records refer to by offset, and the offsets change in a new trace";
+                let why = "its rows are elements that other records refer to by offset, but the offsets are different \
+                           in a new trace";
                 Err(fail(format!("{why}; omit this table and the columns that refer to it")))
             };
         }
         if !strange.is_empty() {
             return Err(fail(format!(
-                "the record `{}` has no column {}; it has: {}",
+                "the record `{}` has no column {}; available columns: {}",
                 table.name,
                 strange.join(", "),
                 known.join(", ")
@@ -126,7 +127,7 @@ impl<'s> Input<'s> {
 
     /// Reads the next row.
     fn read(&mut self) -> Result<()> {
-        self.next = self.rows.next().map_err(|message| self.fail(format!("in the row after it: {message}")))?;
+        self.next = self.rows.next().map_err(|message| self.fail(format!("cannot read the next row: {message}")))?;
         let (is_there, number) = match &self.next {
             None => (false, None),
             Some(Row::Encoded(_, number)) => (number.is_some(), number.and_then(|number| u64::try_from(number).ok())),
@@ -138,7 +139,7 @@ impl<'s> Input<'s> {
         };
         self.number = number;
         if is_there && number.is_none() {
-            return Err(self.fail(format!("{NUMBER} is not a number")));
+            return Err(self.fail(format!("{NUMBER} must be a nonnegative integer")));
         }
         Ok(())
     }
@@ -264,7 +265,7 @@ impl<S: Sink> Maker<'_, S> {
             // A repetition is stored as JSON. If it consists of single values, a text that is not a list is the value
             // itself.
             Some(Value::String(text)) if self.texts && (!is_single || text.starts_with('[')) => {
-                Some(serde_json::from_str(&text).map_err(|_| format!("{text:?} is not JSON"))?)
+                Some(serde_json::from_str(&text).map_err(|_| format!("expected JSON, found {text:?}"))?)
             }
             value => value,
         };
@@ -292,7 +293,7 @@ impl<S: Sink> Maker<'_, S> {
     }
 
     fn object(&mut self, items: &[Item], value: Value) -> Result<Value, String> {
-        let Value::Object(mut row) = value else { return Err(format!("{value} is not an object")) };
+        let Value::Object(mut row) = value else { return Err(format!("expected an object, found {value}")) };
         let mut object = Map::new();
         let texts = std::mem::replace(&mut self.texts, false);
         let made = self.items(items, "", &mut row, &mut object);
@@ -352,7 +353,7 @@ fn number(leaf: &Leaf, value: Value) -> Result<Value, String> {
         if names.is_empty() {
             Ok(0.into())
         } else {
-            leaf.names.value(&names.join("|")).map(Value::from).ok_or("no such flags")
+            leaf.names.value(&names.join("|")).map(Value::from).ok_or("the field defines no such flags")
         }
     };
     Ok(match value {

@@ -72,7 +72,9 @@ impl Database {
     pub fn batch(&mut self, name: &str, lead: Option<&str>, batch: &RecordBatch) -> Result<(), WriteError> {
         let columns = usize::from(lead.is_some()) + batch.num_columns();
         let Some((_, rows)) = self.tables.get_mut(name).filter(|(count, _)| *count == columns) else {
-            return Err(WriteError::Table(format!("table {name}: its columns differ from those in previous traces")));
+            return Err(WriteError::Table(format!(
+                "the columns of table {name} differ from the columns in previous traces"
+            )));
         };
         let places = vec!["?"; columns].join(", ");
         let sql = format!("insert into {} values ({places})", quoted(name));

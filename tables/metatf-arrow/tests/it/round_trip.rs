@@ -110,7 +110,7 @@ fn what_has_no_place_is_named() {
         ("tick.csv", "n\nx\n", "row 1: `n`"),
         ("tick.csv", "n\n1,2\n", "line 2: expected 1 cells, found 2"),
         ("tick.csv", "@number\n1\n", "`n` is missing"),
-        ("tick.csv", "@number,n\nx,1\n", "@number is not a number"),
+        ("tick.csv", "@number,n\nx,1\n", "@number must be a nonnegative integer"),
         ("tick.parquet", "PAR1 and no more", "tick.parquet"),
         ("tick.arrow", "ARROW1 and no more", "tick.arrow"),
     ] {

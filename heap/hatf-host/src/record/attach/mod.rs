@@ -54,20 +54,23 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give
         }
         let begin = symbol(&mut calls, handle, c"hatf_recorder_attach")?;
         if begin == NULL {
-            return Err(target.refused("contains the recorder of another version of hatf: restart it first"));
+            return Err(
+                target.refused("contains the recorder of a different version of hatf: restart the process first")
+            );
         }
         let path = calls.text(&c_string(events)?)?;
         let answer = calls.call_at(begin, &[path, on.into()], "the recorder")?;
         match Answer::from_number(low_half(answer)) {
             Some(Answer::Done) => Ok(()),
             Some(Answer::Recorded) => Err(target.refused("is already being recorded")),
-            Some(Answer::NoSpool) => Err(target
-                .refused("cannot open the spool: check that the spool's directory exists in its file system view")),
+            Some(Answer::NoSpool) => {
+                Err(target.refused("cannot open the spool: check that the process can see the spool's directory"))
+            }
             Some(Answer::NoCalls) => {
                 Err(target.refused("calls no functions that can be recorded: its allocator is statically linked"))
             }
             Some(Answer::Failed) | None => {
-                Err(target.refused("could not be recorded: its recorder gave an unexpected reply"))
+                Err(target.refused("could not be recorded: its recorder sent an unexpected reply"))
             }
         }
     })?

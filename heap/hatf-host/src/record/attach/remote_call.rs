@@ -93,7 +93,7 @@ impl<'t> RemoteCalls<'t> {
         }
         let [malloc, free] = functions;
         if malloc == NULL || free == NULL {
-            return Err(self.stopped.target.refused("has no malloc and free that the dynamic linker can find"));
+            return Err(self.stopped.target.refused("has no `malloc` and `free` that the dynamic linker can find"));
         }
         for bytes in [1, LARGE] {
             let block = self.call_within(malloc, &[bytes], "malloc", Limit::Cut(TRIAL))?;
@@ -265,15 +265,16 @@ impl<'t> RemoteCalls<'t> {
             }
             if may_be_cut {
                 return failed(&format!(
-                    "did not return in thread {thread} within {waited:.1} s and was interrupted while it waited for a lock. The lock may not become free before the thread \
-                     continues: try again later, or start the program with `hatf record`"
+                    "did not return in thread {thread} within {waited:.1} s and was interrupted while it waited for a \
+                     lock. The lock may not be released before the thread continues: try again later, or start the \
+                     program with `hatf record`"
                 ));
             }
             if (self.give_up)() {
                 self.leave();
                 return failed(&format!(
-                    "has not returned in thread {thread} within {waited:.1} s. It was not interrupted, because it may hold a lock: the thread resumes its work when the call \
-                     returns"
+                    "has not returned in thread {thread} within {waited:.1} s. It was not interrupted, because it may \
+                     hold a lock: the thread resumes its own work when the call returns"
                 ));
             }
             limit = Limit::None;

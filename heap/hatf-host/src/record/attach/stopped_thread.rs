@@ -121,7 +121,7 @@ impl<'t> StoppedThread<'t> {
         let begun = Instant::now();
         loop {
             let Some(status) = wait(thread, limit.saturating_sub(begun.elapsed()))? else {
-                return Ok(Err(target.obstacle(thread).unwrap_or_else(|| format!("thread {thread} does not stop"))));
+                return Ok(Err(target.obstacle(thread).unwrap_or_else(|| format!("thread {thread} did not stop"))));
             };
             if !libc::WIFSTOPPED(status) {
                 seized.remove(&thread);
@@ -177,7 +177,7 @@ impl<'t> StoppedThread<'t> {
                 return Some(format!("thread {thread} may have been in a call from {name}"));
             }
         }
-        (!self.has_room()).then(|| format!("thread {thread} has no room on its stack"))
+        (!self.has_room()).then(|| format!("thread {thread} has too little space on its stack"))
     }
 
     /// Returns the number of bytes below the red zone that a function with one system call may use, including its

@@ -90,10 +90,10 @@ impl Target {
         if tracer != "0" {
             return refuse(&format!("is traced by process {tracer}, such as a debugger"));
         }
-        for (name, what) in [("pid", "process numbers"), ("mnt", "files")] {
+        for (name, what) in [("pid", "PID"), ("mnt", "mount")] {
             let of = |process: &str| fs::metadata(format!("/proc/{process}/ns/{name}")).map(|file| file.ino()).ok();
             if of("self") != of(&process.to_string()) {
-                return refuse(&format!("has different {what} from hatf: record it inside its container"));
+                return refuse(&format!("is in a different {what} namespace from hatf: run hatf inside its container"));
             }
         }
         let root =
@@ -102,7 +102,7 @@ impl Target {
             return refuse("has a different root directory from hatf");
         }
         if field(&status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")) {
-            return refuse("has a shadow stack, which prevents calling functions in it");
+            return refuse("has a shadow stack, so hatf cannot call functions in it");
         }
         let filters =
             |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
@@ -117,7 +117,7 @@ impl Target {
         let refuse = |why: &str| Err(refused(process, why));
         let (own, maps) = (mappings("self")?, mappings(&process.to_string())?);
         let (Some(loads), Some(maps_memory)) = (own_function(c"dlopen"), own_function(c"mmap")) else {
-            return refuse("cannot be recorded by this build of hatf, which has no C library to compare with");
+            return refuse("cannot be recorded by this build of hatf, which is statically linked");
         };
         let at = |address: u64| own.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
         let Some(library) = at(loads).filter(|library| at(maps_memory).is_some_and(|other| other.file == library.file))

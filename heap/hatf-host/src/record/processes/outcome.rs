@@ -90,10 +90,10 @@ impl fmt::Display for NotRecordedProcesses {
                     "the maximum number of processes was already being recorded (--follow-most, ulimit -n)"
                 }
                 NotFollowed::User => "they ran as another user, who cannot open the spool",
-                NotFollowed::Root => "they had another root directory, which does not contain the spool",
+                NotFollowed::Root => "they had a different root directory, which does not contain the spool",
                 NotFollowed::Files => "they had no free file descriptors",
                 NotFollowed::Filter => "the program may have a seccomp filter",
-                NotFollowed::Room => "there was no room for their spools",
+                NotFollowed::Room => "there was not enough space for their spools",
             })?;
         }
         Ok(())
@@ -143,7 +143,7 @@ impl Recorded {
     pub fn ended_early(&self) -> Option<&'static str> {
         match self.stopped {
             Some(Stop::Full) => Some("the spool was full"),
-            Some(Stop::Confined) => Some("the program gave up permissions that recording needs"),
+            Some(Stop::Confined) => Some("the program dropped permissions that recording requires"),
             None => self.sink_error.as_ref().map(|_| "the trace could not be written"),
         }
     }
@@ -173,8 +173,8 @@ impl Outcome {
                 (None, Some(signal)) => {
                     format!("the program was killed by signal {signal} before it loaded the recorder")
                 }
-                (None, None) => "the program did not load the recorder: it is statically linked, set-user-ID, \
-                                 for another machine, or not allowed to open the spool"
+                (None, None) => "the program did not load the recorder: it is statically linked, set-user-ID, built \
+                                 for a different CPU architecture, or not allowed to open the spool"
                     .to_owned(),
             });
         }

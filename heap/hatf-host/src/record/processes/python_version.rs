@@ -26,7 +26,7 @@ impl fmt::Display for PythonVersion {
         match (self.major, self.minor) {
             // These versions do not report their version.
             (0, _) => f.write_str("Python before 3.11"),
-            (3, 11..=13) if !self.is_known => write!(f, "Python 3.{} without the lock", self.minor),
+            (3, 11..=13) if !self.is_known => write!(f, "free-threaded Python 3.{}", self.minor),
             (major, minor) => write!(f, "Python {major}.{minor}"),
         }
     }
@@ -43,6 +43,6 @@ mod tests {
         assert_eq!(text(0x30b), Some(("Python 3.11".to_owned(), true)));
         assert_eq!(text(PYTHON_UNKNOWN), Some(("Python before 3.11".to_owned(), false)));
         assert_eq!(text(PYTHON_UNKNOWN | 0x30f), Some(("Python 3.15".to_owned(), false)));
-        assert_eq!(text(PYTHON_UNKNOWN | 0x30d), Some(("Python 3.13 without the lock".to_owned(), false)));
+        assert_eq!(text(PYTHON_UNKNOWN | 0x30d), Some(("free-threaded Python 3.13".to_owned(), false)));
     }
 }

@@ -40,12 +40,13 @@ impl fmt::Display for NotRecorded {
         let why = match self.reason {
             NotRecordedReason::Static => "is statically linked",
             NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
-            NotRecordedReason::OtherMachine => "is for another machine",
+            NotRecordedReason::OtherMachine => "is built for a different CPU architecture",
             NotRecordedReason::AddressSanitizer => {
-                let how = "link its runtime as a shared library (the default of GCC; Clang needs -shared-libasan)";
+                let how = "link the AddressSanitizer runtime as a shared library (the default in GCC; Clang requires \
+                           -shared-libasan)";
                 return write!(
                     f,
-                    "{program} is statically linked with the allocator of AddressSanitizer, which is not recorded: {how}"
+                    "{program} is statically linked with the AddressSanitizer allocator, which is not recorded: {how}"
                 );
             }
             NotRecordedReason::ThreadSanitizer => {
@@ -55,7 +56,7 @@ impl fmt::Display for NotRecorded {
                 );
             }
         };
-        write!(f, "{program} {why}: it does not load the recorder; only programs that it starts are recorded")
+        write!(f, "{program} {why}, so it does not load the recorder; only programs that it starts are recorded")
     }
 }
 

@@ -82,7 +82,7 @@ impl Spooled {
         let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
         let file = SpoolFile::open(folder).map_err(|error| match error {
             Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
-                busy("it is being recorded or recovered")
+                busy("another process is recording to this spool or recovering it")
             }
             other => other,
         })?;
@@ -92,7 +92,7 @@ impl Spooled {
         let path = file.path().canonicalize().unwrap_or_else(|_| file.path());
         if process != 0 && maps.contains(&*path.to_string_lossy()) {
             return Err(busy(&format!(
-                "the program (process {process}) is still running and being recorded: try again when it has ended"
+                "the program (process {process}) is still running and being recorded: try again after it has ended"
             )));
         }
         let origin = match file.origin() {

@@ -45,7 +45,7 @@ impl OwnFolder {
             return Err(refused("it belongs to another user"));
         }
         if metadata.permissions().mode() & OTHERS != 0 {
-            return Err(refused("others can read or change it: if you trust it, run chmod 700 on it"));
+            return Err(refused("other users can read or change it: if you trust its contents, run `chmod 700` on it"));
         }
         Ok(Self { path: path.to_owned(), folder })
     }
@@ -70,7 +70,7 @@ impl OwnFolder {
         let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_own(&metadata) {
-            return Err(refused("it is not a regular file of this user"));
+            return Err(refused("it is not a regular file owned by this user"));
         }
         Ok(file)
     }

@@ -133,7 +133,7 @@ impl SpoolFile {
         let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
         let opened = Self::map(own, Access::Edit, locked, length, find).map_err(Error::system(name.clone()))?;
         let mut spool = opened
-            .ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf, or truncated").into()))?;
+            .ok_or_else(|| Error::Trace(format!("{name}: expected a complete spool of this version of hatf").into()))?;
         spool.temporary = false;
         // Finds the chunks that contain events.
         spool.spool.taken().for_each(drop);

@@ -169,7 +169,10 @@ fn errno() -> c_int {
 /// Returns the description of an error for the user.
 fn reason(error: c_int) -> &'static [u8] {
     match error {
-        libc::EEXIST => b"already exists; create the trace of the earlier run with `hatf recover`, or use %p (the process ID) in the name",
+        libc::EEXIST => {
+            b"already exists; run `hatf recover` to create the trace of the earlier run, or use %p (the process ID) in \
+              the name"
+        }
         libc::ENOENT => b"its parent directory does not exist",
         libc::EACCES | libc::EPERM | libc::EROFS => b"no permission to create it",
         libc::ENOSPC | libc::EDQUOT | libc::EFBIG => b"not enough space for it",

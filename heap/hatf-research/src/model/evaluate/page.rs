@@ -24,7 +24,10 @@ pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u6
     }
     let header = ["program", "model"].into_iter().chain(INTRINSIC).map(str::to_owned).collect();
     table(header, rows, 2, page);
-    page.heading("OVER TIME: deviation of windows from the actual maximum, divided by it (mean, worst); windows out of 100 within 5%");
+    page.heading(
+        "OVER TIME: deviation of window maxima from the actual ones, relative to the peak (mean, worst); windows of \
+         100 within 5%",
+    );
     let mut rows = Vec::new();
     for program in programs {
         for model in &program.models {
@@ -77,7 +80,7 @@ fn one_metric(of: &Predictions, name: &str, tables: [u32; 4], page: &mut Page) {
     }
     table(header(&["program", "model"], &["mean"]), rows, 2, page);
 
-    page.heading(format!("{name}: RELATIVE ERRORS (Table {errors}), and pairs of allocators that change order"));
+    page.heading(format!("{name}: RELATIVE ERRORS (Table {errors}), and allocator pairs ranked in the wrong order"));
     let mut rows = Vec::new();
     for program in &of.programs {
         let (errors, ranks) = (program.errors(), program.ranks());

@@ -23,12 +23,13 @@ use crate::stacks::Stacks;
 
 pub(super) static FORM: Form = Form {
     name: "firefox",
-    about: "Profiles for the Firefox Profiler: allocations and frees",
+    about: "Profiles of allocations and frees for the Firefox Profiler",
     suffixes: &[".firefox.json"],
     sniff: |_| false,
     open: None,
     create: Some(|output, _| Ok(Box::new(FirefoxSink::new(output)))),
-    lost: "which function was called, everything except calls, modules and symbols; more than a million allocations and frees become a sample",
+    lost: "the called function, and everything except calls, modules and symbols; more than a million allocations and \
+           frees are sampled",
 };
 
 /// Maximum number of samples.

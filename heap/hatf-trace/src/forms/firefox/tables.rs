@@ -163,7 +163,7 @@ pub(super) fn profile<'t>(tables: Tables, name: &'t str, samples: &'t [Sample], 
 fn meta(mean: u64) -> Value {
     let product = match mean {
         1 => "hatf".to_owned(),
-        _ => format!("hatf, a sample of one block per {mean} bytes: sums are estimates"),
+        _ => format!("hatf, sampled at one block per {mean} bytes (sums are estimates)"),
     };
     json!({
         "categories": [{"name": "Other", "color": "grey", "subcategories": ["Other"]}],

@@ -12,7 +12,7 @@ use super::{Form, TraceReader};
 
 pub(super) static FORM: Form = Form {
     name: "heaptrack",
-    about: "heaptrack data, raw or interpreted, versions 1 to 3; written as interpreted",
+    about: "heaptrack data, raw or interpreted, versions 1 to 3; output is interpreted",
     suffixes: &[".heaptrack"],
     sniff: |head| {
         let line = head.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -22,5 +22,6 @@ pub(super) static FORM: Form = Form {
     },
     open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default())))),
     create: Some(|output, _| Ok(Box::new(write::HeaptrackSink::new(output)?))),
-    lost: "addresses, threads, which function was called, times below a millisecond, module data other than paths, everything except calls, symbols and resident memory",
+    lost: "addresses, threads, the called function, times below a millisecond, module data other than paths, and \
+           everything except calls, symbols and resident memory",
 };

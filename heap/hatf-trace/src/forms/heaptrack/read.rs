@@ -59,7 +59,7 @@ impl Log for HeaptrackLog {
         let Some((&mode, rest)) = line.split_first() else { return Ok(()) };
         let rest = rest.strip_prefix(b" ").unwrap_or(rest);
         if self.version.is_none() && mode != b'v' {
-            return Err("the first line does not contain the version".to_owned());
+            return Err("expected the version (`v`) in the first line".to_owned());
         }
         if mode != b'm' && !self.stale.is_empty() {
             self.unload(queue);
@@ -117,7 +117,7 @@ impl Log for HeaptrackLog {
             }
             // Lines about the machine's memory, comments, and suppressed leaks are ignored.
             b'I' | b'#' | b'S' => Ok(()),
-            _ => Err(format!("not a heaptrack line: {}", shown(line))),
+            _ => Err(format!("expected a heaptrack line, found `{}`", shown(line))),
         }
     }
 
@@ -157,7 +157,7 @@ impl HeaptrackLog {
         let length = hex(length).and_then(|length| usize::try_from(length).ok());
         let string = string.strip_prefix(b" ").unwrap_or(string);
         let split = length.and_then(|length| string.split_at_checked(length));
-        split.ok_or_else(|| "a string is shorter than its length".to_owned())
+        split.ok_or_else(|| "a string is shorter than its stated length".to_owned())
     }
 
     fn check_stack(&self, stack: u64) -> Result<()> {
@@ -202,7 +202,7 @@ impl HeaptrackLog {
         let end = segments.iter().filter_map(|[at, length]| at.checked_add(*length)).max();
         let place = start.zip(end).and_then(|(start, end)| Some((bias.checked_add(start)?, bias.checked_add(end)?)));
         let Some((start, end)) = place.filter(|_| odd.is_empty()) else {
-            return Err("a module has no segments, or they exceed the address space".to_owned());
+            return Err("a module has no segments, or its segments extend past the end of the address space".to_owned());
         };
         let path = if path == b"x" { self.program.clone() } else { path.to_vec() };
         let module = (end, path);
@@ -238,7 +238,7 @@ impl HeaptrackLog {
             let (size, stack) = (*size, *stack);
             let length = size.max(1).checked_next_multiple_of(STEP);
             let next = length.and_then(|length| address.checked_add(length));
-            self.next = next.ok_or("the blocks exceed the address space")?;
+            self.next = next.ok_or("the blocks do not fit in the address space")?;
             self.losses.note(Loss::Addresses);
             (size, stack, address)
         };
@@ -256,7 +256,7 @@ impl HeaptrackLog {
             let [block] = numbers(rest)?;
             // Blocks with the same size and stack are interchangeable, so the last one is freed.
             let (_, _, live) = self.block(block)?;
-            live.pop().ok_or("a free of a block that is not live")?
+            live.pop().ok_or("a free refers to a block that is not live")?
         };
         queue.free(address);
         Ok(())

@@ -155,22 +155,22 @@ fn mtrace_and_memray() {
     let sums = head.replace("ALL_ALLOCATIONS", "AGGREGATED_ALLOCATIONS");
     for (form, log, why) in [
         (&memray::FORM, sums.as_str(), "line 1: the file contains totals but no events"),
-        (&memray::FORM, "TRAILER\n", "line 1: the first line is not a header"),
+        (&memray::FORM, "TRAILER\n", "line 1: expected a `HEADER` record in the first line"),
         (&memray::FORM, &format!("{head}FRAME_POP count=1\n"), "line 2: more functions return"),
-        (&memray::FORM, &format!("{head}ALLOCATION address=x\n"), "line 2: `address` is not a number: x"),
+        (&memray::FORM, &format!("{head}ALLOCATION address=x\n"), "line 2: expected a number in `address`, found `x`"),
         (&memray::FORM, &format!("{head}NATIVE_FRAME_ID ip=0x1 index=1\n"), "line 2: there is no native frame 1"),
         (&mtrace::FORM, "@ ./a:[0x1] + 0x2\n", "line 1: expected `@ PLACE + ADDRESS SIZE`"),
         (&mtrace::FORM, "nonsense\n", "line 1: expected"),
-        (&heaptrack::FORM, "+ 1\n", "line 1: the first line does not contain the version"),
+        (&heaptrack::FORM, "+ 1\n", "line 1: expected the version (`v`) in the first line"),
         (&heaptrack::FORM, "v 1 4\n", "line 1: unsupported data version 4"),
         (&heaptrack::FORM, "v 1 3\n+ 0\n", "line 2: there is no allocation 0"),
         (&heaptrack::FORM, "v 1 3\na 1 1\n", "line 2: there is no stack 1"),
-        (&heaptrack::FORM, "v 1 3\na 1 0\n- 0\n", "line 3: a free of a block that is not live"),
+        (&heaptrack::FORM, "v 1 3\na 1 0\n- 0\n", "line 3: a free refers to a block that is not live"),
         (&heaptrack::FORM, "v 1 3\nt 1 0\n", "line 2: a stack refers to an unknown frame"),
         (&heaptrack::FORM, "v 1 3\nx 1 a\nt 1 1\n", "line 3: a stack refers to an unknown frame"),
         (&heaptrack::FORM, "v 1 3\ns 9 a\n", "line 2: a string is shorter"),
         (&heaptrack::FORM, "v 1 3\nm 1 a ffffffffffffffff 1 2\n", "line 2: a module has no segments"),
-        (&heaptrack::FORM, "v 1 3\na ffffffffffffffff 0\n+ 0\n", "line 3: the blocks exceed the address space"),
+        (&heaptrack::FORM, "v 1 3\na ffffffffffffffff 0\n+ 0\n", "line 3: the blocks do not fit in the address space"),
     ] {
         let error = converted(form, &HEAP, log.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(why), "{log}: {error}");
@@ -235,7 +235,7 @@ fn firefox_weights_are_scaled() {
     let estimated = weights.iter().filter(|weight| **weight > 0).sum::<i64>();
     let allocated = (1..=40_000).map(size).sum::<u64>().cast_signed();
     assert!((estimated - allocated).abs() * 100 < allocated * 2, "{estimated} in place of {allocated}");
-    assert!(product.contains("a sample of one block per"), "{product}");
+    assert!(product.contains("sampled at one block per"), "{product}");
     // A profile of all blocks is exact.
     let (weights, _, _, product) = sampled_firefox_profile(4_000, 1_000, size);
     assert_eq!(

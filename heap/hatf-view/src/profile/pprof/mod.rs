@@ -29,7 +29,8 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     create: Some(|profile, _, note, output| {
         if profile.infos.iter().any(|info| info.live.is_none()) {
             note(
-                "the profile contains no live memory, so inuse_objects and inuse_space are 0: create it from its trace again",
+                "the profile does not record live memory, so inuse_objects and inuse_space are 0: create it again from \
+                 its trace",
             );
         }
         write::write_pprof(profile, output)

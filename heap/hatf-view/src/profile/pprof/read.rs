@@ -106,7 +106,10 @@ impl<'b> Parts<'b> {
             Some(string) => Ok(String::from_utf8_lossy(string.bytes).into_owned()),
             // A profile without a string table lacks even the empty string.
             None if place == 0 => Ok(String::new()),
-            None => of.error(&format!("string {place} does not exist: there are {}", self.strings.len())),
+            None => {
+                let strings = self.strings.len();
+                of.error(&format!("string {place} does not exist: the profile has only {strings} strings"))
+            }
         }
     }
 

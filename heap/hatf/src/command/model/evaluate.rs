@@ -24,7 +24,7 @@ use crate::command::print_message;
 /// Measure how closely synthetic traces match the trace their models were fitted to.
 ///
 /// Each model generates several synthetic traces. Their bytes, their objects and the results of simulated allocators
-/// are compared with those of the trace itself, which repeats the paper's experiment with its Tables 9 to 16 and
+/// are compared with those of the trace itself. This repeats the paper's experiment, including its Tables 9 to 16 and
 /// Figures 3 to 6.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -42,7 +42,7 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "FORMAT", value_parser = crate::command::form())]
     from: Option<&'static Form>,
 
-    /// Comma-separated models; all: the paper's five; variants: its seven variants.
+    /// Comma-separated models. `all` means the paper's five models, and `variants` means its seven variants.
     #[arg(short, long, value_name = "MODEL,..", default_value = "all", value_parser = models)]
     models: Models,
 
@@ -61,8 +61,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Simulated allocators, each followed by its settings after colons, as in `hatf simulate`; all: bsd, cache, first,
-    /// best.
+    /// Simulated allocators, each followed by its settings after colons, as in `hatf simulate`. `all` means bsd, cache,
+    /// first and best.
     #[arg(short, long, value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_value = "all")]
     allocators: Vec<String>,
 

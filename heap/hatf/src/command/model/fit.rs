@@ -16,9 +16,9 @@ use crate::command::output::show;
 
 /// Fit a model to a trace.
 ///
-/// Prints the trace's row of the paper's Table 4, and the model's size as counted in its Table 8 together with the size
-/// of its file. A trace is read once, or twice for models of time; memory use is bounded by the live objects and the
-/// number of distinct values.
+/// Prints the trace's row in Table 4 of the paper, the model's size as counted in Table 8, and the size of the model
+/// file. A trace is read once, or twice for models of time; memory use is bounded by the live objects and the number of
+/// distinct values.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -39,13 +39,13 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     events: Option<u64>,
 
-    /// Seed; another seed generates another trace.
+    /// Seed of the random choices. A different seed generates a different trace.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Trade size for speed: fast, default or archive. `fast` stores addresses and times uncompressed: it takes a fifth
-    /// of the time of `default`, and two to three times the space. The trace can be regenerated from the model and the
-    /// seed.
+    /// Trade size for speed: fast, default or archive. `fast` stores addresses and times uncompressed: it requires a
+    /// fifth of the time of `default`, and two to three times the space. The trace can be regenerated from the model
+    /// and the seed.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Fast)]
     preset: Preset,
 

@@ -78,7 +78,7 @@ enum ClockName {
 enum UnfreedName {
     /// Until the last event.
     End,
-    /// None: exclude these objects from holding times.
+    /// Exclude these objects from holding times.
     Drop,
 }
 

@@ -1,14 +1,17 @@
-//! `hatf profile TRACE`: makes a profile of a trace.
+//! `hatf profile TRACE`: creates a profile from a trace.
 
 use std::path::{Path, PathBuf};
 
 use hatf_lab::profile::{
-    Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, describe_sizes,
+    InfoSink, Lookups, Merged, Profiled, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK,
+    TableSettings, describe_sizes,
 };
 use hatf_lab::{Heap, HeapTracker, Totals};
+use hatf_trace::event::UserMetadata;
+use hatf_trace::stacks::{Module, Stacks};
 use hatf_trace::{Error, Result};
 use hatf_view::analyses::context;
-use hatf_view::profile::{Collect, ProfileWriter};
+use hatf_view::profile::{Collect, HeapProfile, ProfileWriter};
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::{Note, Page, Value};
 use serde::Serialize;
@@ -18,14 +21,14 @@ use super::super::symbols::Symbols;
 use super::super::{clock, print_message};
 use crate::command::output::show;
 
-/// Options for making a profile of a trace.
+/// Options for creating a profile from a trace.
 #[derive(clap::Args)]
 pub(crate) struct Make {
     /// Profile to write [default: TRACE with the extension .prof.mtf].
     #[arg(short, long, value_name = "PROFILE")]
     output: Option<PathBuf>,
 
-    /// Number of sets in the table. Use a prime: a context's set is its number modulo this.
+    /// Number of sets in the table. Use a prime: a context's set is the context number modulo this number.
     #[arg(long, value_name = "N", default_value_t = TableSettings::default().sets, value_parser = number(1..=1_usize << 24))]
     sets: usize,
 
@@ -154,7 +157,44 @@ fn make(
     sizes: Sizes,
     writer: &mut ProfileWriter<'_>,
 ) -> Result<Made> {
-    let profiler = Profiler::new(settings, sizes, writer)?;
+    let Observed { totals, profiled, modules, about, stacks } = observe(source, symbols, settings, sizes, writer)?;
+    let writer = profiled.sink;
+    modules.iter().try_for_each(|module| writer.module(module))?;
+    for (number, key) in (1..).zip(&profiled.contexts) {
+        writer.context(number, &context(*key, &stacks), stacks.locations())?;
+    }
+    writer.about(&about, profiled.lookups.evictions == 0)?;
+    let contexts = profiled.contexts.len();
+    Ok(Made { totals, lookups: profiled.lookups, sizes: profiled.sizes, contexts })
+}
+
+/// Makes a profile of a trace in memory, with default settings.
+pub(crate) fn made_of(source: &Source, symbols: &Symbols) -> Result<HeapProfile> {
+    let (settings, sizes) = (ProfilerSettings::default(), Sizes::default());
+    let Observed { profiled, modules, about, stacks, .. } = observe(source, symbols, settings, sizes, Merged::new())?;
+    let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &stacks))).collect();
+    let (locations, infos) = (stacks.locations().to_vec(), profiled.sink.finish());
+    Ok(HeapProfile { modules, locations, contexts, infos, tick: settings.tick, about })
+}
+
+/// A profiled trace.
+struct Observed<S> {
+    totals: Totals,
+    profiled: Profiled<S>,
+    modules: Vec<Module>,
+    about: UserMetadata,
+    stacks: Stacks,
+}
+
+/// Reads a trace, passes its heap info blocks to a sink, and names the frames of its stacks.
+fn observe<S: InfoSink>(
+    source: &Source,
+    symbols: &Symbols,
+    settings: ProfilerSettings,
+    sizes: Sizes,
+    sink: S,
+) -> Result<Observed<S>> {
+    let profiler = Profiler::new(settings, sizes, sink)?;
     let mut tracker = HeapTracker::new((profiler, Collect::new()));
     source.read(&mut tracker)?;
     let (heap, (profiler, collect)) = tracker.into_parts();
@@ -171,12 +211,5 @@ fn make(
         symbols.name(&source.trace, &mut stacks, None)?;
     }
     let profiled = profiler.finish(objects.live())?;
-    let writer = profiled.sink;
-    modules.iter().try_for_each(|module| writer.module(module))?;
-    for (number, key) in (1..).zip(&profiled.contexts) {
-        writer.context(number, &context(*key, &stacks), stacks.locations())?;
-    }
-    writer.about(&about, profiled.lookups.evictions == 0)?;
-    let contexts = profiled.contexts.len();
-    Ok(Made { totals, lookups: profiled.lookups, sizes: profiled.sizes, contexts })
+    Ok(Observed { totals, profiled, modules, about, stacks })
 }

@@ -1,10 +1,10 @@
 //! `hatf profile`: heap profiles.
 
-mod export;
-mod import;
 mod make;
 mod merge;
 mod show;
+
+pub(super) use make::made_of;
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use metatf_cli::{OutputFile, Progress};
 use super::about;
 use super::lab::Source;
 
-/// Make a heap profile of a trace: the number, sizes and lifetimes of the blocks that each call stack allocated.
+/// Create a heap profile from a trace: the number, sizes and lifetimes of the blocks that each call stack allocated.
 ///
 /// The profile consists of heap info blocks, as defined by LLVM's sanitizer-based heap profiler: counts, sizes,
 /// lifetimes and overlaps of the blocks of one context. A context is a call stack, or a size class and a thread if the
 /// trace has no stacks. Freed blocks are merged in a table of fixed size. An entry evicted from the table is written
-/// immediately; `hatf profile merge` and `hatf profile show` merge such entries later. Lookups in tables of several
-/// other sizes are counted as well.
+/// immediately; `hatf profile merge` and `hatf profile show` merge such entries later. The command also counts lookups
+/// in tables of several other sizes.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -33,7 +33,7 @@ Examples:
   hatf profile show perl.prof.mtf --by total_lifetime
   hatf profile perl.mtf --tick 1us --sets 251 --ways 2 --tables 61x4,251x4
   hatf profile merge monday.prof.mtf tuesday.prof.mtf -o both.prof.mtf
-  hatf profile import app.memprofraw -o app.prof.mtf"
+  hatf convert app.memprofraw app.prof.mtf"
 )]
 pub(crate) struct Profile {
     #[command(subcommand)]
@@ -50,16 +50,12 @@ pub(crate) struct Profile {
 enum Command {
     Merge(merge::Merge),
     Show(show::Show),
-    Import(import::Import),
-    Export(export::Export),
 }
 
 pub(crate) fn run(options: &Profile) -> Result<u8> {
     match (&options.command, &options.source) {
         (Some(Command::Merge(options)), _) => merge::run(options),
         (Some(Command::Show(options)), _) => show::run(options),
-        (Some(Command::Import(options)), _) => import::run(options),
-        (Some(Command::Export(options)), _) => export::run(options),
         (None, Some(source)) => make::run(source, &options.make),
         (None, None) => Err(Error::Usage("no trace given; see hatf profile --help".to_owned())),
     }
@@ -67,17 +63,17 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
 
 /// Reads a profile in any supported format. `-` is standard input. Several profiles in a file are merged.
 fn read(path: &Path) -> Result<HeapProfile> {
-    one(path, read_all(path)?)
+    one(path, read_all(path, Input::open(path)?)?)
 }
 
 /// Reads the profiles of a file.
-fn read_all(path: &Path) -> Result<Vec<HeapProfile>> {
+pub(super) fn read_all(path: &Path, input: Input) -> Result<Vec<HeapProfile>> {
     let mut progress = Progress::new("records");
-    open_profiles(Input::open(path)?, &mut || progress.step()).map_err(|error| about(path, error))
+    open_profiles(input, &mut || progress.step()).map_err(|error| about(path, error))
 }
 
 /// Merges the profiles of a file.
-fn one(path: &Path, mut profiles: Vec<HeapProfile>) -> Result<HeapProfile> {
+pub(super) fn one(path: &Path, mut profiles: Vec<HeapProfile>) -> Result<HeapProfile> {
     match profiles.pop() {
         Some(profile) if profiles.is_empty() => Ok(profile),
         last => merge(profiles.into_iter().chain(last)).map_err(|error| about(path, error)),

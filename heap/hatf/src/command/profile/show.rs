@@ -59,15 +59,15 @@ pub(super) struct Show {
     #[arg(long)]
     advice: bool,
 
-    /// Cold: fewer than this many accesses per byte per second of lifetime.
+    /// Cold contexts have fewer than this many accesses per byte per second of lifetime.
     #[arg(long, value_name = "N", default_value_t = Thresholds::default().cold_density)]
     cold_density: f64,
 
-    /// Cold: blocks live for at least this many seconds on average.
+    /// Blocks of cold contexts live for at least this many seconds on average.
     #[arg(long, value_name = "SECONDS", default_value_t = Thresholds::default().cold_lifetime)]
     cold_lifetime: f64,
 
-    /// Hot: more than this many accesses per byte per second of lifetime.
+    /// Hot contexts have more than this many accesses per byte per second of lifetime.
     #[arg(long, value_name = "N", default_value_t = Thresholds::default().hot_density)]
     hot_density: f64,
 

@@ -52,9 +52,13 @@ fn run_program(options: &Options) -> Result<u8> {
     let output = (!options.no_trace).then(named);
     // Print this before the program runs, while the user can still react.
     if let Some(given) = trace_among(&options.command) {
-        let goes = output.as_deref().map_or_else(|| "nowhere".to_owned(), |output| format!("to {}", output.display()));
+        let goes = output.as_deref().map_or_else(
+            || "no trace is written".to_owned(),
+            |output| format!("the trace is written to {}", output.display()),
+        );
         print_message(&format!(
-            "`-o {given}` comes after the program, so it was passed to the program and the trace goes {goes}; put options of hatf record before the program"
+            "`-o {given}` comes after the program, so it was passed to the program, and {goes}; put options of hatf \
+             record before the program"
         ));
     }
     let known = options.command.first().and_then(|program| hatf_host::record::not_recorded(program));
@@ -76,7 +80,7 @@ fn run_program(options: &Options) -> Result<u8> {
     }
     let known = Known { not_loaded: known.is_some(), linked_in: linked_in.as_ref() };
     if options.symbolize && (options.format != TraceFormat::Heap || output.as_deref().is_some_and(is_standard_output)) {
-        let why = "--symbolize rewrites the trace, so the output must be a file in the format heap";
+        let why = "--symbolize rewrites the trace, so the output must be a file in heap format";
         return Err(Error::Usage(why.to_owned()));
     }
     let (outcome, failure) = match &output {
@@ -118,8 +122,8 @@ fn run_program(options: &Options) -> Result<u8> {
     Ok(if code == 0 { FAILED } else { code })
 }
 
-/// Records to a file, which gets its name after the program has started. If the program cannot be started, an existing
-/// file is thus unchanged. The error returned with the outcome is about the file.
+/// Records to a file. The file gets its name only after the program has started, so an existing file is left unchanged
+/// if the program cannot be started. The error returned with the outcome concerns the file.
 fn to_file(
     options: &Options,
     path: &Path,
@@ -151,7 +155,7 @@ fn to_file(
         };
         let take = |_: u32, give: DumpInto<'_>| match OutputFolder::of(path) {
             Ok(folder) => dump(options, &folder, path, &write, give),
-            Err(error) => print_message(&format!("could not write a requested trace: {}", problem()(error))),
+            Err(error) => print_message(&format!("could not write the requested trace: {}", problem()(error))),
         };
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };

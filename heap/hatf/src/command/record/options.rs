@@ -62,7 +62,7 @@ pub(crate) struct Record {
     /// addresses and times uncompressed: 4 to 8 bytes per event, compared with 0.1 to 0.6 for `default`. `hatf convert`
     /// compresses such a trace afterwards, and `hatf convert --preset archive` shrinks any trace further, without
     /// slowing the program down. `debug` is `default` plus --stacks, --usable and --pages, for finding out where memory
-    /// goes; it takes a third more CPU time and half as much space again.
+    /// goes; it uses a third more CPU time and 1.5 times the space.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = RecordPreset::Trace(Preset::Default), conflicts_with = "no_trace", help_heading = "Trace")]
     pub(crate) preset: RecordPreset,
 
@@ -71,8 +71,8 @@ pub(crate) struct Record {
     #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, allow_negative_numbers = true, value_parser = number(1..=u64::MAX), help_heading = "Trace")]
     pub(crate) group: u64,
 
-    /// Also end the current group every SECONDS, so that at most that much is lost if the recorder is killed. This
-    /// makes the trace larger if the program produces fewer than a million events in that time. Heap traces only.
+    /// Also end the current group every SECONDS, so that at most SECONDS of events are lost if the recorder is killed.
+    /// This makes the trace larger if the program produces fewer than a million events in that time. Heap traces only.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX), conflicts_with = "no_trace", help_heading = "Trace")]
     pub(crate) flush: Option<u64>,
 
@@ -88,7 +88,7 @@ pub(crate) struct Record {
     #[arg(long, conflicts_with = "no_trace", help_heading = "What to record")]
     pub(crate) symbolize: bool,
 
-    /// Record stacks (--stacks) that show Python functions and lines in place of the interpreter function that executes
+    /// Record stacks (--stacks) that show Python functions and lines instead of the interpreter functions that execute
     /// them. Works with CPython 3.11, 3.12 and 3.13. Python then allocates every object with malloc
     /// (PYTHONMALLOC=malloc), unless PYTHONMALLOC is already set.
     #[arg(long, help_heading = "What to record")]
@@ -105,7 +105,8 @@ pub(crate) struct Record {
     pub(crate) processors: bool,
 
     /// Record page-level calls (mmap, munmap, mremap, brk, madvise), and sample the kernel's memory statistics for the
-    /// program every 10 ms. Calls made inside the C library's malloc are not seen, but the program break is tracked.
+    /// program every 10 ms. Calls made inside the C library's malloc are not recorded, but the program break is
+    /// tracked.
     #[arg(long, help_heading = "What to record")]
     pub(crate) pages: bool,
 
@@ -114,8 +115,8 @@ pub(crate) struct Record {
     #[arg(long, conflicts_with = "pages", help_heading = "What to record")]
     pub(crate) no_resident: bool,
 
-    /// Record only a sample: on average one block per BYTES that a thread allocates, such as 512KiB, chosen at random,
-    /// and the free of that block. Reports by site scale the sampled figures up.
+    /// Record a random sample of blocks, on average one block per BYTES that a thread allocates, such as 512KiB. The
+    /// frees of these blocks are recorded too. Reports by site scale the sampled figures up.
     #[arg(long, value_name = "BYTES", value_parser = sample, help_heading = "What to record")]
     pub(crate) sample: Option<u64>,
 
@@ -144,8 +145,8 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "When to record")]
     pub(crate) start_off: bool,
 
-    /// Signal that turns recording off and on, such as USR2. Sent to a recorded process, it affects that process; sent
-    /// to `hatf record`, it affects all of them. The program must not use the signal itself.
+    /// Signal that turns recording off and on, such as USR2. Send it to a recorded process to affect that process, or
+    /// to `hatf record` to affect all processes. The program must not use the signal itself.
     #[arg(long, value_name = "SIGNAL", value_parser = signal, help_heading = "When to record")]
     pub(crate) toggle_signal: Option<i32>,
 
@@ -162,8 +163,8 @@ pub(crate) struct Record {
     #[arg(long, value_name = "PART", value_parser = keep, conflicts_with = "flush", help_heading = "When to record")]
     pub(crate) keep: Option<Keep>,
 
-    /// Signal that writes the part kept by --keep, such as USR1. Sent to a recorded process, it affects that process;
-    /// sent to `hatf record`, it affects all of them. The program must not use the signal itself.
+    /// Signal that writes the part kept by --keep, such as USR1. Send it to a recorded process to affect that process,
+    /// or to `hatf record` to affect all processes. The program must not use the signal itself.
     #[arg(long, value_name = "SIGNAL", value_parser = signal, requires = "keep", help_heading = "When to record")]
     pub(crate) dump_signal: Option<i32>,
 
@@ -190,9 +191,9 @@ pub(crate) struct Record {
     pub(crate) follow_most: u32,
 
     /// Action to take when the spool is full because events arrive faster than the trace is written [default: wait;
-    /// drop with --pid or --sample]: wait (the program waits for space; if there is none after --patience, events are
-    /// dropped until hatf catches up), drop (events are dropped, and the trace records how many are missing where), or
-    /// stop (recording ends).
+    /// drop with --pid or --sample]. `wait` makes the program wait for space; after --patience, events are dropped
+    /// until hatf catches up. `drop` drops events, and the trace records where events are missing and how many. `stop`
+    /// ends the recording.
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Spool")]
     pub(crate) when_full: Option<WhenFull>,
 

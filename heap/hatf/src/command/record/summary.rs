@@ -10,7 +10,7 @@ use super::options::Record as Options;
 use super::processes::Processes;
 use crate::command::print_message;
 
-/// A trace that was written.
+/// A written trace.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'a> {
     pub(super) path: &'a Path,
@@ -57,7 +57,9 @@ pub(super) fn print_summary(
     let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
     if missed > 0 {
         print_message(&format!(
-            "{missed} stacks are missing, because the stack table may use at most a quarter of --spool-size and what is free in its directory (--spool); increase --spool-size, record fewer blocks with --sample, or record fewer frames with a smaller --stacks=DEPTH"
+            "{missed} stacks are missing, because the stack table is full. Its size is limited to a quarter of \
+             --spool-size and to the free space in its directory (--spool). Increase --spool-size, record fewer blocks \
+             with --sample, or record fewer frames with a smaller --stacks=DEPTH"
         ));
     }
     let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
@@ -73,7 +75,9 @@ pub(super) fn print_summary(
     if left > 0 {
         let what = if left == 1 { "process executed a program that" } else { "processes executed programs that" };
         print_message(&format!(
-            "{left} {what} did not load the recorder or cannot open the spool. Possible reasons: the program is static or set-user-ID, runs as a different user (su, setpriv), or has a different environment or root directory (env -i, unshare, chroot)"
+            "{left} {what} did not load the recorder or could not open the spool. Possible reasons: the program is \
+             static or set-user-ID, runs as a different user (su, setpriv), or has a different environment or root \
+             directory (env -i, unshare, chroot)"
         ));
     }
     if allocations == 0 && outcome.recorded.images > 0 {
@@ -89,14 +93,15 @@ pub(super) fn print_summary(
     if let (Some(kept), Some(Keep::Time(asked))) = (outcome.recorded.kept_short, options.keep) {
         let asked = Duration::from_nanos(asked);
         print_message(&format!(
-            "kept the last {:.3} s of the {:.3} s requested by --keep: half of the spool holds no more (--spool-size, --spool)",
+            "kept only the last {:.3} s of the {:.3} s requested by --keep, because they fill half of the spool; to \
+             keep more, increase --spool-size or choose a directory with more space with --spool",
             kept.as_secs_f64(),
             asked.as_secs_f64()
         ));
     }
     if let Some(error) = &outcome.recorded.not_lasting {
         print_message(&format!(
-            "if the recorder had been killed, less than --keep requests could have been recovered: {error}"
+            "if the recorder had been killed, less than the part requested by --keep could have been recovered: {error}"
         ));
     }
     if options.quiet {
@@ -167,13 +172,13 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
 /// Warns that nothing was recorded, possibly because no thread or module has the given names.
 fn warn_of_names(options: &Options) {
     let named = [
-        ("thread", "--only-threads", &options.only_threads, "hatf report"),
-        ("module", "--only-modules", &options.only_modules, "hatf sites, with --stacks,"),
+        ("thread", "--only-threads", &options.only_threads, "hatf report on a recording without"),
+        ("module", "--only-modules", &options.only_modules, "hatf sites on a recording with --stacks but without"),
     ];
     for (what, option, names, command) in named.into_iter().filter(|(_, _, names, _)| !names.is_empty()) {
         let names = names.join(",");
         print_message(&format!(
-            "no {what} that {option}={names} matches allocated memory: to see the names, run {command} on a recording without {option}"
+            "no {what} that {option}={names} matches allocated memory: to see the names, run {command} {option}"
         ));
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write
             let bytes = path.metadata().map_or(0, |metadata| metadata.len());
             print_message(&format!("requested trace: {bytes} bytes in {}", path.display()));
         }
-        Err(error) => print_message(&format!("could not write a requested trace: {error}")),
+        Err(error) => print_message(&format!("could not write the requested trace: {error}")),
     }
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
 }
 
 /// Returns the approximate number of records per group. The number is smaller than requested if `ulimit -d` or a
-/// container limit does not leave enough memory. Half of the memory that is left is reserved for the program.
+/// container limit does not leave enough memory. Half of the remaining memory is reserved for the program.
 pub(crate) fn group(options: &Options) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a local variable that receives the result.
@@ -222,7 +222,7 @@ pub(crate) fn full(error: Error) -> Error {
 }
 
 /// Returns an unused trace name, which is `STEM.mtf` or, if that file exists, a name with a number. Existing traces are
-/// thus overwritten only on request.
+/// therefore overwritten only on request.
 pub(crate) fn free_name(stem: &OsStr) -> PathBuf {
     let name = |middle: String| {
         let mut name = stem.to_owned();

@@ -40,7 +40,7 @@ fn boxed(batches: impl RecordBatchReader + Send + 'static) -> Box<dyn RecordBatc
 fn decoded<T, E: Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(decoded) => decoded.map_err(|error| error.to_string()),
-        Err(panic) => Err(format!("the file is damaged: its decoder failed: {}", text_of(&*panic))),
+        Err(panic) => Err(format!("the file is corrupt: its decoder failed: {}", text_of(&*panic))),
     }
 }
 

@@ -88,7 +88,7 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
                 plan(&file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
             (function, plan)
         }
-        None => ("by its messages".to_owned(), Err("its symbols are stripped".to_owned())),
+        None => ("recognized by its messages".to_owned(), Err("its symbols are stripped".to_owned())),
     };
     let allocator = names::allocator(&function).or_else(|| by_symbols(&symbols));
     Some(LinkedIn { program: path, function, allocator, plan })

@@ -38,9 +38,9 @@ impl fmt::Display for Refusal {
             Self::Branch => "contains a branch to its second instruction",
             Self::Shared => "overlaps another function",
             Self::Chosen => "is selected when the program starts",
-            Self::Absent => "is not in the file",
-            Self::Machine => "is not for x86-64",
-            Self::Many => "is one of too many",
+            Self::Absent => "has no code in the program file",
+            Self::Machine => "does not contain x86-64 code",
+            Self::Many => "is one of more functions than can be recorded",
         })
     }
 }

@@ -1,25 +1,22 @@
-//! `hatf convert`: converts traces between formats.
+//! Converts heap traces between formats.
 
 use std::path::Path;
 
 use hatf_trace::forms::{
-    CreateOptions, FORMS, Form, FreedEarly, HEAP, Input, OpenOptions, RereadInput, convert, with_early_frees,
+    CreateOptions, Form, FreedEarly, HEAP, Input, OpenOptions, RereadInput, convert, with_early_frees,
 };
 use hatf_trace::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 use metatf_page::units::count;
 
-use super::lab::warn_of_losses;
-use super::{CSV, Convert as Options, about, cores, print_message};
+use super::Convert;
+use crate::command::lab::warn_of_losses;
+use crate::command::{about, cores, print_message};
 
-pub(crate) fn run(options: &Options) -> Result<u8> {
+pub(super) fn run(options: &Convert, to: &'static Form) -> Result<u8> {
     let again = options.free_at_last_access.then(|| RereadInput::new(&options.input, options.from)).transpose()?;
     let input = again.as_ref().map_or_else(|| Input::open(&options.input), RereadInput::open)?;
-    let to = match (options.to, &options.output) {
-        (Some(form), _) => form,
-        (None, output) => of_name(output.as_deref())?,
-    };
     if again.is_some() && to != &HEAP {
         let wrong = "--free-at-last-access requires heap output: use --to heap or an output name that ends in .mtf";
         return Err(Error::Usage(wrong.to_owned()));
@@ -61,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 
-/// Prints the number of blocks that end early.
+/// Prints how many blocks now end at their last access.
 fn say(freed: &FreedEarly) {
     let FreedEarly { blocks, early, freed_later } = *freed;
     print_message(&format!(
@@ -70,14 +67,4 @@ fn say(freed: &FreedEarly) {
         count(blocks),
         count(freed_later)
     ));
-}
-
-/// Derives the format of an output from its name.
-fn of_name(output: Option<&Path>) -> Result<&'static Form> {
-    let name = output.map(|path| path.display().to_string()).unwrap_or_default();
-    if name.ends_with(".csv") {
-        return Err(Error::Usage(CSV.to_owned()));
-    }
-    let found = FORMS.into_iter().find(|form| form.suffixes.iter().any(|suffix| name.ends_with(suffix)));
-    found.ok_or_else(|| Error::Usage("cannot derive the format from the output name: specify it with --to".to_owned()))
 }

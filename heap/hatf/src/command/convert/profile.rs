@@ -1,0 +1,81 @@
+//! Converts heap profiles to other profile formats, and creates profiles in these formats from traces.
+
+use std::path::{Path, PathBuf};
+
+use hatf_trace::forms::Input;
+use hatf_trace::{Error, Result};
+use hatf_view::profile::{HeapProfile, ProfileForm, ProfileOptions, is_profile, name_frames};
+use metatf_cli::{OutputFile, shown};
+use metatf_page::units::count;
+
+use super::Convert;
+use crate::command::lab::Source;
+use crate::command::profile::{made_of, one, read_all};
+use crate::command::symbols::Symbols;
+use crate::command::{about, print_message};
+
+/// Options for heap profiles.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Heap profiles")]
+pub(super) struct ProfileArgs {
+    /// Look up functions that the profile does not name in this program or shared object. Can be repeated.
+    #[arg(long, value_name = "FILE")]
+    binary: Vec<PathBuf>,
+
+    #[command(flatten)]
+    symbols: Symbols,
+
+    /// In memprof-yaml output, treat contexts with unknown accesses as never accessed, so that long-lived contexts are
+    /// cold.
+    #[arg(long)]
+    unknown_is_unused: bool,
+
+    /// In memprof-yaml output, include frames in shared objects. LLVM's own profiles contain only frames of the program.
+    #[arg(long)]
+    shared_objects: bool,
+}
+
+pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
+    let ProfileArgs { binary, symbols, unknown_is_unused, shared_objects } = &options.profiles;
+    let only_read = || Error::Usage(format!("the format {} can only be read, not written", form.name));
+    let create = form.create.ok_or_else(only_read)?;
+    let files = symbols.files.files()?;
+    let path = &options.input;
+    let mut profiles = read(options)?;
+    for profile in &mut profiles {
+        binary.iter().try_for_each(|binary| name_frames(profile, binary, &files))?;
+    }
+    let profile = one(path, profiles)?.merged();
+    if profile.about.contains_key("sampling") {
+        print_message(&format!("{}: sampled profile; all figures cover the sampled blocks only", path.display()));
+    }
+
+    let output = options.output.as_deref().unwrap_or(Path::new("-"));
+    let problem = || Error::system(output.display().to_string());
+    let (file, mut sink) = OutputFile::create(output).map_err(problem())?;
+    let of = ProfileOptions { files, unknown_is_unused: *unknown_is_unused, shared_objects: *shared_objects };
+    let written = create(&profile, &of, &mut |note| print_message(&shown(note)), &mut *sink);
+    // If the output failed, report its error as the cause.
+    if let Some(error) = file.error() {
+        return Err(problem()(error));
+    }
+    let contexts = written.map_err(|error| about(path, error))?;
+    file.keep(sink).map_err(problem())?;
+    let (name, contexts, all) = (output.display(), count(contexts as u64), count(profile.infos.len() as u64));
+    print_message(&format!("{name}: {contexts} contexts of {all} in {}", path.display()));
+    Ok(0)
+}
+
+/// Returns the profiles in the input, or the profile of the trace in it.
+fn read(options: &Convert) -> Result<Vec<HeapProfile>> {
+    let path = &options.input;
+    if options.from.is_none() {
+        let mut input = Input::open(path)?;
+        // What has been read from a pipe cannot be read again as a trace.
+        if is_profile(&mut input)? || !path.is_file() {
+            return read_all(path, input);
+        }
+    }
+    let source = Source::new(path.clone(), options.from, None);
+    Ok(vec![made_of(&source, &options.profiles.symbols)?])
+}
