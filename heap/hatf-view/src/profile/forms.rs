@@ -45,7 +45,12 @@ pub fn is_profile(input: &mut Input) -> Result<bool> {
 /// The file is not a profile, or it is corrupt.
 pub fn open_profiles(mut input: Input, step: &mut dyn FnMut()) -> Result<Vec<HeapProfile>> {
     let Some(open) = recognized(&mut input)?.and_then(|form| form.open) else {
-        let forms = PROFILES.into_iter().filter(|form| form.open.is_some()).map(|form| form.about).collect::<Vec<_>>().join("; ");
+        let forms = PROFILES
+            .into_iter()
+            .filter(|form| form.open.is_some())
+            .map(|form| form.about)
+            .collect::<Vec<_>>()
+            .join("; ");
         return Err(Error::Trace(format!("{}: not a heap profile; expected one of: {forms}", input.name()).into()));
     };
     open(input, step)
