@@ -11,7 +11,7 @@ fn help_is_in_the_book() {
     let commands = commands();
     for program in ["hatf", "metatfc"] {
         let folder = Folder::new();
-        run(&format!("{program} man pages"), &folder, &commands);
+        assert!(run(&format!("{program} man pages"), &folder, &commands).is_empty());
         let pages = std::fs::read_dir(folder.join("pages")).unwrap();
         let mut names: Vec<_> = pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();

@@ -49,8 +49,7 @@ use hatf_trace::Error;
 use hatf_trace::forms::{FORMS, Form};
 use hatf_view::analyses::{ANALYSES, Analysis};
 use lab::Source;
-use metatf_cli::{OutputArgs, number};
-use metatf_tools::recode::Preset;
+use metatf_cli::OutputArgs;
 use values::clock;
 
 /// The commands, grouped by purpose. A test checks that the list is complete.
