@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "generate it again")]
+    #[should_panic(expected = "generate the code again")]
     fn stale_code_is_refused_with_a_sentence() {
         check_codegen(CODEGEN_VERSION + 1);
     }

@@ -112,7 +112,7 @@ const CASES: &[(&str, &str, u8)] = &[
     ("hatf completions", "hatf completions bash", 0),
     ("hatf completions", "hatf completions bash > /dev/full", 1),
     ("hatf completions", "hatf completions nothing", 2),
-    ("that of the program", "hatf record --no-trace --report sh -c 'exit 42'", 42),
+    ("the program's code", "hatf record --no-trace --report sh -c 'exit 42'", 42),
     ("128 + N", "hatf record --no-trace --report sh -c 'kill -9 $$'", 137),
     ("125", "hatf record -o /nothing/trace.mtf true", 125),
     ("125", "hatf record -o /dev/full true", 125),

@@ -227,7 +227,7 @@ mod tests {
             ("mix:size=cdf", "expected a mixture such as"),
             ("mix:size=cdf,size=cdf,ht=cdf", "expected a mixture such as"),
             ("mix:size=cdf,iat=x,ht=cdf", "`x` is not one of"),
-            ("mix:size=cdf,iat=size,ht=cdf", "which needs size=size"),
+            ("mix:size=cdf,iat=size,ht=cdf", "so it requires size=size"),
             ("mix:size=outline,iat=cdf,ht=cdf", "`outline` cannot be part of a mixture"),
             ("mix:size=time,iat=trans,ht=cdf", "iat needs the size first"),
         ] {

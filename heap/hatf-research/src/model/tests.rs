@@ -312,7 +312,7 @@ fn wrong_models_are_refused() {
     let fitted = example(3);
     for (choice, from, to, message) in [
         (Choice::Mean, "{", "[", "not a model: expected"),
-        (Choice::Mean, "hatf model", "other", "its format is `other`"),
+        (Choice::Mean, "hatf model", "other", "expected format `hatf model`, found `other`"),
         (Choice::Mean, "\"version\":1", "\"version\":2", "expected version 1, found version 2"),
         (Choice::Mean, "\"end\":12,\"trace\"", "\"end\":0,\"trace\"", "its clock ends at 0"),
         (Choice::Mean, "\"clock\"", "\"cluck\"", "unknown field `cluck`"),

@@ -106,8 +106,8 @@ fn odd_values_of_raw_records() {
 fn raw_records_that_are_none() {
     let good = [1, 8, 16, 0];
     for (bad, kind) in [
-        ([6, 0, 0, 0], "tag 6"),
-        ([0, 0, 0, 0], "tag 0"),
+        ([6, 0, 0, 0], "found 6"),
+        ([0, 0, 0, 0], "found 0"),
         ([1, 8, 16, 5], "an old address"),
         ([2, 8, 16, 0], "a size"),
         ([4, u64::MAX, 16, 0], "2^64 - 1"),

@@ -83,7 +83,7 @@ fn functions_of_this_program() {
     assert!(Path::new(file).ends_with("src/symbolize/tests.rs"), "{file}");
     assert_eq!(kept.2, ["ModuleLoad", "Source", "Symbol", "ModuleLoad", "ModuleLoad", "Free", "Free"]);
     let problems: Vec<_> = found.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems[0], "/nothing/here.so: a frame has no name: /nothing/here.so is not there");
+    assert_eq!(problems[0], "/nothing/here.so: a frame has no name: /nothing/here.so does not exist");
     assert!(problems[1].contains("is a different version: its build ID is not 00ff"), "{problems:?}");
     assert_eq!((found.named, a_function_of_ours(1)), (1, 2));
 }

@@ -181,7 +181,7 @@ fn a_last_part_that_is_too_long() {
     let kept = run
         .err
         .lines()
-        .find_map(|line| line.strip_prefix("hatf: kept the last "))
+        .find_map(|line| line.strip_prefix("hatf: kept only the last "))
         .unwrap_or_else(|| panic!("{}", run.err));
     let (kept, asked) = kept.split_once(" s of the ").unwrap();
     assert!(asked.starts_with("60.000 s requested by --keep") && kept.parse::<f64>().unwrap() < 60.0, "{kept} {asked}");

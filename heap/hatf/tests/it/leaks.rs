@@ -83,7 +83,7 @@ fn functions_of_a_program() {
         "1 function grows: leak_request at ",
         "KNOWN TO STAY",
         "glibc's buffers of stdin",
-        "Valgrind and LeakSanitizer look",
+        "Valgrind and LeakSanitizer search",
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
@@ -205,7 +205,7 @@ fn traces_that_lack_something() {
     let Some((program, _)) = recorded(&folder) else { return };
     let [sizes, sample] = ["sizes.mtf", "sample.mtf"].map(|name| folder.path(name));
     hatf(["record", "--sizes-only", "--quiet", "-o", &sizes, "--", &program]).exits(0);
-    hatf(["leaks", &sizes]).exits(1).says("it was recorded with --sizes-only");
+    hatf(["leaks", &sizes]).exits(1).says("the trace was recorded with --sizes-only");
     hatf(["record", "--sample", "256", "--stacks", "--quiet", "-o", &sample, "--", &program]).exits(0);
     let report = leaks(&sample, &[]);
     assert_eq!(report["sampling"], 256);

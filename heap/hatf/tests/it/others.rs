@@ -400,7 +400,9 @@ fn reports_of_a_part_agree() {
             hatf([&["cut", &trace, "-o", &part, "--force"][..], &options].concat()).exits(2).says("expected a time");
             continue;
         };
-        hatf([&["cut", &trace, "-o", &part, "--force"][..], &options].concat()).exits(0).says("live blocks of");
+        hatf([&["cut", &trace, "-o", &part, "--force"][..], &options].concat())
+            .exits(0)
+            .says("that restore the initial state");
         assert_eq!(sites(&trace, &["--at", at], "at"), sites(&part, &[], "leaked"), "{at}");
     }
     // The last part begins with live blocks, and says so.

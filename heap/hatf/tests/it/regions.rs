@@ -286,7 +286,7 @@ fn nothing_by_stacks_says_why() {
     let (stacks, functions) = (infer("stacks"), infer("functions"));
     let last = stacks.lines().last().unwrap();
     assert!(
-        last.contains("Calls that follow each other from one place look like one")
+        last.contains("successive calls from one place can look like a single call")
             && last.contains("hatf cc --functions"),
         "{stacks}"
     );
