@@ -407,7 +407,7 @@ fn a_trace_is_shown_as_another_version_has_it() {
         .prints("n=9");
     // Without the option, the trace is read with its own DTD, and a different version is not read at all.
     metatfc(&here, &["dump", "old.mtf"]).exits(0).prints("took_us=31");
-    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("use --by-name");
+    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("add --by-name");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--salvage", "old.mtf"]).exits(2);
     // An item that has changed its kind cannot be shown.
     here.write("bytes.dtd", "section s 1 { access: (n) { tag.value = 4; n.width = 12; n.interpretation = none; } }");

@@ -655,7 +655,7 @@ fn records_without_an_emitter_are_named() {
     folder.write("x.dtd", dtd);
     let reasons = [
         ("path", "it is an element of a stream section, so it has no tag"),
-        ("list", "it repeats fields"),
+        ("list", "it has repeated fields"),
         ("place", "`at` points into another section"),
         ("twice", "`one` has a length that is constant or shared with another field"),
         ("last", "the stored value of the constant `y` depends on the previous record"),

@@ -91,7 +91,7 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
     let diff = metatfc(here, &["diff", "heap.mtf", "small.mtf"]).exits(0);
     diff.prints("only in small.mtf: field alloc.kind").prints("only in heap.mtf: record heap createThread");
     metatfc(here, &["dump", "--head", "1", "small.mtf"]).exits(0).prints("kind=3");
-    metatfc(here, &[&args[..], &["--drop", "nothing"]].concat()).exits(2).says("no field nothing");
+    metatfc(here, &[&args[..], &["--drop", "nothing"]].concat()).exits(2).says("does not define field nothing");
     metatfc(here, &["recode", "heap.mtf", "-", "--drop", "time"]).exits(2).says("--dtd");
     metatfc(here, &["recode", "heap.mtf", "-", "--dtd", "none.dtd"]).exits(1).says("none.dtd");
 }

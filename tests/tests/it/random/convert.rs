@@ -243,7 +243,12 @@ fn what_does_not_fit_is_told_at_once() {
     let all = wrong(&[], &[]).unwrap_err();
     assert_eq!(all.fields, ["r.n", "r.gone", "r.lost", "r.vfield.length", "r.vfield.data"]);
     assert_eq!(all.records, ["other", "element"]);
-    let others = ["r.b is a number", "r.p is an offset", "r.q is a number", "r.c is repeated"];
+    let others = [
+        "r.b is a number",
+        "r.p is a section offset",
+        "r.q is a section offset",
+        "the trace and the target repeat r.c",
+    ];
     assert!(all.others.iter().zip(others).all(|(told, other)| told.starts_with(other)), "{all}");
     assert_eq!(all.others.len(), others.len());
     let rest = ["b", "r.p", "q", "c", "gone", "lost", "vfield"];
