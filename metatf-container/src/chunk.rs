@@ -69,7 +69,7 @@ pub(crate) struct ChunkHeader {
     pub(crate) group: u32,
     pub(crate) sequence: u32,
     pub(crate) base: u64,
-    /// Length of the input to the filter's inverse for filters 2 and 3, otherwise 0.
+    /// Length of the input to the filter's inverse for filters 2 and 3, or 0 for other filters.
     pub(crate) filtered_len: u32,
     pub(crate) crc: u32,
 }

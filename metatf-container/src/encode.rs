@@ -117,8 +117,8 @@ impl Encoder {
         std::mem::replace(&mut self.chosen, buffer)
     }
 
-    /// Tries all codecs of a trial. The first codec is tried with all filters, the remaining codecs with the two best
-    /// filters of the first one.
+    /// Tries all codecs of a trial. The first codec is tried with all filters, and the remaining codecs are tried with
+    /// the two best filters of the first codec.
     fn by_trial(
         &mut self,
         found: &mut Found,

@@ -137,7 +137,7 @@ pub enum ErrorKind {
     },
     /// The trace's format cannot be reconciled with the reader's (spec 5.3).
     Mismatch(&'static str),
-    /// A limit of the file's class or of the container was reached.
+    /// A limit set by the file's class or by the container was reached.
     Limit(&'static str),
     /// A call with invalid arguments or in the wrong state.
     Usage(&'static str),
@@ -145,8 +145,8 @@ pub enum ErrorKind {
     Dtd(&'static str),
 }
 
-/// An I/O error that can be copied and compared. It stores the operating system's error code if there is one, and
-/// otherwise the error kind.
+/// An I/O error that can be copied and compared. It stores the operating system's error code, or the error kind if
+/// there is no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemError {
     kind: io::ErrorKind,

@@ -28,7 +28,7 @@ pub struct Reader<'a> {
     pub(super) body: Body,
     warnings: Warnings,
     pub(super) salvage: Option<Box<Salvage>>,
-    /// Whether an error was returned. Nothing follows an error.
+    /// Whether an error was returned. After an error, the reader returns nothing more.
     pub(super) failed: bool,
     opening_error: Option<Error>,
 }
@@ -88,8 +88,8 @@ impl<'a> Reader<'a> {
         Self::start(Source::stream(read), false)
     }
 
-    /// Opens a file for salvaging, otherwise like [`Reader::open`]. Even a corrupt file header is tolerated if chunks
-    /// reveal the class and the byte order.
+    /// Opens a file like [`Reader::open`], but for salvaging. Even a corrupt file header is tolerated if chunks reveal
+    /// the class and the byte order.
     ///
     /// # Errors
     /// Returns an error if reading fails or the file contains neither a header nor a chunk.
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Self::start(Source::slice(bytes), true)
     }
 
-    /// Opens a stream for salvaging, otherwise like [`Reader::from_read`]; see [`Reader::salvage`].
+    /// Opens a stream like [`Reader::from_read`], but for salvaging; see [`Reader::salvage`].
     ///
     /// # Errors
     /// Returns an error if reading fails or the stream contains neither a header nor a chunk.
@@ -389,8 +389,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the bytes of a part returned by this reader. Content from another reader of the same bytes works, too;
-    /// content from an unrelated reader yields arbitrary bytes or none.
+    /// Returns the bytes of a part returned by this reader. Content from another reader of the same bytes works, too.
+    /// Content from an unrelated reader yields arbitrary bytes, or no bytes.
     #[inline]
     #[must_use]
     pub fn bytes<'s>(&'s self, content: &'s Content) -> &'s [u8] {

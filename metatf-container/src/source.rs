@@ -116,7 +116,7 @@ impl<'a> Source<'a> {
         Ok(&all[from..to])
     }
 
-    /// Returns whether these bytes exist. Bytes of a file are not read for this check.
+    /// Returns whether the source contains this range. For a file, checks only the length and reads nothing.
     pub(crate) fn has(&mut self, at: u64, len: usize) -> Result<bool> {
         match self {
             Source::File(window) => Ok(at.saturating_add(len as u64) <= window.len()),

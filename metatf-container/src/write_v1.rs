@@ -29,7 +29,7 @@ pub struct ChunkSpec {
     /// Whether this is a chunk of a shared table. If so, `group` must be 0, and the chunk neither starts a group nor
     /// belongs to one.
     pub shared: bool,
-    /// The stored width of the leaf in a stream section of single numbers, otherwise 0.
+    /// The stored width of the leaf in a stream section of single numbers, or 0 in any other section.
     pub width: u8,
     /// Number of data records or stream elements in the chunk.
     pub records: u32,

@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// Correct misspelled names and missing punctuation and quotes in the files if the fix is certain
     #[arg(long)]
     fix: bool,
-    /// Check whether the DTDs can read traces with this DTD, or this trace. Warn about fields and records that only one
-    /// of the two DTDs defines; may be repeated
+    /// Check whether the DTDs can read FILE, which is a trace or the DTD of other traces; may be repeated. Warn about
+    /// fields and records that only one of the two DTDs defines
     #[arg(long, value_name = "FILE")]
     reads: Vec<PathBuf>,
     /// Explain a code such as E0104, with an example

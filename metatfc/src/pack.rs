@@ -63,7 +63,7 @@ pub(crate) enum FilterArg {
     None,
     /// Transposes the bytes of fixed-size elements
     Transpose,
-    /// Replaces repeated records by one or two bytes
+    /// Replaces repeated records with one or two bytes
     #[value(alias = "phrases")]
     RecordDictionary,
     /// Like record-dictionary, but the last byte of each record is split off and sorted by the preceding bytes

@@ -40,7 +40,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A process, a buffers file, a trace, or a core dump
+    /// A process ID, buffers file, trace or core dump
     #[arg(value_name = "WHERE")]
     place: String,
     /// Write all events to this trace

@@ -193,7 +193,7 @@ fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converte
     if !fields.is_empty() {
         lines.push(format!("{path} has no field {} (to drop them, use --drop)", fields.join(", ")));
     }
-    lines.extend(others.into_iter().map(|other| format!("{other} ({path}; to drop it, use --drop)")));
+    lines.extend(others.into_iter().map(|other| format!("{other} (target: {path}; use --drop or --drop-record)")));
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 

@@ -1,8 +1,9 @@
 //! Short-lived blocks by site, and possible replacements for them.
 //!
 //! A block is *short-lived* if it is freed within a time limit and before a given number of bytes is allocated after it
-//! by any thread. A realloc does not end its block; the block continues as the new one. If nearly all blocks of a site
-//! are short-lived, their overlap determines which replacement (see [`Instead`]) would avoid an allocation per block.
+//! by any thread. A realloc does not end its block; the block continues as the new block. If nearly all blocks of a
+//! site are short-lived, their overlap determines which replacement (see [`Instead`]) would avoid an allocation per
+//! block.
 
 use std::collections::HashSet;
 
@@ -45,7 +46,7 @@ pub enum Instead {
     Buffer,
     /// An arena that is reset when its last block ends, because the blocks begin one after the other and end together.
     Arena,
-    /// A free list with as many blocks as are live simultaneously.
+    /// A free list. Its number of blocks equals the number of simultaneously live blocks.
     Pool,
 }
 

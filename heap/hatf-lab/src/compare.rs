@@ -116,7 +116,7 @@ impl AmountChange {
 }
 
 impl<K> Pair<K> {
-    /// Returns the change of a measure.
+    /// Returns the change in a measure.
     #[must_use]
     pub fn change(&self, measure: Measure) -> AmountChange {
         AmountChange::between(self.before.get(measure), self.after.get(measure))

@@ -7,6 +7,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of this library.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// A setting is unknown or out of range.
     Usage(String),
@@ -18,7 +19,7 @@ pub enum Error {
     Trace(String),
     /// A model is not usable.
     Model(String),
-    /// A synthetic trace exceeds this limit of live objects.
+    /// A synthetic trace exceeds this limit on live objects.
     Memory(u64),
     /// The consumer of events has stopped. If it is a thread, `finish` returns the thread's error.
     Stopped,

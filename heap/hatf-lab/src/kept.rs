@@ -37,7 +37,7 @@ pub enum Point {
 }
 
 impl Point {
-    /// Replaces [`Self::Peak`] by the event at which the peak occurs.
+    /// Replaces [`Self::Peak`] with the event at which the peak occurs.
     #[must_use]
     pub fn with_peak(self, tick: u64) -> Self {
         if self == Self::Peak { Self::Tick(tick) } else { self }

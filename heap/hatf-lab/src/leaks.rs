@@ -203,7 +203,7 @@ impl Leaked {
     }
 }
 
-/// The equal intervals of the time after the startup.
+/// Intervals of equal length that divide the time after startup.
 struct Grid {
     /// The interval of each snapshot, or `None` for snapshots before the first interval.
     parts: Vec<Option<usize>>,

@@ -38,7 +38,7 @@ pub struct Object {
     pub allocated: u64,
 }
 
-/// A change of an object.
+/// A change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The object was allocated.
@@ -64,7 +64,7 @@ pub enum Cause {
     Resumed,
 }
 
-/// The change of an object in one tick.
+/// The change to an object in one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectEvent {
     /// The tick of the event. The first event has tick 1.

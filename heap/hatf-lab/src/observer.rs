@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// `Option`s and pairs of observers are observers, so several observers can share one pass over a trace. Results are
 /// read by reference, so they are also available while events still arrive.
 pub trait Observer {
-    /// Receives a change of an object.
+    /// Receives a change to an object.
     ///
     /// # Errors
     /// After an error, no more events should be delivered.

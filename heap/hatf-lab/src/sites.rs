@@ -117,7 +117,7 @@ pub enum Measure {
     /// Freed by the event right after the allocation, as heaptrack defines it.
     Temporary,
     /// Freed within [`SHORT_LIFE`] and before more than [`SHORT_BYTES`] bytes were allocated after the block. A realloc
-    /// does not end its block: the block continues as the new one.
+    /// does not end its block: the block continues as the new block.
     Short,
     /// Live at a chosen point: see [`Kept`](crate::kept::Kept).
     At,

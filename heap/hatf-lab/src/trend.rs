@@ -2,12 +2,12 @@
 //!
 //! Most live memory was already live in the previous interval, so the values of a series depend on each other. A line
 //! fitted to them, by least squares or as the median of all slopes, therefore appears more certain than it is. A cache
-//! that merely fluctuates would look like a leak. The changes in one interval hardly depend on those in the previous
-//! one, so this module examines differences between neighbouring values. Their centre is estimated as the median of the
-//! means of all pairs (Hodges and Lehmann). The confidence interval is that of Wilcoxon's signed ranks, which assumes
-//! no distribution except a symmetric one: Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", third
-//! edition, 3.2 and 3.3. A single step, a table that doubles and the teardown at the end contribute only a few of many
-//! differences, so they do not count as growth.
+//! that merely fluctuates would look like a leak. The changes in one interval hardly depend on the changes in the
+//! previous interval, so this module examines differences between neighbouring values. Their centre is estimated as the
+//! median of the means of all pairs (Hodges and Lehmann). The confidence interval is computed from Wilcoxon's signed
+//! ranks, a method that assumes only that the distribution is symmetric: Hollander, Wolfe and Chicken, "Nonparametric
+//! Statistical Methods", third edition, 3.2 and 3.3. A single step, a table that doubles and the teardown at the end
+//! contribute only a few of many differences, so they do not count as growth.
 
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ use hatf_trace::{Error, Result};
 /// Start of the simulated heap in a synthetic trace. The start is not 0, because 0 is not a valid block address.
 const BASE: u64 = 1 << 32;
 
-/// A change of a synthetic heap.
+/// A change to a synthetic heap.
 #[derive(Clone, Copy)]
 struct Step {
     time: u64,

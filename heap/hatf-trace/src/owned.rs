@@ -26,7 +26,7 @@ impl OwnedEvent {
         owned
     }
 
-    /// Replaces the event by a copy of another, reusing the memory.
+    /// Replaces the event with a copy of another event, reusing the memory.
     pub fn set(&mut self, event: &Event<'_>) {
         let Event { kind, time, thread, heap, stack, attributes } = *event;
         let (kind, name) = kind.nameless();

@@ -18,8 +18,7 @@ const AHEAD: usize = 16;
 
 /// Runs `give` in a new thread and passes everything it produces to `sink` in the current thread.
 ///
-/// # Errors
-/// `sink` failed, which also stops `give`; `give` failed; or the system could not start a thread.
+/// # Errors `sink` failed, which also stops `give`, or `give` failed, or the system could not start a thread.
 pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {

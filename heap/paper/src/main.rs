@@ -15,13 +15,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use metatf_cli::{OutputArgs, OutputFile, number};
 use metatf_paper::{Column, Measured, Options, Sizes, Step, chart, measure};
 
-/// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.
+/// Measure trace size and speed in every encoding: the encodings in the paper's tables, and newer ones.
 ///
-/// Takes the calls of each trace, with function, size and addresses, as raw records of 32 bytes, and writes them in every
-/// encoding: the paper's (tables 3, 4, 7 and 8; with --times 5 and 6), and this project's. Sizes are exact sizes of whole files,
-/// with headers, index and DTD; every file is read back and compared. Traces are held in memory, 32 bytes a
-/// record. Times are medians of processor time, of runs in memory; those of
-/// heap are of generated code, all others of the universal reader and writer. Writing includes planning.
+/// Converts the calls of each trace (function, size and addresses) to raw 32-byte records and writes them in every
+/// encoding: those of the paper (tables 3, 4, 7 and 8; with --times, also 5 and 6) and those of this project. Sizes are
+/// exact file sizes, including headers, index and DTD. Every file is read back and compared. Traces are held in memory,
+/// 32 bytes per record. Times are medians of the CPU time of runs in memory, and writing includes planning. Generated
+/// code reads and writes the encoding `heap`; the dynamic reader and writer handle all others.
 #[derive(Parser)]
 #[command(
     name = "metatf-paper",

@@ -7,7 +7,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 
-/// The cells of the records of one section.
+/// The previous-value cells used by one section's records.
 pub(super) struct Cells {
     /// The cell of each leaf of each record.
     pub(super) cells: Vec<Vec<u32>>,

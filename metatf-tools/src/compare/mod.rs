@@ -101,7 +101,8 @@ struct Comparer<'c, 'i, 'a> {
     indices: [ValueIndices; 2],
     /// Number of records in each section, once they have been counted.
     counts: [Option<Vec<u64>>; 2],
-    /// The stream sections that are compared through leaves, by section number in the left trace.
+    /// Whether each stream section, by section number in the left trace, is compared through the leaves that refer to
+    /// it.
     reached: [bool; 256],
 }
 

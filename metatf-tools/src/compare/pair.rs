@@ -24,7 +24,8 @@ pub(super) struct RecordPair {
     /// Index of the record on the right.
     pub(super) right: u16,
     pub(super) leaves: Vec<LeafPair>,
-    /// Whether all values are compared in the same order, so that records are equal if their owned records are equal.
+    /// Whether both records have the same leaves in the same order, and all leaves are compared by value. If so, the
+    /// records are equal if their owned records are equal.
     pub(super) whole: bool,
 }
 

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A field name alone tests that the value is neither zero nor empty. If a row contains several values of a field, a
-//! comparison holds if it holds for one of them; if the row contains no value, the comparison is false.
+//! comparison holds if it holds for at least one value; if the row contains no value, the comparison is false.
 //!
 //! ```
 //! use metatf_tools::condition::{Condition, Fields, Kinds, Row, Value};

@@ -47,7 +47,7 @@ pub fn leaf_number(leaf: &Leaf, text: &str) -> Option<i128> {
     number.map(|n| integer(leaf, n))
 }
 
-/// Replaces names by their numbers. Returns `None` if the other side does not define the name.
+/// Replaces names with their numbers. Returns `None` if the other side does not define the name.
 fn without_names<'v>(value: Value<'v>, other: Value<'v>) -> Option<Value<'v>> {
     match (value, other) {
         (Value::Named(n, _), _) => Some(Value::Integer(n)),

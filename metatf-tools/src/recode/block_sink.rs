@@ -8,7 +8,7 @@ use metatf::dynamic::OwnedRecord;
 
 /// A sink of blocks and steps, which arrive in trace order. A started block must be passed on before any other step.
 pub(super) trait BlockSink {
-    /// Takes a block, and replaces it by a block that continues where the taken block ends.
+    /// Takes a block and replaces it with a new one that starts where the taken block ends.
     fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
 
     /// Takes an element, with its section and whether the section is a shared table. `offset` is the required offset of

@@ -22,8 +22,8 @@ pub(super) struct BlockWriter<S: Sink> {
     groups: Groups,
     /// Whether a block starts from the DTD's state, which is not possible in version 0.
     resets: bool,
-    /// Whether to minimize the widths of model codes. This is off with a codec, because a row of zeros compresses to
-    /// almost nothing, but metadata does not.
+    /// Whether to minimize the widths of model codes. This is turned off if a codec is used, because a row of zeros
+    /// compresses to almost nothing, whereas metadata does not compress well.
     narrow: bool,
     argument_bytes: u8,
     group_bytes: usize,
@@ -158,7 +158,7 @@ impl<S: Sink> BlockWriter<S> {
     }
 
     /// Returns whether the block must be encoded as a trial, because the plan needs the codes of models, or because
-    /// stream sections may have no room for misses, which determines the leaves that can remain predicted.
+    /// stream sections may have no room for misses. The room for misses determines which leaves can remain predicted.
     fn needs_trial_encoding(&self, block: &Block) -> bool {
         let takers = |target: u8| block.sections.iter().map(|s| s.takers(&self.format, target)).sum::<usize>();
         let needed = self.narrow || !self.resets;

@@ -22,7 +22,7 @@ pub(crate) fn kept_interpretation(interpretation: Interpretation) -> Option<Inte
     }
 }
 
-/// Changes of the interpretation that a leaf must keep, as the record (or step) of the change and the new
+/// Changes to the interpretation that a leaf must keep, each as the record (or step) of the change and the new
 /// interpretation.
 pub(crate) type KeptRuns = Vec<(u32, Option<Interpretation>)>;
 

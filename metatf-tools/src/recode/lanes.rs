@@ -36,7 +36,7 @@ pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     /// Returns only the mode number.
     fn number(self) -> u8;
 
-    /// Returns `NEVER` if `if_so` is true, or zero otherwise.
+    /// Returns `NEVER` if `if_so` is true, or zero if it is false.
     #[inline(always)]
     fn never(if_so: bool) -> Self {
         if if_so { Self::NEVER } else { Self::ZERO }

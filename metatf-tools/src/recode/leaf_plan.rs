@@ -27,7 +27,7 @@ pub(super) struct LeafPlan {
     pub(super) codes: Option<Codes>,
 }
 
-/// A change of a leaf's encoding before a record.
+/// A change to a leaf's encoding before a record.
 pub(super) struct PlannedChange {
     pub(super) row: u32,
     pub(super) kind: usize,

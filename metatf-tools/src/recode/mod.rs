@@ -78,6 +78,7 @@ use metatf::format::{Format, Leaf, Record};
 
 /// The handling of a trace's groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Groups {
     /// Groups are kept.
     #[default]

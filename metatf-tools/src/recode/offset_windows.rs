@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Maximum width to try; larger widths rarely pay for their metadata.
 const WIDEST: u8 = 3;
 
-/// Number of widths to try. They use the first lanes.
+/// Number of widths to try. Each width has its own lane, starting with lane 0.
 pub(super) const LANES: usize = WIDEST as usize;
 
 /// The preceding steps whose values lie within the range of a width.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 /// The purpose of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Preset {
     /// The trace is written once and soon read once. Uses LZ4 or no codec, no filter and no planning.
     Fast,

@@ -50,7 +50,7 @@ impl Setting {
     }
 }
 
-/// Changes of one leaf, each with the index of the step that it precedes.
+/// Changes to one leaf, each with the index of the step that it precedes.
 pub(crate) type Path = Vec<(u32, Change)>;
 
 /// The sizes of metadata records.

@@ -19,7 +19,7 @@ struct TrialSection<'b> {
     plans: &'b mut SectionPlans,
     state: TrialState,
     encoders: Vec<ColumnEncoder>,
-    /// Changes of the interpretations that leaves must keep, as first record, kind, leaf and interpretation.
+    /// Changes to the interpretations that leaves must keep, each as the first record, kind, leaf and interpretation.
     kept_runs: Vec<(u32, usize, usize, Option<Interpretation>)>,
     /// The next record, and the next entry of `kept_runs`.
     at: (usize, usize),

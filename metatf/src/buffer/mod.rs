@@ -1,5 +1,5 @@
 //! Buffers for records to be added to a chunk. Memory is reserved past the bytes in use, so storing a leaf requires a
-//! single check and no change of the length.
+//! single check and does not change the length.
 //!
 //! Records are written in one of two ways. [`SpareCapacity`] need not be initialized and is for records whose maximum
 //! size is known from the start. [`Prefilled`] memory is a vector filled in advance, for all other records.
@@ -139,7 +139,7 @@ impl Buffer {
         }
     }
 
-    /// Returns the bytes up to the last one in use, which leaves the buffer empty.
+    /// Takes the used bytes, leaving the buffer empty.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let end = self.used;
         self.vec().truncate(end);

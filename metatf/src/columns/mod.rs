@@ -67,7 +67,8 @@ pub struct RecordColumns {
 pub(crate) enum Column {
     Numbers(NumberColumn),
     Arrays(ArrayColumn),
-    /// Values that are not stored, because the leaf is a tag, the length directly before its byte array, or not wanted.
+    /// Values that are not stored, because the leaf is a tag, a length directly before its byte array, or a leaf that
+    /// was not requested.
     Empty,
 }
 

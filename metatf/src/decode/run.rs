@@ -58,7 +58,7 @@ impl<'r> Run<'r> {
         self.decoding().row(record, (start, at))
     }
 
-    /// Returns the next record, whether data or not.
+    /// Returns the next record, whether or not it is a data record.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn next_listed(&self) -> Option<Listed> {
         self.state.encoding.listed(tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?)

@@ -238,7 +238,7 @@ impl<'l> Loader<'l> {
     fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
         match self.at[usize::from(count.0)] {
             Some((at, true)) if self.owned.get(at) != Some(reader::Item::Number(values.len() as u64)) => {
-                return error(format!("`{key}` has {} items, but its count differs", values.len()));
+                return error(format!("`{key}` has {} items, but its count field has a different value", values.len()));
             }
             Some((at, false)) => {
                 self.owned.set_number(at, values.len() as u64);
@@ -261,7 +261,7 @@ impl<'l> Loader<'l> {
 
     /// Creates as many items as their count specifies. The items consist only of constants.
     fn implied(&mut self, count: LeafId, key: &str, body: &Repeated) -> Result<()> {
-        /// The maximum number of items created.
+        /// The maximum number of items created per record.
         const MOST: u64 = 1 << 16;
         let last = |leaf: u8| match self.at[usize::from(leaf)].and_then(|(at, _)| self.owned.get(at)) {
             Some(reader::Item::Number(number)) => number,
@@ -275,7 +275,7 @@ impl<'l> Loader<'l> {
         let Some(items) = items else { return error(format!("`{key}` and its count are missing")) };
         self.made = self.made.saturating_add(items);
         if self.made > MOST {
-            return error(format!("`{key}` is missing, although its count is more than {MOST}"));
+            return error(format!("`{key}` is missing, but at most {MOST} items of a record can be omitted"));
         }
         if let Some((at, is_given)) = &mut self.at[usize::from(count.0)] {
             self.owned.set_number(*at, items);

@@ -39,7 +39,7 @@ pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const SPECIALIZED: b
     plans: &'o [Plan; PLANS],
     /// The most recently written number, which is the length of the byte array after it, if any.
     previous: u64,
-    /// Nonzero if any leaf does not fit.
+    /// Nonzero if a leaf does not fit.
     misfit: u64,
     shape: PhantomData<S>,
 }

@@ -2,7 +2,7 @@
 //! rows for the caller to decode.
 //!
 //! Generated code decodes a [`ContentRow`] into its structs, and the dynamic reader decodes it into an owned record.
-//! Nothing follows an error.
+//! After an error, a reader returns nothing more.
 
 mod annotate;
 mod batch;
@@ -150,7 +150,8 @@ pub struct RecordReader<'a> {
     found: Option<Event>,
     /// The reason why the last row stopped.
     stopped: Option<Error>,
-    /// An error to be reported after the records before it have been returned. Nothing follows it.
+    /// An error to be reported after the records before the error have been returned. After the error, nothing more is
+    /// returned.
     held: Option<Error>,
     /// The state for filling columns.
     filler: Option<Box<ColumnFiller>>,
@@ -292,8 +293,7 @@ impl<'a> RecordReader<'a> {
 
     /// Returns the next event, or `None` at the end and after an error.
     ///
-    /// # Errors
-    /// Returns the first error in the trace. Nothing follows it.
+    /// # Errors Returns the first error in the trace. After the error, the reader returns nothing more.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         self.commit();
         if self.next == Next::Finished {

@@ -78,7 +78,7 @@ impl RecordReader<'_> {
             .is_some_and(|(listed, state)| listed.record > METADATA && state.encoding.has_own_tag(listed))
     }
 
-    /// Returns the next item if it is a record, whether data or not.
+    /// Returns the next item if it is a record, whether or not it is a data record.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_listed(&self) -> Option<Listed> {
         let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;

@@ -20,8 +20,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns the end of a record if it can be determined from the plans alone and is inside this part. In this case,
-    /// stream cursors have advanced.
+    /// Returns the end of a record if the plans alone determine it and it lies within this part. If so, also advances
+    /// the stream cursors.
     fn end_of(&mut self, pending: Pending) -> Option<usize> {
         let current = self.current.as_ref().filter(|current| !current.is_element)?;
         let state = self.states.get(pending.section)?;

@@ -8,7 +8,7 @@ use crate::format::{Floor, borrowed};
 use crate::formula::Plan;
 use std::marker::PhantomData;
 
-/// A tagged record of a section. Both are given by their indices in the format of `P`.
+/// A tagged record of a section. `SECTION` and `RECORD` are indices in the format of `P`.
 #[derive(Debug)]
 pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 

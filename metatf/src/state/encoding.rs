@@ -1,5 +1,5 @@
-//! The current encoding of the leaves of a section's records. Only metadata and resets change it; decoding records does
-//! not.
+//! The current encoding of the leaves of a section's records. Only metadata and resets change the encoding; decoding
+//! records does not change it.
 //!
 //! A plan is rebuilt only when a metadata record changes it. The plan also records which of its cells are needed later.
 //! The previous value is needed while any leaf sharing it is `delta` or `stride`; metadata that sets either

@@ -110,8 +110,8 @@ fn own<'f>(format: &'f Format, section: &'f Section, index: usize) -> impl Itera
     data_records(format, section).filter(move |(record, _)| is_own(format, index, *record))
 }
 
-/// Returns the trace's counterpart of a reader record: the record of the same name, or a record with an earlier name of
-/// the reader record, provided that no other reader record uses this name.
+/// Returns the trace's counterpart of a reader record. This is the record of the same name, or else a record that has
+/// an earlier name of the reader record, provided that no other reader record uses that earlier name.
 fn twin<'f>(
     ours: &Format,
     section: &Section,

@@ -21,7 +21,7 @@ pub struct Trace<'t, P: Protocol> {
     protocol: PhantomData<fn() -> P>,
 }
 
-/// An item in a trace, whether data or not.
+/// An item in a trace: a data record or anything else.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<R, E, B> {
     /// A data record.
@@ -361,7 +361,7 @@ impl<P: Protocol> fmt::Debug for Trace<'_, P> {
     }
 }
 
-/// An iterator over the data records of a trace. The records own their bytes. Nothing follows an error.
+/// An iterator over the data records of a trace. The records own their bytes. After an error, the iterator ends.
 #[derive(Debug)]
 pub struct Records<'t, P: Protocol>(Trace<'t, P>);
 

@@ -20,7 +20,7 @@ pub(super) struct FlushLimit {
 }
 
 impl FlushLimit {
-    /// The limit of a writer that does not flush by itself.
+    /// The limit for a writer that does not flush by itself.
     const NEVER: Self = Self { bytes: None, group: usize::MAX, clock: None };
 
     /// Creates the limit. Traces written to memory and version 0 traces are not flushed.

@@ -27,7 +27,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Changes, with a single metadata record, the encoding of every leaf of the section that has the same field name
-    /// as this leaf. Otherwise like [`set`](Self::set).
+    /// as this leaf. In all other respects, works like [`set`](Self::set).
     ///
     /// # Errors
     /// Returns an error if spec 4.1 does not allow the change for one of the leaves.

@@ -112,8 +112,8 @@ impl<'d> Comparison<'d> {
         self.pairs.push(Pair { old: before, new: after, leaves });
     }
 
-    /// Compares which fields of a section share their previous values (spec 4). Compares the fields of the pairs from
-    /// `first` on with each other and with global fields.
+    /// Compares which fields of a section share a previous value (spec 4). Checks each field of the pairs from `first`
+    /// on against the other fields of these pairs and against global fields.
     fn previous(&mut self, old: &Section, new: &Section, first: usize) {
         let (before, after) = (Cells::new(old), Cells::new(new));
         // The first field of each cell represents the cell.
@@ -138,7 +138,7 @@ impl<'d> Comparison<'d> {
     }
 }
 
-/// The cells of the fields in a section.
+/// The previous-value cells used by the fields of a section.
 struct Cells<'d> {
     section: &'d Section,
     positions: HashMap<RecordId, usize>,

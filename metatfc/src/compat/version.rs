@@ -1,4 +1,4 @@
-//! The version step required by a change of a DTD.
+//! The version bump required by a DTD change.
 
 use metatf_parser::schema::Version;
 use serde::Serialize;

@@ -38,7 +38,7 @@ pub(super) struct Table {
     pub(super) time: Option<usize>,
 }
 
-/// A field. Its name is the JSON key, preceded by the names of enclosing fields and dots.
+/// A field. Its name is the JSON key, prefixed with the names of the enclosing fields. Dots separate the names.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,

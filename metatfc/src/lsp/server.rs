@@ -1,4 +1,4 @@
-//! Dispatches the editor's messages to documents and answers.
+//! Dispatches messages from the editor to the open documents and sends the responses.
 
 use super::document::{Document, Refusal};
 use super::widths::Widths;

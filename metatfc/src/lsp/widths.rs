@@ -60,7 +60,7 @@ impl Widths {
                 bytes => format!("{count} of {bytes} bytes"),
             };
             let shares: Vec<String> = widths.iter().map(share).collect();
-            Some(format!("`{record}` in `{name}`{part}: {total} values: {}", shares.join(", ")))
+            Some(format!("`{record}` has {total} values in `{name}`{part}: {}", shares.join(", ")))
         });
         lines.collect::<Vec<_>>().join("\n\n")
     }

@@ -131,9 +131,9 @@ impl Points {
     }
 }
 
-/// A mapping between times and real times, both in nanoseconds. Between points, it interpolates linearly; before the
-/// first and after the last point, the clock runs at the speed of the wall clock. Without points, times and real times
-/// are equal.
+/// A mapping between trace times and wall-clock times, both in nanoseconds. Interpolates linearly between points.
+/// Before the first point and after the last point, both clocks run at the same rate. Without points, both times are
+/// equal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     /// The points, in ascending order of both numbers.
@@ -142,8 +142,8 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Creates the clock that passes through the points. Also returns the number of points that were omitted because
-    /// they go back in time. Without points, creates a clock that was 0 at the real time `start`. Returns `None` if
-    /// there are neither points nor a start.
+    /// they go back in time. Without points, creates a clock that was 0 at the wall-clock time `start`. Returns `None`
+    /// if there are neither points nor a start.
     pub(super) fn new(points: Points, start: Option<u64>) -> Option<(Self, usize)> {
         let Points { mut points, .. } = points;
         let all = points.len();
@@ -163,12 +163,12 @@ impl Clock {
         Some((Self { points }, left_out))
     }
 
-    /// Converts a time to a real time.
+    /// Converts a trace time to a wall-clock time.
     pub(super) fn real(&self, time: i128) -> i128 {
         self.line(time, |point| point)
     }
 
-    /// Converts a real time to a time.
+    /// Converts a wall-clock time to a trace time.
     pub(super) fn time(&self, real: i128) -> i128 {
         self.line(real, |(time, wall)| (wall, time))
     }

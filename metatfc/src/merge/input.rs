@@ -19,7 +19,7 @@ pub(super) type Out = Writer<Box<dyn Sink + Send>>;
 pub(super) enum Order {
     /// The order of the unchanged values of a field.
     Field(Keys),
-    /// The order of times, converted to a common clock.
+    /// Chronological order, with times converted to a common clock.
     Times(Times, Arc<Clock>),
 }
 

@@ -1,4 +1,4 @@
-//! The field that stores the number of the input trace of each record.
+//! The field that stores, for each record, the number of its input trace.
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;

@@ -32,12 +32,12 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Formats a change of bytes in binary units, with its sign: `+1.5 MiB`.
+/// Formats a change in a number of bytes, in binary units and with its sign: `+1.5 MiB`.
 pub fn bytes_change(change: i128) -> String {
     signed(change, bytes)
 }
 
-/// Formats a change of a count, with its sign: `-1,234`.
+/// Formats a change in a count, with its sign: `-1,234`.
 pub fn count_change(change: i128) -> String {
     signed(change, count)
 }

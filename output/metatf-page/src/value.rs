@@ -33,9 +33,9 @@ pub enum Value {
     Time(u64),
     /// A part of a total: `33.3%`; `-` if the total is 0.
     Part(u64, u64),
-    /// A change of a count: `+1,234`.
+    /// A change in a count: `+1,234`.
     CountChange(i128),
-    /// A change of bytes: `-1.50 KiB`.
+    /// A change in a number of bytes: `-1.50 KiB`.
     BytesChange(i128),
     /// A change in percent of the previous value: `+5.0%`, `new`, `gone`.
     PartChange {

@@ -49,7 +49,7 @@ impl WorkerResolver for Living {
 
 impl Cluster {
     /// Creates a cluster of workers at these addresses (`http://HOST:PORT`). All workers must have access to the files
-    /// of the fleet in `folder`.
+    /// of the fleet in the directory `folder`.
     #[must_use]
     pub fn new(workers: Vec<Url>, folder: &Path) -> Self {
         Self { workers, folder: folder.to_owned(), token: None }

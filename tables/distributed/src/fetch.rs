@@ -8,7 +8,7 @@ use object_store::path::Path as Location;
 use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt as _};
 use tempfile::TempDir;
 
-/// A fetched file. The folder of a temporary copy is deleted on drop.
+/// A fetched file. The directory of a temporary copy is deleted on drop.
 pub(crate) struct Fetched {
     path: PathBuf,
     _folder: Option<TempDir>,

@@ -1,7 +1,7 @@
 //! Controls access to a worker, and restricts the files that it reads.
 //!
 //! Plans arrive over the network, and DataFusion also decodes scans of arbitrary files and sinks. Therefore, each plan
-//! is checked before it runs: it may only read traces and CSV tables below one folder, and must not write.
+//! is checked before it runs: it may only read traces and CSV tables below one directory, and must not write.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Token {
 /// The access rules of a worker.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// The folder as specified, and with symbolic links resolved.
+    /// The directory as specified, and with symbolic links resolved.
     roots: Vec<Location>,
     token: Option<Token>,
 }
@@ -77,11 +77,10 @@ impl Token {
 }
 
 impl Guard {
-    /// Allows plans to read files below a folder for all clients that know the token. Without a token, the worker can
-    /// only listen on loopback addresses.
+    /// Allows plans to read files below a directory for all clients that know the token. Without a token, the worker
+    /// can only listen on loopback addresses.
     ///
-    /// # Errors
-    /// Returns an error if the folder does not exist.
+    /// # Errors Returns an error if the directory does not exist.
     pub fn new(folder: &Path, token: Option<Token>) -> Result<Self> {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;

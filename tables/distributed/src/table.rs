@@ -35,7 +35,7 @@ pub struct TraceTable {
 }
 
 impl TraceTable {
-    /// Finds the traces (`*.mtf`) below an address, such as a folder or `file:///traces/`, sorted by name.
+    /// Finds the traces (`*.mtf`) below an address, such as a directory or `file:///traces/`, sorted by name.
     ///
     /// # Errors
     /// Returns an error if the table does not exist, the object store is unknown or cannot be listed, or there are no

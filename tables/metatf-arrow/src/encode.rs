@@ -44,7 +44,7 @@ enum Values {
     Bytes(ByteColumn),
     /// Byte arrays that are preceded by their lengths.
     Sized(ByteColumn),
-    /// References to texts that are elements of a section, optionally preceded by their lengths. The record contains
+    /// References to strings that are elements of a section, optionally preceded by their lengths. The record contains
     /// the offset of the element.
     References {
         section: usize,

@@ -105,7 +105,7 @@ impl Tables {
 
     /// Reads several tables at once. Each table is specified by its index and its column indices (`None` for all);
     /// `threads` is the number of threads (0 for one per processor). The trace is read once for all tables that need
-    /// only the columns of the universal reader, once for all tables with references, repetitions or several sections,
+    /// only the columns of the dynamic reader, once for all tables with references, repetitions or several sections,
     /// and once for spans and events.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ fn placed(
     Box::new(pass.map(move |next| next.map(|(table, batch)| (places.get(table).copied().unwrap_or(0), batch))))
 }
 
-/// Opens a trace with the universal reader, using the same DTD as its tables.
+/// Opens a trace with the dynamic reader, using the same DTD as its tables.
 ///
 /// # Errors
 /// Returns the same errors as [`open_tables`].

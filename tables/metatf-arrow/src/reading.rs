@@ -1,7 +1,7 @@
 //! Fills the columns of several tables from one pass over a trace or one of its groups.
 //!
-//! If each column has one value per record and contains no references, values come from the columns of the universal
-//! reader; otherwise, records are read one by one.
+//! If each column has one value per record and contains no references, values come from the columns of the dynamic
+//! reader. In all other cases, records are read one by one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) const ROWS: usize = 1 << 16;
 /// Approximate size in bytes at which a batch is complete. All tables together may use twice as much.
 pub(crate) const WEIGHT: usize = 32 << 20;
 
-/// Maximum number of cached texts of elements.
+/// Maximum number of cached element strings.
 const TEXTS: usize = 1 << 16;
 
 /// Rows as arrays, in the requested column order.
@@ -49,7 +49,7 @@ pub(crate) enum Stop {
 pub(crate) struct Reading {
     tables: Vec<Filled>,
     columns: Box<Columns>,
-    /// Whether values come from the columns of the universal reader.
+    /// Whether values come from the columns of the dynamic reader.
     by_columns: bool,
     ended: bool,
     /// An error to return after the rows before it.
@@ -88,7 +88,7 @@ impl Clone for Reading {
 }
 
 impl Reading {
-    /// Creates a reading of these columns. It uses the columns of the universal reader if [all
+    /// Creates a reading of these columns. It uses the columns of the dynamic reader if [all
     /// tables](RecordTable::is_by_columns) permit it.
     pub(crate) fn new(tables: impl IntoIterator<Item = (Arc<RecordTable>, Arc<[usize]>)>) -> Self {
         let tables: Vec<_> = tables.into_iter().map(|(table, wanted)| Filled::new(table, wanted)).collect();
@@ -141,7 +141,7 @@ impl Reading {
         full.or_else(|| heaviest().filter(|_| weights().sum::<usize>() >= 2 * WEIGHT))
     }
 
-    /// Takes the next records from the columns of the universal reader. Returns false at the end.
+    /// Takes the next records from the columns of the dynamic reader. Returns false at the end.
     fn read_columns(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
         if !trace.next_columns(&mut self.columns)? {
             return Ok(false);

@@ -37,7 +37,7 @@ pub(crate) struct RecordTable {
 }
 
 impl RecordTable {
-    /// Returns whether these columns can be filled from the columns of the universal reader, because they contain one
+    /// Returns whether these columns can be filled from the columns of the dynamic reader, because they contain one
     /// value per record and no references.
     pub(crate) fn is_by_columns(&self, wanted: &[usize]) -> bool {
         let refers = |&column: &usize| {

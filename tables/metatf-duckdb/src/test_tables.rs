@@ -19,7 +19,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use metatf_arrow::{Batches, Error, Result, Scan, Table};
 
-/// Number of rows per batch. It exceeds the chunk size and is not a multiple of it.
+/// Number of rows per batch. It exceeds the chunk size and is not a multiple of the chunk size.
 const BATCH: i64 = 5_000;
 
 /// The behavior of a test table.

@@ -6,7 +6,7 @@ use hatf_view::calls::Folding;
 use hatf_view::symbolize::{Files, name_stacks};
 use pyo3::FromPyObject;
 
-/// One or several texts.
+/// One or several strings.
 #[derive(FromPyObject)]
 pub(crate) enum Texts {
     #[pyo3(transparent)]

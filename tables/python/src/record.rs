@@ -13,7 +13,7 @@ use crate::heap::Heap;
 ///
 /// This runs the `hatf` command from `PATH`, or the one that the environment variable `HATF` specifies, and passes
 /// `options` on unchanged, such as `["--python"]`. The trace is written to `output`, or to `PROGRAM.mtf` in the working
-/// folder.
+/// directory.
 ///
 /// Raises hatf.Error if the program could not be recorded. The attribute `status` of the result is the program's exit
 /// status.

@@ -14,7 +14,7 @@ pub fn parse(text: &str, kinds: &[&str]) -> Result<u64, Error> {
     words(text).map(|word| one(word, kinds)).try_fold(0, |all, one| Ok(all | one?))
 }
 
-/// A change of a control word, which either replaces all kinds or enables and disables individual kinds.
+/// A change to a control word, which either replaces all kinds or enables and disables individual kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Bits to keep unchanged.

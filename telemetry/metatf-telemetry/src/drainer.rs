@@ -50,7 +50,7 @@ pub(crate) struct Drainer {
     encoder: Option<Encoder>,
     /// Additional sinks.
     queued: Vec<QueuedSink>,
-    /// Whether the trace is that of a flight recorder, while additional sinks receive the drained events.
+    /// Whether a flight recorder writes the trace while additional sinks receive the drained events.
     records: bool,
     /// The copied part of each ring.
     parts: Vec<Part>,

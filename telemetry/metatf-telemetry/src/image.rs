@@ -379,7 +379,7 @@ impl Image {
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
-    /// Reads the chunk in a buffer of the header for C, with the number of its emitter, its section, the bytes of its
+    /// Reads the chunk in a buffer of the C header, with the number of its emitter, its section, the bytes of its
     /// records, and the length of the trace including the chunk (or 0). Returns `None` if there is no chunk. If the
     /// process is running, the chunk may be written in the meantime.
     pub(crate) fn chunk(&self, index: u32) -> Result<Option<ImageChunk>, Error> {

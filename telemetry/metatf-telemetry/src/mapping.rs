@@ -26,7 +26,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Returns the shape of buffers for the events of a table. `texts` is the total size of the texts in bytes.
+    /// Returns the shape of buffers for the events of a table. `texts` is the total size of the strings in bytes.
     pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, table: &Table, policy: Policy) -> Self {
         let behind = (TEXTS_AT + texts).next_multiple_of(4096);
         let (strings_at, strings_bytes) = if table.intern.is_some() { (behind, STRINGS_BYTES) } else { (0, 0) };
@@ -187,9 +187,9 @@ impl Mapping {
         self.rings().filter(|ring| ring.own.is_deserted() && ring.own.leave()).count() > 0
     }
 
-    /// Acquires a ring for this thread: either the ring of an ended thread, in which this thread's events follow those
-    /// of the ended thread, or an unused ring, if there is memory for it. A flight recorder prefers an unused ring, and
-    /// then the least recently released one.
+    /// Acquires a ring for this thread. This is either the ring of an ended thread, in which this thread's events
+    /// follow the events of the ended thread, or an unused ring if there is memory for one. A flight recorder prefers
+    /// an unused ring, and then the least recently released one.
     pub(crate) fn take(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
         // A thread with this ID that still has a ring must have ended, because its ID was reused.
         for ring in self.rings_of(is_rare).filter(|ring| ring.own.is_of(thread)) {

@@ -303,7 +303,7 @@ impl Telemetry {
         }
     }
 
-    /// Applies a change of the enabled kinds if another process has requested one.
+    /// Applies a change to the enabled kinds if another process has requested one.
     fn obey(&self, seen: &mut u32) {
         if let Some(mapping) = self.mapping() {
             let header = mapping.header();

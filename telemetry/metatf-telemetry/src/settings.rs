@@ -11,6 +11,7 @@ use crate::sys;
 /// The behavior of a thread with a full ring. Without the `drain` feature, threads always overwrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Policy {
     /// Drops the event and counts it.
     #[default]

@@ -65,7 +65,7 @@ pub(crate) static STRINGS: Strings = Strings {
 impl Strings {
     /// Returns the ID of a text. A new text gets the next ID, and `publish` is called before any thread can obtain the
     /// ID. A known text is found without a lock, so a signal handler may call this function. If the handler interrupted
-    /// this function, a new text gets no ID.
+    /// this function, a new string gets no ID.
     pub(crate) fn intern(&self, wanted: &str, publish: impl FnOnce()) -> StringId {
         let (length, bytes) = text(wanted);
         let base = match self.base.load(Acquire) {
@@ -84,7 +84,7 @@ impl Strings {
         }
     }
 
-    /// Creates the memory. If two threads do this at the same time, one of them wins.
+    /// Allocates the memory. If two threads race, both use the mapping of the first one.
     fn make(&self) -> *mut u8 {
         let bytes = STRINGS_BYTES + 4 * SLOTS;
         let Ok(made) = usize::try_from(bytes).map_err(|_| libc::EFBIG).and_then(sys::private) else {
@@ -188,7 +188,7 @@ impl Strings {
 
 enum Found<'s> {
     At(StringId),
-    /// The text is missing. Contains the slot in which the text can be added, if any.
+    /// The text is missing. Contains the slot in which the string can be added, if a slot is free.
     Free(Option<&'s AtomicU32>),
 }
 
@@ -327,7 +327,7 @@ mod tests {
 #[cfg(all(loom, test))]
 impl Strings {
     /// Shares the memory of the strings in a model that starts without strings. Shares this many words of entries, and
-    /// the slots of these texts.
+    /// the slots of these strings.
     pub(crate) fn share(&self, words: usize, texts: &[&str]) {
         use crate::sync::model::Share as _;
         self.lock.share();

@@ -115,7 +115,7 @@ pub(crate) unsafe fn populate(at: *mut u8, bytes: usize) -> bool {
     done == 0 || errno() == libc::EINVAL
 }
 
-/// Replaces a mapping with private zeros.
+/// Replaces a mapping with private, zero-filled memory.
 ///
 /// # Safety
 /// The range must be a complete mapping whose content is no longer in use.

@@ -1,4 +1,4 @@
-//! The data that programs with the header for C leave behind. Each buffer contains a chunk that was not written to the
+//! The data left behind by programs that use the C header. Each buffer contains a chunk that was not written to the
 //! trace.
 
 use std::path::Path;

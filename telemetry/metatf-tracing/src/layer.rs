@@ -13,8 +13,8 @@ use crate::visit;
 /// Number of uses after which a thread writes a callsite again. In a flight recorder, the first copy may be
 /// overwritten.
 const AGAIN: u32 = 1024;
-/// Number of callsites that a thread remembers. If two callsites map to the same slot, each is written again after a
-/// use of the other.
+/// Number of callsites that a thread remembers. If two callsites map to the same slot, each callsite is written again
+/// after the other callsite has been used.
 const REMEMBERED: usize = 256;
 /// Number of callsites after which a thread writes its name again.
 const NAMED_AGAIN: u32 = 64;

@@ -12,9 +12,9 @@
 //! variables of [`metatf_telemetry::Settings::with_environment`] apply as well.
 //!
 //! Each thread writes to its own buffer, without locks and without formatting numbers, and a background thread
-//! compresses the buffers into the trace. If the program is killed, events emitted before are not lost:
-//! `metatf_telemetry::postmortem` and `metatfc postmortem` read them. [`print()`] prints a trace as lines, and every
-//! tool of `metatfc` reads it; its DTD is `tracing.dtd` in this crate.
+//! compresses the buffers into the trace. If the program is killed, no emitted event is lost:
+//! `metatf_telemetry::postmortem` and `metatfc postmortem` can still read it. [`print()`] prints a trace as lines, and
+//! every `metatfc` command can read the trace. Its DTD is `tracing.dtd` in this crate.
 
 mod layer;
 mod print;

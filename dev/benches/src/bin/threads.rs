@@ -102,7 +102,10 @@ fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Res
             let sum = black_box(read(black_box(trace), threads)?);
             *time = (*time).min(start.elapsed());
             if sum != expected {
-                return Err(format!("{sum} from {threads} threads, but {expected} from one").into());
+                return Err(format!(
+                    "{threads} threads computed the sum {sum}; expected {expected}, as computed by one thread"
+                )
+                .into());
             }
         }
         let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Recording of a program, which is started with the recorder preloaded or attached to while it runs. Its heap events
-//! are passed to a sink.
+//! Recording of a program that is started with the recorder preloaded, or that is attached to while it runs. Its heap
+//! events are passed to a sink.
 //!
 //! | directory | content |
 //! | --- | --- |

@@ -16,8 +16,8 @@ use hatf_trace::event::UserMetadata;
 pub struct Ongoing {
     /// The spool of the process.
     file: SpoolFile,
-    /// If the process is not the first one: the spool of the program, which contains the files that control the
-    /// recording.
+    /// The spool of the first process, which contains the files that control the recording; `None` if this process is
+    /// the first.
     first: Option<SpoolFile>,
 }
 

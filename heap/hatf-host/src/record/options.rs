@@ -51,8 +51,8 @@ pub struct RecordOptions<'a> {
     pub sizes_only: bool,
     /// Whether recording is off until it is turned on.
     pub start_off: bool,
-    /// The signal that turns recording off and on: for a single process if it is sent to that process, and for all
-    /// processes if it is sent to this one.
+    /// The signal that turns recording off and on. Sent to a recorded process, it affects that process; sent to this
+    /// process, it affects all recorded processes.
     pub toggle_signal: Option<i32>,
     /// A file whose first line turns recording of all processes `on` or `off`, or sets a `mark` in their traces.
     pub control: Option<PathBuf>,
@@ -60,8 +60,8 @@ pub struct RecordOptions<'a> {
     pub keep: Option<Keep>,
     /// The function that writes a trace of the last part each time a trace is requested while the program runs.
     pub dump: Option<TakeDump<'a>>,
-    /// The signal that requests a trace of the last part: of a single process if it is sent to that process, and of all
-    /// processes if it is sent to this one.
+    /// The signal that requests a trace of the last part. Sent to a recorded process, it requests a trace of that
+    /// process; sent to this process, it requests traces of all recorded processes.
     pub dump_signal: Option<i32>,
     /// Whether the trace omits program arguments and the name of the machine.
     pub private: bool,
@@ -78,7 +78,7 @@ pub struct RecordOptions<'a> {
     pub resident: bool,
     /// Whether the CPU that each thread runs on is recorded.
     pub processors: bool,
-    /// Whether stacks contain the frames of Python code. Python then allocates each object by `malloc`, unless the
+    /// Whether stacks contain the frames of Python code. Python then allocates each object with `malloc`, unless the
     /// environment specifies otherwise.
     pub python: bool,
     /// The program's statically linked allocator whose calls are recorded, too.

@@ -103,6 +103,7 @@ impl Allocator for Nothing {
 
 /// Touches a block as the program might have, so that the system gives it memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[non_exhaustive]
 pub enum Touch {
     /// No memory
     None,

@@ -11,7 +11,7 @@ use super::mapped::{MAPPED, Mapped};
 use super::pages::Pages;
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
 
-/// Parameters that the book leaves open. All are in bytes and powers of two.
+/// Parameters that the book leaves open. All settings are in bytes and are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuddySettings {
     /// The smallest block size.

@@ -1,4 +1,4 @@
-//! CACHE: FIRST behind a small cache, which contains free items of the most recently freed sizes.
+//! CACHE: A small cache in front of FIRST. The cache contains free items of the most recently freed sizes.
 
 use super::rover::Rover;
 use super::tagged::{TagSettings, Tagged};
@@ -26,8 +26,8 @@ impl Default for CacheSettings {
 
 /// The adaptive cache of Table 6.
 ///
-/// An item has size S' = (B + R - 1) / R, where B is the requested size. A miss requests R S' bytes from FIRST.
-/// Otherwise, a 33-byte item could not serve a request for 64 bytes, which has the same S'. Only `free` creates
+/// An item has size S' = (B + R - 1) / R, where B is the requested size. A miss requests R S' bytes from FIRST, not B
+/// bytes, because a cached 33-byte item could not serve a later 64-byte request with the same S'. Only `free` creates
 /// entries. Cached items are not merged.
 #[derive(Debug)]
 pub struct Cache {

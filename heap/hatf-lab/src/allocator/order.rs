@@ -180,7 +180,7 @@ impl Order {
         self.replace(above, parent, self.get(id).subtree(id));
     }
 
-    /// Replaces one subtree by another.
+    /// Replaces one subtree with another.
     fn replace(&mut self, parent: u32, child: u32, by: Subtree) {
         if parent == NONE {
             self.root = by.root;

@@ -42,7 +42,7 @@ pub(super) trait FreeList: Send {
     /// Removes a block. The block must still have the bounds that it had when it was inserted or last changed.
     fn remove(&mut self, blocks: &mut Blocks, id: u32);
 
-    /// Updates a listed block whose bounds have changed from those of `before`. The block keeps its position.
+    /// Updates a listed block whose bounds differ from the bounds of `before`. The block keeps its position.
     fn changed(&mut self, blocks: &Blocks, id: u32, before: &Block);
 
     /// Checks that the list contains exactly these blocks.

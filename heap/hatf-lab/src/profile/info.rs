@@ -190,8 +190,8 @@ pub struct HeapInfo {
     pub access_histogram: Option<Vec<u64>>,
     /// Read accesses to the blocks.
     pub loads: Option<Loads>,
-    /// The live amounts. If one run has several heap info blocks for a context, only the last of them contains the
-    /// amounts.
+    /// The live amounts. If one run has several heap info blocks for a context, only the last heap info block contains
+    /// the amounts.
     pub live: Option<Live>,
 }
 

@@ -22,8 +22,8 @@ pub trait Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replacement {
-    /// Evicts the entry with the fewest blocks; if there are several, the one in the lowest way. An entry that is hit
-    /// or inserted swaps places with way 0.
+    /// Evicts the entry with the fewest blocks. If several entries are tied, evicts the entry in the lowest way. An
+    /// entry that is hit or inserted swaps places with way 0.
     #[default]
     Min,
     /// Evicts the least recently hit entry.

@@ -6,7 +6,7 @@ use super::outline::{ENDS, Rank};
 const FURTHEST: u32 = (1 << ENDS) - 1;
 /// The slot of an object that has ended.
 const ENDED: u32 = u32::MAX;
-/// The number of positions in excess of twice the number of live objects at which all positions are renumbered.
+/// All positions are renumbered when their number exceeds twice the number of live objects by this amount.
 const SPARE: usize = 64;
 
 /// Positions in order of age, oldest first. Some positions are free. Each operation takes logarithmic time.

@@ -13,8 +13,8 @@ pub enum Clock {
     /// Each allocation and each free is one tick, starting at 1 (section 5.4.3 of the paper).
     #[default]
     Events,
-    /// Nanoseconds since the start of the recording. If a timestamp is earlier than that of another thread, the clock
-    /// stands still.
+    /// Nanoseconds since the start of the recording. If a timestamp is earlier than the timestamp of another thread,
+    /// the clock does not advance.
     Time,
     /// Bytes requested so far, including those of the event.
     Bytes,

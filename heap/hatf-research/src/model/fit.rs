@@ -140,7 +140,7 @@ impl Fitter {
         let markers = settings.needs(Part::Markers);
         let buckets = match (settings.needs_end(), end) {
             (false, _) => None,
-            (true, None) => return Err(Error::Usage("the model requires the end of the trace".to_owned())),
+            (true, None) => return Err(Error::Usage("this model requires `end`, the trace's last time".to_owned())),
             (true, Some(_)) if !settings.needs(Part::Buckets) => None,
             (true, Some(end)) => {
                 let count = usize::try_from(settings.buckets).ok().filter(|_| settings.buckets <= MOST_BUCKETS);

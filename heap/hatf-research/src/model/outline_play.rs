@@ -201,7 +201,7 @@ impl Player {
         (before && tick <= end).then_some((is_free, object))
     }
 
-    /// Replaces a planned event by the next one of the same series.
+    /// Replaces a planned event with the next event of the same series.
     fn advance(&mut self, planned: Planned, random: &mut Random) {
         let Planned { kind, done, count, .. } = planned;
         if let Some(mut top) = self.planned.peek_mut() {

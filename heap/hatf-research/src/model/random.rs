@@ -1,7 +1,7 @@
 //! Random numbers that are equal on every machine.
 
 /// The names of the generator and of the version of the sampling algorithms below. Synthetic traces contain this
-/// string, so any change of the algorithms requires a new name.
+/// string, so any change to the algorithms requires a new name.
 pub const GENERATOR: &str = "PCG XSL RR 128/64, sampling 1";
 
 const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;

@@ -1,4 +1,4 @@
-//! The call graph and the call tree (Figure 2 of the document) of the calls that a program executed.
+//! The call graph and the call tree (Figure 2 of the paper) of the calls that a program executed.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Figures 5 and 6 of the document.
+//! Figures 5 and 6 of the paper.
 
 use metatf_page::units::count;
 use metatf_page::{Chart, Intervals, Panel, Shape, Unit};

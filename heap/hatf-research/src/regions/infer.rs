@@ -5,8 +5,8 @@
 //! call is assumed to continue from one allocation of its thread to the next if the next stack contains the same call:
 //! the same caller address and, if functions are known, the same function. If a function returned and was called again
 //! from the same place in between, several calls look like one. A found region is therefore only an upper bound. A
-//! negative result is certain, because a block that is live when another call appears in place of its call outlives its
-//! call.
+//! negative result is certain: a block that is still live when another call appears in place of the block's call has
+//! outlived that call.
 
 mod calls;
 mod costs;

@@ -1,5 +1,5 @@
 //! The results of each region and method under one setting. They correspond to the numbers of instances and the region
-//! sizes in section 6 of the document.
+//! sizes in section 6 of the paper.
 
 use std::collections::BTreeMap;
 

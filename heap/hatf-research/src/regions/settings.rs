@@ -2,8 +2,9 @@
 
 use super::{Inter, Intra};
 
-/// The treatment of an object larger than a block, for which the document's formulas would yield negative free space.
+/// The treatment of an object larger than a block, for which the paper's formulas would yield negative free space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Oversize {
     /// Rounds the object's block up to a multiple of the block size.
     Grow,

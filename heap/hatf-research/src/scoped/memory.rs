@@ -94,8 +94,8 @@ impl<S: Sink> ScopedMemory<S> {
         self.stack(thread).last().map(|active| active.region)
     }
 
-    /// Registers the creation sites that the top region captures from now on, in place of the previous ones. The sites
-    /// belong to the method about to be called at `call_site`.
+    /// Registers the creation sites that the top region captures from now on, replacing the previously registered
+    /// sites. The sites belong to the method about to be called at `call_site`.
     ///
     /// # Errors
     /// The sink failed.

@@ -1,7 +1,7 @@
 //! Scoped memory. This module writes traces of `dtds/scoped.dtd` as programs do, and supplies input for the simulation
 //! in `crate::regions`.
 //!
-//! The operations are those of Table 1 in Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and
+//! The operations are defined in Table 1 of Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and
 //! Run-Time Analysis of Scoped Memory in Java".
 
 mod coverage;

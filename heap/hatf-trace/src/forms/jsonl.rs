@@ -74,7 +74,7 @@ impl<'o> JsonSink<'o> {
     }
 }
 
-/// Replaces an error by the error of the temporary file, if one occurred.
+/// Replaces an error with the error of the temporary file, if the file has one.
 fn named<T>(result: Result<T>, error: &OnceLock<io::Error>) -> Result<T> {
     result.map_err(|other| match error.get().and_then(io::Error::raw_os_error) {
         Some(code) => Error::temporary_file()(io::Error::from_raw_os_error(code)),

@@ -20,6 +20,7 @@ pub struct Error {
 
 /// The kind of the error.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The stream could not be read or written.
     Io(io::Error),

@@ -22,8 +22,9 @@ pub(super) const ROW: Analysis = Analysis::new::<Churn>(
 ///
 /// A block is short-lived if it is freed within --within and before the threads have allocated another --meanwhile
 /// bytes. If at least nine of ten blocks of a stack are short-lived, the last column suggests how to avoid allocating
-/// each of them: a buffer kept by each thread, if no thread has two of them live at the same time; an arena, if they
-/// are allocated one after the other and freed together; or a pool of free blocks.
+/// each block. It suggests a buffer kept by each thread if no thread has two of the blocks live at the same time, an
+/// arena if the blocks are allocated one after the other and freed together, and a pool of free blocks in all other
+/// cases.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

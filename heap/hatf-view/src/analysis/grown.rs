@@ -63,8 +63,8 @@ impl Grown {
     }
 }
 
-/// Returns the maximum in a quarter of the time. Quarters are numbered from 0. After the last stretch, the value is
-/// constant.
+/// Returns the maximum during one quarter of the recording (0 to 3). If the quarter begins after the last stretch,
+/// returns the last value, which stays constant from there on.
 fn most(of: &Stretches<MostAndLast>, duration: u64, quarter: u64) -> u64 {
     let at = |quarter: u64| {
         let time = u128::from(duration) * u128::from(quarter) / 4;

@@ -4,6 +4,7 @@ use hatf_trace::stacks::Location;
 
 /// Criteria for grouping stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GroupBy {
     /// The function.
     Function,

@@ -89,8 +89,8 @@ impl<'s> Places<'s> {
         &self.keys
     }
 
-    /// Returns a build ID for each group, indexed by group number. The build ID is that of the module if the name of
-    /// the group is only an offset, and otherwise empty.
+    /// Returns a build ID for each group, indexed by group number. If the name of the group is only an offset, the
+    /// build ID is the build ID of the module; for any other name, the build ID is empty.
     pub(super) fn builds_of_nameless(&self) -> Vec<&str> {
         let mut builds = vec![""; self.keys.len()];
         let locations = self.stacks.locations().iter().zip(&self.of_location);

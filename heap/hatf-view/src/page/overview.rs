@@ -66,7 +66,7 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
     all
 }
 
-/// Returns sentences about the changes of measures.
+/// Returns sentences about the changes in measures.
 #[must_use]
 pub fn of_changes(changes: &[(Measure, Note)]) -> Vec<Sentence> {
     let sentence = |(measure, note): &(Measure, Note)| {

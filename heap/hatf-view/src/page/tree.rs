@@ -67,8 +67,8 @@ impl Tree {
     }
 
     /// Merges small nodes into their callers. A node is kept if it accounts (including its callees) for at least one
-    /// part in `parts` of a total of a trace. Totals are those of each measure, and the live bytes at each point in
-    /// time.
+    /// part in `parts` of a total of a trace. The totals are the total of each measure, and the live bytes at each
+    /// point in time.
     ///
     /// # Errors
     /// Returns an error if no thread can be created.

@@ -1,7 +1,7 @@
 //! Profiles for the viewer of valgrind's DHAT.
 //!
-//! The viewer expects the maximum live memory of each stack. This is unknown, so the profile contains the larger of two
-//! known values: the live memory at the overall peak and the live memory at the end.
+//! The viewer expects the maximum live memory of each stack. This value is unknown, so the profile contains the larger
+//! of two known values: the live memory at the overall peak and the live memory at the end.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write as _};

@@ -155,8 +155,8 @@ impl Frame {
 /// and functions, or if their size class and thread are the same.
 ///
 /// The last block of one run and the first block of the next are not compared, so the three counts that compare
-/// neighbors are sums. Timestamps of last blocks are from the last run. The start is that of the earliest run, and the
-/// duration is the sum over all runs.
+/// neighbors are sums. Timestamps of last blocks are from the last run. The start is the start of the earliest run, and
+/// the duration is the sum over all runs.
 ///
 /// # Errors
 /// The profiles have different tick lengths.
@@ -173,7 +173,7 @@ pub fn merge(profiles: impl IntoIterator<Item = HeapProfile>) -> Result<HeapProf
         let HeapProfile { modules, locations, contexts, infos, tick, about } = profile.merged();
         let all = all.get_or_insert_with(|| HeapProfile { tick, about, ..HeapProfile::default() });
         if all.tick != tick {
-            let text = format!("ticks of {} ns and of {tick} ns cannot be merged", all.tick);
+            let text = format!("cannot merge profiles with different tick lengths ({} ns and {tick} ns)", all.tick);
             return Err(Error::Trace(text.into()));
         }
         for module in modules {

@@ -169,7 +169,10 @@ fn profiles_of_two_runs() {
     assert_eq!((merged.modules.len(), merged.locations.len(), merged.contexts.len()), (2, 3, 3));
     assert!(merged.is_merged() && !first.is_merged());
     let other = HeapProfile { tick: 1, ..first.clone() };
-    assert_eq!(merge([first, other]).unwrap_err().to_string(), "ticks of 1000 ns and of 1 ns cannot be merged");
+    assert_eq!(
+        merge([first, other]).unwrap_err().to_string(),
+        "cannot merge profiles with different tick lengths (1000 ns and 1 ns)"
+    );
     let unknown = profile(vec![block(9, 0, 1)]);
     assert_eq!(merge([unknown]).unwrap_err().to_string(), "context 9 is not described");
 }

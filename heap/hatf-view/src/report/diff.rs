@@ -332,7 +332,7 @@ fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) ->
     }
 }
 
-/// Returns the pairs that differ in any measure, starting with those that differ in this one.
+/// Returns the pairs that differ in any measure, starting with the pairs that differ in this measure.
 fn differing<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> impl Iterator<Item = &Pair<K>> {
     let first = ranked(pairs, measure, by_blocks).into_iter().map(|(pair, _)| pair);
     let same = move |pair: &&Pair<K>| pair.change(measure) == AmountChange::default() && pair.before != pair.after;

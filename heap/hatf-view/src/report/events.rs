@@ -124,7 +124,7 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
             let Accesses { address, loads, stores, touched, granules, reached } = accesses;
             let at_least = if reached { ", plus unknown accesses" } else { "" };
             let (loads, stores) = (count(loads), count(stores));
-            format!("{address:#x}: {loads} loads, {stores} stores, {touched} of {granules} granules{at_least}")
+            format!("{address:#x}: {loads} loads, {stores} stores, {touched} of {granules} granules accessed{at_least}")
         }
         EventKind::LastAccess { address, last: 0 } => format!("{address:#x}: not accessed"),
         EventKind::LastAccess { address, last } => format!("{address:#x}: last accessed at {} ns", count(last)),
@@ -209,7 +209,7 @@ mod tests {
                     granules: 3,
                     reached: true,
                 }),
-                "0x20: 1,000 loads, 2 stores, 1 of 3 granules, plus unknown accesses",
+                "0x20: 1,000 loads, 2 stores, 1 of 3 granules accessed, plus unknown accesses",
             ),
             (EventKind::LastAccess { address: 32, last: 5000 }, "0x20: last accessed at 5,000 ns"),
             (EventKind::LastAccess { address: 32, last: 0 }, "0x20: not accessed"),

@@ -58,7 +58,8 @@ impl Helper {
             answer = self.answer(command, &question);
         }
         let answer = answer.map_err(|death| format!("symbolizing it {death}"))?;
-        serde_json::from_slice(&answer).map_err(|error| format!("symbolizing it failed: no answer: {error}"))
+        serde_json::from_slice(&answer)
+            .map_err(|error| format!("symbolizing it failed: the child process returned an invalid answer ({error})"))
     }
 
     fn answer(&mut self, command: &ChildCommand, question: &[u8]) -> std::result::Result<Vec<u8>, Death> {

@@ -62,7 +62,8 @@ fn cpp(name: &str) -> Option<String> {
 }
 
 /// Demangles the name of a C++ function whose type the library cannot parse, for example because an expression computes
-/// the type. The type is replaced by one without parameters and result, which are not shown anyway.
+/// the type. The type is replaced by a type without parameters and result, because the parameters and the result are
+/// not shown.
 fn cpp_without_type(name: &str) -> Option<String> {
     let ends = name.bytes().enumerate().filter(|(_, byte)| *byte == b'E').map(|(at, _)| at + 1);
     // The name ends at the first `E` for which the prefix can be demangled.

@@ -51,8 +51,9 @@ pub(crate) struct Anonymize {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// Read the output back, search it for words of the input, and compare the figures of report, sites, fragmentation,
-    /// simulate and replay. The exit status is 1 if a word is found or a figure differs.
+    /// Read the output back and check that it contains no words from the input. Also check that report, sites,
+    /// fragmentation, simulate and replay print the same figures for both traces. The exit status is 1 if a check
+    /// fails.
     #[arg(long)]
     check: bool,
 

@@ -15,9 +15,10 @@ use super::written::Written;
 /// Merge the traces of several processes into one, ordered by time.
 ///
 /// The merged trace shows how much memory all processes used at any point in time, and which process used it: names of
-/// threads, marks and phases are prefixed with the number of the trace and the program. When a process ends, its blocks
-/// and pages end with it, unless it is the last one, so the total is what the system had to provide. Traces from one
-/// recording share a clock; other traces are aligned by their start dates, to the second.
+/// threads, marks and phases are prefixed with the number of the trace and the name of the program. When a process
+/// ends, its blocks and pages are removed from the totals, so the totals show the memory that the system had to
+/// provide. The last process to end keeps its blocks and pages. Traces from one recording share a clock; other traces
+/// are aligned by their start dates, to the second.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -122,7 +122,7 @@ pub(crate) struct Flame {
     symbols: Symbols,
 }
 
-/// Unit of a table row on the command line.
+/// The unit of code that each table row represents.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Group {
     Function,

@@ -16,7 +16,7 @@ use super::print_message;
 /// lack functions.
 const MODULES: usize = 3;
 
-/// Options for the locations to search for functions.
+/// Options that select where to look up functions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SymbolFiles {
     /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.

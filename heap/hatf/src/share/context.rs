@@ -1,5 +1,5 @@
-//! The state at a position in a trace, except for blocks. This is the program, its modules and symbols, threads,
-//! phases, and pages.
+//! The state at a position in a trace, except for blocks. The state consists of the program, its modules and symbols,
+//! threads, phases, and pages.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -164,7 +164,8 @@ fn fit(processes: &[Process]) -> Result<()> {
 }
 
 impl Merging<'_> {
-    /// Returns the user metadata of the new trace, which is that of the first trace with the list of merged traces.
+    /// Returns the user metadata of the new trace: the metadata of the first trace, extended by the list of merged
+    /// traces.
     fn user_metadata(&self) -> UserMetadata {
         let mut user_metadata = self.processes.first().map(|first| first.user_metadata.clone()).unwrap_or_default();
         for of_one in
@@ -404,7 +405,7 @@ impl Merging<'_> {
 }
 
 impl Process {
-    /// Replaces moves of the program break by calls for pages, because each process has its own program break.
+    /// Replaces moves of the program break with page calls, because each process has its own program break.
     fn pages(&mut self, pages: Pages) -> Option<Pages> {
         let Pages::Break { end } = pages else { return Some(pages) };
         let before = std::mem::replace(&mut self.program_break, end);

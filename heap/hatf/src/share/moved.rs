@@ -8,7 +8,7 @@ pub(super) trait Places {
     /// Returns the new address of a block or a page, which is never 0.
     fn address(&mut self, address: u64) -> Result<u64>;
 
-    /// Returns the new address of code, which is that of a frame, a function or a module.
+    /// Returns the new address of code, given the address of a frame, a function or a module.
     fn frame(&mut self, frame: u64) -> Result<u64>;
 
     /// Returns the new value of a time within an event.

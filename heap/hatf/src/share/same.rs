@@ -75,8 +75,9 @@ impl Checked {
         }
         for Figure { name, numbers, differs } in &self.figures {
             match differs {
-                None => page
-                    .push(Note::new(format!("{name}: all {{}} numbers are the same")).with([Shown::Count(*numbers)])),
+                None => page.push(
+                    Note::new(format!("{name}: all {{}} values match the original")).with([Shown::Count(*numbers)]),
+                ),
                 Some(where_) => page.note(format!("{name} differs: {where_}")),
             }
         }

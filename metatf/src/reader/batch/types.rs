@@ -302,8 +302,9 @@ impl Type {
 }
 
 impl TypeCursor {
-    /// Stores the record at an offset. Returns its entry in the order and the offset of the next record, or `None` if
-    /// that is less than eight bytes before the end of the data or stream elements are not available.
+    /// Stores the record at an offset. Returns the record's entry in the order, and the offset of the next record.
+    /// Returns `None` if the next record would start less than eight bytes before the end of the data, or if stream
+    /// elements are not available.
     #[allow(clippy::cast_possible_truncation, reason = "slots are addressed with 32 bits")]
     #[inline(always)]
     pub(super) fn note<const ROWS: bool>(

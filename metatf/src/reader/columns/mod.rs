@@ -67,7 +67,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Stores an error to be reported next. Nothing follows it.
+    /// Stores an error to be reported next. After the error, nothing more is returned.
     pub(crate) fn hold(&mut self, error: Error) {
         self.next = Next::Finished;
         self.held = Some(error);

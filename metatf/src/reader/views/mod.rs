@@ -17,8 +17,7 @@ impl RecordReader<'_> {
     /// Returns the next data record, or `None` at the end and after an error. Comments, metadata and other events are
     /// skipped.
     ///
-    /// # Errors
-    /// Returns the first error in the trace. Nothing follows it.
+    /// # Errors Returns the first error in the trace. After the error, the reader returns nothing more.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
         let row = match self.views.step() {

@@ -13,7 +13,7 @@ pub(crate) struct CsvLines<R> {
     text: Vec<u8>,
 }
 
-/// A cell. An empty cell is an empty text if it is quoted, and a missing value otherwise.
+/// A cell. A quoted empty cell is an empty string, and an unquoted empty cell is a missing value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextCell {
     pub(crate) text: String,

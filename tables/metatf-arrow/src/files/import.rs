@@ -28,8 +28,8 @@ const TOLD: u64 = 4096;
 /// of a corrupt file may loop forever or use any amount of memory. Therefore, run the import in a separate process, and
 /// limit its resources between two calls of `reading`.
 ///
-/// Tables of texts that records refer to are skipped, because the record tables contain these texts. Column types may
-/// drop information, so export stored values to get identical bytes in every field.
+/// Tables of strings that records refer to are skipped, because the record tables contain these strings. Column types
+/// may drop information, so export stored values to get identical bytes in every field.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read, the DTD does not declare a record or field, or a value does not fit (the
@@ -74,8 +74,8 @@ struct Input<'s> {
 }
 
 impl<'s> Input<'s> {
-    /// Opens a file. Returns `None` for a table of texts that records refer to, because the record tables contain these
-    /// texts.
+    /// Opens a file. Returns `None` for a table of strings that records refer to, because the record tables contain
+    /// these strings.
     fn open(schema: &'s Schema, tables: &[TableName], path: &Path, record: Option<&str>) -> Result<Option<Self>> {
         let fail = |message: String| Error::new(path, message);
         let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
@@ -199,7 +199,7 @@ fn columns(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<String
 struct Maker<'m, S: Sink> {
     schema: &'m Schema,
     record: &'m Record,
-    /// Whether all values are texts of CSV cells.
+    /// Whether all values are strings from CSV cells.
     texts: bool,
     writer: &'m mut Writer<S>,
 }

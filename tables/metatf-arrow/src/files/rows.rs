@@ -104,7 +104,7 @@ impl Rows {
         }
     }
 
-    /// Returns whether all values are texts of CSV cells.
+    /// Returns whether all values are strings from CSV cells.
     pub(crate) fn are_texts(&self) -> bool {
         matches!(self.inner, Inner::Csv(_))
     }

@@ -26,7 +26,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Creates a database as a temporary file in this folder; [`finish`](Self::finish) copies it to the output. The
+    /// Creates a database as a temporary file in this directory; [`finish`](Self::finish) copies it to the output. The
     /// file is unlinked as soon as SQLite has opened it, so it disappears when the process ends.
     ///
     /// # Errors

@@ -117,7 +117,7 @@ fn lttng(folder: &Path) -> Program {
     let missing =
         ["cc", "lttng", "lttng-sessiond", "babeltrace2"].into_iter().find(|name| !is_there(name, "--version"));
     if let Some(name) = missing {
-        return Err(format!("not installed: no `{name}`"));
+        return Err(format!("`{name}` is not installed"));
     }
     let mut compiler = Command::new("cc");
     compiler.args(["-O2", "-I"]).arg(source("src/c")).arg(source("src/c/lttng.c"));
@@ -125,7 +125,7 @@ fn lttng(folder: &Path) -> Program {
     compiler.stderr(Stdio::null());
     match compiler.status() {
         Ok(status) if status.success() => Ok(folder.join("lttng_program")),
-        _ => Err("not installed: no liblttng-ust-dev".to_owned()),
+        _ => Err("`liblttng-ust-dev` is not installed".to_owned()),
     }
 }
 

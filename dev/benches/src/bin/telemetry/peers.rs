@@ -1,4 +1,4 @@
-//! Benchmark rows of other methods: a ring, a system call, `tracing` with several subscribers, and fastrace.
+//! Benchmark rows for other methods: a ring buffer, a system call, `tracing` with several subscribers, and fastrace.
 
 use crate::built::run;
 use crate::measure::{cold, each};

@@ -17,7 +17,8 @@ pub(crate) fn environment<'c>(command: &'c mut Command, folder: &Path) -> &'c mu
     command.env("METATF_TELEMETRY_FILENAME", folder.join("shared.mtf"))
 }
 
-/// Measures loops in the library, in an [`environment`] that configures its telemetry.
+/// Measures the loops of a shared library that contains its own telemetry. The process must have been started in
+/// [`environment`], which configures this telemetry.
 pub(crate) fn measure(library: &Path) -> Result<()> {
     let library = Library::open(library)?;
     if library.function(c"start")?(0) != 0 {

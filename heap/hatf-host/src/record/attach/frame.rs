@@ -12,7 +12,7 @@ const WORDS: usize = 1 + 2 + 3 + 32 + 1;
 const ABOUT: usize = 464;
 const MAGIC_1: u32 = 0x4650_5853;
 const MAGIC_2: u32 = 0x4650_5845;
-/// Flags which state that the vector state exceeds that of SSE, and that the stack segment is valid.
+/// Flags which state that the vector state exceeds the SSE state, and that the stack segment is valid.
 const FLAGS: u64 = 1 | 2 | 4;
 /// Invalid flags for the alternate signal stack, so that it does not change.
 const NO_STACK: u64 = 0x7777;

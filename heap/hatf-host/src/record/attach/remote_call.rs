@@ -20,7 +20,7 @@ use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
 use hatf_trace::{Error, Result};
 
-/// The time limit of a trial call that may wait for a lock. The limit matters if the thread itself holds the lock,
+/// The time limit for a trial call that may wait for a lock. The limit matters if the thread itself holds the lock,
 /// because the process cannot proceed in the meantime.
 const TRIAL: Duration = Duration::from_secs(2);
 /// The interval at which the time limit is checked.
@@ -93,7 +93,10 @@ impl<'t> RemoteCalls<'t> {
         }
         let [malloc, free] = functions;
         if malloc == NULL || free == NULL {
-            return Err(self.stopped.target.refused("has no `malloc` and `free` that the dynamic linker can find"));
+            return Err(self
+                .stopped
+                .target
+                .refused("does not export a `malloc` and `free` that the dynamic linker can find"));
         }
         for bytes in [1, LARGE] {
             let block = self.call_within(malloc, &[bytes], "malloc", Limit::Cut(TRIAL))?;

@@ -138,12 +138,12 @@ impl UnsafeCode {
         Some(unsafe_code)
     }
 
-    /// Returns the name of the unsafe code that contains an instruction pointer, if there is any.
+    /// Returns the name of the unsafe code that contains this instruction pointer, if any.
     pub(super) fn at(&self, address: u64) -> Option<&str> {
         self.find(|part| part.range.contains(&address))
     }
 
-    /// Returns the name of the unsafe code that contains a return address, if there is any.
+    /// Returns the name of the unsafe code that contains this return address, if any.
     pub(super) fn calls(&self, address: u64) -> Option<&str> {
         self.find(|part| part.on_stack && part.range.contains(&address))
     }

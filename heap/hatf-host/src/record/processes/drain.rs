@@ -24,7 +24,7 @@ pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;
 const ROUND: usize = 20_000;
 /// The age in nanoseconds at which an event is passed on. By then, everything with an earlier stamp is written.
 const LAG: u64 = 1_000_000;
-/// The lengths of pauses when there is nothing to do: at first, and after a while without events.
+/// The lengths of pauses when there is nothing to do: the initial length, and the length after a while without events.
 const PAUSES_MS: [libc::c_int; 2] = [1, 10];
 /// The time for which a slot may be missing while later ones are written. Its thread may be stopped, or may have left
 /// the call by a jump out of a signal handler.

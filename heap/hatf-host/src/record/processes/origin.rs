@@ -16,7 +16,7 @@ use hatf_trace::Result;
 use hatf_trace::calendar::utc;
 use hatf_trace::event::EventSink;
 
-/// The recorded scope of a program, and the facts about the origin that are kept.
+/// The part of a program that is recorded, and the information about the origin that the trace contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// The mean number of bytes between recorded blocks; 0 records every block.

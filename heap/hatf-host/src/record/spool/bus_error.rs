@@ -1,5 +1,5 @@
 //! Handles pages of a mapped file that cannot be read: the program truncated the file, the disk has an error, or a full
-//! memory file system has no page for a hole. Touching such a page kills a process by `SIGBUS`.
+//! memory file system has no page for a hole. Touching such a page kills a process with `SIGBUS`.
 //!
 //! In a guarded mapping, private memory replaces the page. If the data can be read from the file, for example from a
 //! hole, this memory contains the data. Otherwise, it contains zeros, and the page counts as unreadable.
@@ -74,7 +74,7 @@ impl Guard {
         self.unreadable.load(Ordering::SeqCst).saturating_mul(PAGE.load(Ordering::SeqCst) as u64)
     }
 
-    /// Replaces the page at an address by private memory if the address is in the mapping.
+    /// Replaces the page at an address with private memory if the address is in the mapping.
     fn replace(&self, touched: usize) -> bool {
         let start = self.address.load(Ordering::SeqCst);
         if touched.wrapping_sub(start) >= self.bytes.load(Ordering::SeqCst) {

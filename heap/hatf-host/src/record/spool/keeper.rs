@@ -70,8 +70,8 @@ impl<'a> Keeper<'a> {
         keeper
     }
 
-    /// Runs until [stopped](Returned::stop). Calls `beside` periodically with the process ID, which is 0 while it is
-    /// unknown.
+    /// Runs until [stopped](Returned::stop). Calls `beside` periodically with the process ID, or with 0 while the
+    /// process ID is unknown.
     pub(crate) fn run(mut self, mut beside: impl FnMut(u32)) {
         let mut quiet = 0;
         let _claim = Claim::of(self.spool.header());

@@ -236,7 +236,7 @@ impl SpoolFile {
         written.map_err(Error::system(self.folder.path().join(name).display().to_string()))
     }
 
-    /// Returns the lasting events of returned chunks, or null if there are none.
+    /// Returns the lasting events of returned chunks, or null if there are no lasting events.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -441,7 +441,7 @@ fn file_size_limit() -> u64 {
     limit(Resource::Fsize, 9, 10)
 }
 
-/// Returns a fraction of a limit of this process.
+/// Returns a fraction of one of this process's resource limits.
 fn limit(resource: Resource, part: u64, whole: u64) -> u64 {
     getrlimit(resource).current.map_or(u64::MAX, |limit| limit / whole * part)
 }

@@ -77,7 +77,8 @@ impl Arena {
         self.bins.remove(&mut self.blocks, id);
     }
 
-    /// Inserts a chunk into the bin for its size. A small chunk goes to the front, a large chunk after all larger ones.
+    /// Inserts a chunk into the bin for its size. A small chunk is inserted at the front, and a large chunk is inserted
+    /// after all larger chunks.
     pub(super) fn sort(&mut self, id: u32, acts: &mut Acts) {
         let size = self.blocks.get(id).size;
         let list = bin(size);

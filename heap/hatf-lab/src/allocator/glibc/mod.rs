@@ -34,8 +34,8 @@ pub struct GlibcSettings {
     pub trim: u64,
     /// Extra bytes to request from the system, and to keep in the top chunk when trimming (`glibc.malloc.top_pad`).
     pub pad: u64,
-    /// Whether the thresholds `mmap` and `trim` rise automatically (1) or stay fixed (0). In glibc, they stay fixed if
-    /// the user sets one of them.
+    /// Whether the thresholds `mmap` and `trim` rise automatically (1) or stay fixed (0). In glibc, both thresholds
+    /// stay fixed if the user sets either of them.
     pub rise: u64,
 }
 

@@ -34,7 +34,7 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
 #[cfg(target_arch = "x86_64")]
 use crate::preload::elf::got::is_preloaded;
 
-/// Returns `true`: on other architectures, the object is never loaded later.
+/// Always returns `true`, because this library can be injected into a running process only on x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 fn is_preloaded() -> bool {
     true

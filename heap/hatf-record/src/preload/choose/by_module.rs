@@ -1,8 +1,8 @@
 //! Determines whether a call was made by one of the modules to which recording is restricted.
 //!
 //! A call is attributed to a module if the module's code made it, directly or through the C library or a C++ library:
-//! the innermost frame that is outside of these libraries, or in a named module, decides. The results are cached per
-//! instruction.
+//! what counts is the innermost frame that is outside of these libraries or in a named module. The results are cached
+//! per instruction.
 
 use core::ffi::CStr;
 use core::ops::ControlFlow;

@@ -10,9 +10,10 @@ use crate::preload::spool::session::Session;
 /// The level of detail of a recorded call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Only the numbers of the call are recorded.
+    /// Only the call's size, addresses and flags are recorded.
     Numbers,
-    /// The numbers of the call and a description of the allocated block are recorded: see `events/describe.rs`.
+    /// The stack of the call and the usable size of the block are also recorded, as far as requested. See
+    /// `events/describe.rs`.
     Described,
 }
 
@@ -46,9 +47,9 @@ pub(crate) fn may_be_chosen(conditions: Conditions, kind: Kind) -> bool {
     !(ends_only(kind) && conditions.has(Conditions::SIZES))
 }
 
-/// Chooses a call for which [`may_be_chosen`] returned `true`, and reduces it to the recorded part: each half of a
-/// realloc is recorded on its own, because its two blocks need not both be chosen. Returns `None` if the call is not
-/// recorded. `begun` means that the call is a realloc whose start was recorded.
+/// Chooses a call for which [`may_be_chosen`] returned `true`, and reduces the call to the part to record. Each half of
+/// a realloc is recorded independently, because its two blocks need not both be chosen. Returns `None` if the call is
+/// not recorded. `begun` means that the call is a realloc whose start was recorded.
 #[inline]
 pub(crate) fn choose(
     session: &Session,

@@ -1,5 +1,5 @@
-//! The set of recorded blocks if not all blocks are recorded: a bit for each possible address of a block, in pages
-//! allocated on demand.
+//! A bitmap of recorded blocks, used if only some blocks are recorded. It contains one bit per possible block address,
+//! in pages allocated on demand.
 //!
 //! The high part of an address selects a table, the middle part a leaf in the table, and the low part a bit in the
 //! leaf. There are no locks. As long as memory is available, there is room for every block: each 256 KiB that contain a

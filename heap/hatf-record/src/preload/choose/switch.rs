@@ -55,7 +55,7 @@ pub(crate) fn change(session: &Session) {
     }
 }
 
-/// Ends an unfinished switch of the calling thread, which has jumped out of it.
+/// Ends an unfinished switch that the calling thread has jumped out of.
 pub(crate) fn leave() {
     let me = core::ptr::from_ref(thread_state::current()) as usize;
     let _ = CHANGING.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);

@@ -94,7 +94,8 @@ pub(crate) fn program_defines(name: &CStr) -> bool {
     search.found
 }
 
-/// Returns whether this module was preloaded, in which case it precedes the C library; otherwise it follows it.
+/// Returns whether this module was preloaded. A preloaded module precedes the C library, and any other module follows
+/// it.
 pub(crate) fn is_preloaded() -> bool {
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, is_first: *mut c_void) -> c_int {
         // SAFETY: as in `visit_module`, and the variable in `is_preloaded`.

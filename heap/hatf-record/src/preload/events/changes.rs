@@ -7,7 +7,8 @@ use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
 /// Makes the thread join the session and redirects the calls of new modules, if the process was already running when
-/// recording began: threads may have belonged to an earlier recording, and the loader does not announce new modules.
+/// recording began. In this case, threads may have belonged to an earlier recording, and the loader does not announce
+/// new modules.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 #[inline(never)]
 pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
@@ -21,7 +22,7 @@ pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
     }
 }
 
-/// Records changes of the program break and of the thread's CPU, if requested.
+/// Records changes to the program break and to the thread's CPU, if requested.
 #[inline]
 pub(super) fn record(session: &Session, state: &ThreadState, conditions: Conditions) {
     #[cfg(all(feature = "preload", target_pointer_width = "64"))]

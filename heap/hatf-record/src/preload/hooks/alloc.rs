@@ -28,7 +28,8 @@ fn from_arena(size: usize, align: usize) -> *mut c_void {
     block
 }
 
-/// Calls a real function with arguments that its caller vouched for; null if the system does not have the function.
+/// Calls the real function with arguments that the caller guarantees to be valid. Returns null if the system lacks the
+/// function.
 macro_rules! forward {
     ($name:ident($($argument:expr),*)) => {
         match real::$name() {

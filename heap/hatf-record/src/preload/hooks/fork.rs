@@ -2,7 +2,7 @@
 //! immediately begins its own recording. `hatf record` continues for as long as there is a recorded process.
 //!
 //! A signal handler may fork while its thread is writing an event into the spool. Both parent and child return to that
-//! push, whose slot belongs to the parent. Therefore the child first replaces the spool by private memory, before its
+//! push, whose slot belongs to the parent. Therefore the child first replaces the spool with private memory, before its
 //! handler returns. The rest of the push then has no effect outside of the child, and a waiting push detects that its
 //! session has ended.
 //!

@@ -1,6 +1,6 @@
 //! Pages for operations that may never return: a child of `vfork` that becomes another program cannot unmap the pages
-//! it mapped into its parent's memory. Therefore a thread keeps its pages for the next such operation, and at most one
-//! set of pages.
+//! it mapped into its parent's memory. Therefore, a thread keeps its pages for the next such operation. A thread keeps
+//! at most one set of pages.
 
 use core::ffi::c_void;
 use core::ptr::with_exposed_provenance_mut;

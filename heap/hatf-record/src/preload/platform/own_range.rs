@@ -160,7 +160,7 @@ impl Place {
         }
     }
 
-    /// Replaces the mapped object by private zeros. The next object of its kind may take the range.
+    /// Replaces the mapped object with private, zero-filled memory. The next object of its kind may take the range.
     pub(crate) fn retire(&self) {
         if let Some(range) = self.out(USED) {
             // SAFETY: addresses of ours.
@@ -179,8 +179,8 @@ impl Place {
     }
 }
 
-/// Replaces one of our mappings by private zeros. References into it stay valid, because all of its contents are
-/// atomics. Preserves `errno`, which may be inspected after a fork.
+/// Replaces one of our mappings with private, zero-filled memory. References into it stay valid, because all of its
+/// contents are atomics. Preserves `errno`, which may be inspected after a fork.
 ///
 /// # Safety
 /// The recorder must have mapped these addresses, and nobody may have unmapped them.

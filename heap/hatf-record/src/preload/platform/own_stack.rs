@@ -1,5 +1,5 @@
-//! Stacks for work that needs several kilobytes. The program's stack may be that of a coroutine, a small thread or a
-//! signal handler, with little room beyond the program's own calls.
+//! Stacks for work that needs several kilobytes. The program may be running on the stack of a coroutine, a small thread
+//! or a signal handler, which has little room beyond the program's own calls.
 
 use core::ffi::c_void;
 

@@ -193,7 +193,7 @@ pub(crate) fn is_readable(address: usize) -> bool {
 }
 
 /// Pages known to be readable, packed in one word so that no handler sees the start of one range with the end of
-/// another: the number of the first page above the number of pages.
+/// another. The upper bits contain the number of the first page, and the lower bits contain the number of pages.
 struct Readable;
 
 impl Readable {
@@ -305,9 +305,9 @@ impl ThreadState {
 
     /// Returns whether the current call was made by a real function and is therefore not the program's own.
     ///
-    /// A signal handler may jump out of a real function, whose hook then never returns. Therefore hooks are not
-    /// counted; instead, a hook whose frame is not above ours on the stack is considered gone. (A handler on a separate
-    /// stack at a higher address counts as the program's own code.)
+    /// A signal handler may jump out of a real function, whose hook then never returns. Therefore, hooks are not
+    /// counted. Instead, a hook is considered gone if its frame is not above ours on the stack. (A handler on a
+    /// separate stack at a higher address counts as the program's own code.)
     #[inline(always)]
     pub(crate) fn is_nested(&self) -> bool {
         stack_pointer() < self.outer.get()

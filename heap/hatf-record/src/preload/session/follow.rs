@@ -6,7 +6,7 @@
 //! process that reuses the ID does not mistake the spool for its own. The event file receives its final name when it is
 //! complete.
 //!
-//! These functions are called while the state in `begin.rs` is held, so by one thread at a time.
+//! These functions are called while the state in `begin.rs` is held, so only one thread calls them at a time.
 
 use core::ffi::{CStr, c_int};
 use core::ptr::{self, null_mut};
@@ -42,8 +42,8 @@ pub(crate) fn decide(first: &Header, first_events: &Path) {
     }
 }
 
-/// The header of the first process's spool, mapped separately so that a forked child can report that it is not followed
-/// even if it cannot open the spool any more; null while processes are not followed.
+/// The header of the first process's spool, or null while processes are not followed. The header is mapped separately,
+/// so that a forked child can report that it is not followed even if it can no longer open the spool.
 static FIRST_HEAD: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 
 /// Returns whether `hatf record` was killed.

@@ -17,7 +17,7 @@ use crate::spool::Chunk;
 const SHORT: u64 = 50_000_000;
 
 impl Session {
-    /// Returns whether nobody reads the recorded events now or in the future.
+    /// Returns whether the recorded events have no reader and never will.
     #[cfg(feature = "preload")]
     pub(crate) fn is_abandoned(&self) -> bool {
         self.reader() != Reader::There

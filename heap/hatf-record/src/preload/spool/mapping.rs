@@ -120,7 +120,8 @@ pub(crate) unsafe fn map(
     }
 }
 
-/// Replaces a spool, and chunks after it, by private zeros: threads in the middle of a hook write there from now on.
+/// Replaces a spool, and the chunks after it, with private, zero-filled memory, into which threads in the middle of a
+/// hook write from now on.
 pub(crate) fn replace(spool: &Spool<'static>, behind: &[u32]) {
     let (memory, bytes) = spool.memory();
     // SAFETY: the mapped part of the spool, and the chunks after it that stayed mapped.

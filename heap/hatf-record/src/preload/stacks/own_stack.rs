@@ -1,5 +1,5 @@
-//! A thread's own stack for work that needs several kilobytes. The program's stack may be that of a coroutine or a
-//! signal handler, with little room beyond the program's own calls.
+//! A thread's own stack for work that needs several kilobytes. The program may be running on the stack of a coroutine
+//! or a signal handler, which has little room beyond the program's own calls.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;

@@ -78,7 +78,7 @@ fn push(active: &mut Vec<Active>, context: Context, serial: &mut u64) {
     *serial += 1;
 }
 
-/// A change of the active calls that an allocation reveals.
+/// A change to the set of active calls that an allocation reveals.
 pub(super) enum Seen {
     Over(Active),
     Begun(Context),

@@ -18,7 +18,7 @@ use crate::command::{about, print_message};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Heap profiles")]
 pub(super) struct ProfileArgs {
-    /// Look up functions that the profile does not name in this program or shared object. Can be repeated.
+    /// Program or shared object in which to look up functions that the profile does not name. Can be repeated.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
 

@@ -127,7 +127,7 @@ pub(crate) struct Record {
 
     /// Record only blocks allocated by code in these modules, and the frees of those blocks. A module is the program or
     /// a library, given by its file name; a trailing `*` matches any suffix. A call that the C library or a C++ library
-    /// makes on behalf of a module counts as the module's. The requirements are those of --stacks.
+    /// makes on behalf of a module counts as a call of that module. Has the same requirements as --stacks.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name, help_heading = "What to record")]
     pub(crate) only_modules: Vec<String>,
 
@@ -136,8 +136,8 @@ pub(crate) struct Record {
     #[arg(long, conflicts_with = "format", help_heading = "What to record")]
     pub(crate) sizes_only: bool,
 
-    /// Do not record calls to an allocator linked into the program, such as jemalloc in Rust. By default they are
-    /// recorded by patching a jump into the start of its functions.
+    /// Do not record calls to an allocator linked into the program, such as jemalloc in Rust. By default, these calls
+    /// are recorded by patching a jump into the start of the allocator's functions.
     #[arg(long, help_heading = "What to record")]
     pub(crate) no_linked_in: bool,
 
@@ -156,10 +156,10 @@ pub(crate) struct Record {
     #[arg(long, value_name = "FILE", help_heading = "When to record")]
     pub(crate) control: Option<PathBuf>,
 
-    /// Keep only the most recent part of the recording in memory, such as 60s, 5min or 64MiB (16 bytes per event), and
-    /// write it when the program ends or is killed. --dump-signal, --control (dump) and the program (hatf_dump) write
-    /// it to TRACE.dump1.mtf while the program continues. Nothing is encoded until then. Blocks allocated before that
-    /// part are unknown.
+    /// Keep only the most recent part of the recording, such as 60s, 5min or 64MiB (16 bytes per event), in memory. The
+    /// trace is encoded and written when the program ends or is killed. To write TRACE.dump1.mtf while the program
+    /// runs, use --dump-signal, the dump command of --control, or hatf_dump in the program. Blocks allocated before the
+    /// kept part are unknown.
     #[arg(long, value_name = "PART", value_parser = keep, conflicts_with = "flush", help_heading = "When to record")]
     pub(crate) keep: Option<Keep>,
 

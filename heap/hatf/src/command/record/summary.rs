@@ -22,7 +22,7 @@ pub(super) struct Written<'a> {
 /// Facts known about the program before it ran.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// Whether the program would not load the recorder, about which the user has been warned.
+    /// Whether the program cannot load the recorder. If so, the user has already been warned.
     pub(super) not_loaded: bool,
     /// The allocator linked into the program. If it could not be recorded, the user has been warned.
     pub(super) linked_in: Option<&'a LinkedIn>,

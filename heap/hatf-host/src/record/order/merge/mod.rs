@@ -194,7 +194,7 @@ impl<'m> Merge<'m> {
         given
     }
 
-    /// Passes on a queue's next plain events with stamps up to `until`, at most `most` of them. Returns the number of
+    /// Passes on at most `most` of a queue's next plain events, those with stamps up to `until`. Returns the number of
     /// events. Stops before any event that needs special handling.
     #[inline]
     fn give_plain(
@@ -233,8 +233,8 @@ impl<'m> Merge<'m> {
     }
 
     /// Releases the held thread with the earliest event, whatever it waits for. Returns false if no thread is held.
-    /// This is used when no other events arrive: if the clocks differ by more than the lifetimes of blocks, two threads
-    /// may wait for each other.
+    /// This function is used when no other events arrive: if the clocks differ by more than the lifetimes of blocks,
+    /// two threads may wait for each other.
     pub(crate) fn give_up_holding(&mut self) -> bool {
         let stamp = |place: &usize| self.queues[*place].head.map_or(u64::MAX, |event| event.time);
         let Some(first) = (0..self.held.len()).min_by_key(|at| stamp(&self.held[*at])) else { return false };

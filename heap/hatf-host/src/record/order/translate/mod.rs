@@ -285,7 +285,7 @@ impl Translator {
         self.pending.insert(thread, Pending { old, taken });
     }
 
-    /// Continues after the end of an existing trace, in the image with this number.
+    /// Resumes after the end of an existing trace that contains `images` images.
     pub(crate) fn after(&mut self, images: u64) {
         (self.heap, self.main_known) = (images, images > 0);
     }

@@ -242,7 +242,7 @@ impl Frames<'_> {
     }
 }
 
-/// Replaces the frames that run Python code by the Python frames. Returns the resulting number of frames. `native`
+/// Replaces the frames that run Python code with the Python frames. Returns the resulting number of frames. `native`
 /// contains the native frames, innermost first, each as its instruction and its start on the stack. A frame ends where
 /// the frame of its caller begins.
 pub(crate) fn mix(
