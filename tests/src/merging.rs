@@ -130,7 +130,7 @@ pub fn is_limit(schema: &Schema, error: ConvertError) -> bool {
                 ErrorKind::TooManyItems(_) | ErrorKind::Limit(_) | ErrorKind::Usage(_) | ErrorKind::Expression
             ) || is_far_from_the_element_before(schema, error)
         }
-        _ => false,
+        ConvertError::Read(_) => false,
     }
 }
 

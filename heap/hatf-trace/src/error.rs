@@ -7,7 +7,6 @@ use std::io;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error returned by this crate.
-#[non_exhaustive]
 pub enum Error {
     /// A system call failed: the attempted operation and the system's error.
     System(String, io::Error),

@@ -92,7 +92,6 @@ impl Summary {
 
 /// Method of matching the stacks of two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Matching {
     /// Match functions and modules. Frames without a function are matched by offset.
     Functions,

@@ -81,7 +81,6 @@ impl std::error::Error for Unconvertible {}
 
 /// The reason why a record was not converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ConvertError {
     /// The trace is malformed, or one of its values does not fit in the target.
     Read(Error),

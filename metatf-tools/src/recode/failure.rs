@@ -5,7 +5,6 @@ use std::fmt;
 
 /// The reason why a trace was not recoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Failure {
     /// An error in the trace.
     Read(Error),

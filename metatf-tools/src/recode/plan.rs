@@ -6,7 +6,6 @@ use std::str::FromStr;
 /// The method for choosing the encoding of a trace. The named plans are the plans of section 3.3 of the paper,
 /// generalized to any leaf; the module `paper_plans` describes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Plan {
     /// Uses the encoding of the DTD. If a value does not fit, its field is widened and stays wide.
     Naive,

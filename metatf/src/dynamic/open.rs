@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The reasons why the dynamic reader cannot read a trace.
-#[non_exhaustive]
 pub enum OpenError {
     /// An error in the trace.
     Trace(Error),

@@ -40,7 +40,6 @@ pub enum Form {
 
 /// The reason that a table was not written.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum WriteError {
     /// An error while reading the table. The message contains the path of the trace.
     Table(String),
