@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf_docs_check::{commands, run};
-use metatf_test::{Folder, golden, root};
+use metatf_test::{Folder, golden, root, skip};
 
-/// Compares `docs/help/PROGRAM.txt` with the help of each command for which `PROGRAM man` writes a page. A build of the
-/// whole workspace enables all features.
+/// Compares `docs/help/PROGRAM.txt` with the help of each command for which `PROGRAM man` writes a page.
 #[test]
 fn help_is_in_the_book() {
     let commands = commands();
+    let has_tables = |line: &String| line.contains("parquet, arrow");
+    if !run("hatf export --help", &Folder::new(), &commands).iter().any(has_tables) {
+        return skip("hatf was built without the feature `tables`, which a build of the whole workspace enables");
+    }
     for program in ["hatf", "metatfc"] {
         let folder = Folder::new();
         assert!(run(&format!("{program} man pages"), &folder, &commands).is_empty());
