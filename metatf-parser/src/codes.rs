@@ -159,7 +159,7 @@ codes! {
         "The value of `previous` must be `own` or `shared`.",
         "time.previous = mine;";
     NameList = "E0406", "2",
-        "`values` and `flags` list pairs of a number and a name. A number or a name may occur only once. In `flags`, a number is a bit from 0 to 63 or a range of bits such as `4-7`. A name must not be a number or contain a comma, or, in `flags`, contain `|` or `=`.",
+        "`values` and `flags` list pairs of a number and a name. A number or a name may occur only once. In `flags`, a number is a bit from 0 to 63 or a range of bits such as `4-7`. A name must not be a number or contain a comma. In `flags`, it must not contain `|` or `=`.",
         r#"state.values = "0 running, 1";"#;
     NamedField = "E0407", "2",
         "An integer may have either `values` or `flags`. A byte array or a floating-point number may have neither.",
