@@ -90,7 +90,7 @@ fn frames_of_line_tables() {
     let exported = |flags: &[&str]| {
         let folder = Folder::new();
         let profile = profiled_with(&folder, "clang++", &[&FLAGS[..1], &FLAGS[2..], flags].concat())?;
-        Some(hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 contexts of 5").text())
+        Some(hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 of 5 contexts").text())
     };
     let (Some(whole), Some(lines)) = (exported(&["-g"]), exported(&["-gmlt"])) else {
         return skip("there is no clang++");
@@ -134,7 +134,7 @@ fn clang_marks_allocations() {
     let Some(suffix) = llvm() else { return };
     let compiler = format!("clang++{suffix}");
     let Some(profile) = profiled(&folder, &compiler) else { return eprintln!("SKIPPED: there is no {compiler}") };
-    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 contexts of 5");
+    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 of 5 contexts");
     let (yaml, indexed) = (folder.path("p.memprof.yaml"), folder.path("p.memprofdata"));
     run(Command::new(format!("llvm-profdata{suffix}")).args(["merge", &yaml, "-o", &indexed])).exits(0);
     let mut clang = Command::new(compiler);

@@ -289,7 +289,7 @@ MAPPED_LIBRARIES:
 ";
     folder.write("j.heap", text);
     let [profile, made] = ["j.heap", "j.prof.mtf"].map(|name| folder.path(name));
-    hatf(["convert", &profile, &made]).exits(0).says("3 contexts of 3");
+    hatf(["convert", &profile, &made]).exits(0).says("3 of 3 contexts");
     let [allocated, live, _] = profile_sums(&made);
     // jeprof: 3,310,675 bytes in use, 18,195,028 allocated.
     assert!(live.1.abs_diff(3_310_675) <= 3 && allocated.1.abs_diff(18_195_028) <= 3, "{live:?} {allocated:?}");

@@ -4,6 +4,8 @@
 use crate::common;
 
 use crate::common::hatf;
+use std::process::Command;
+
 use insta::assert_snapshot;
 use metatf_test::Folder;
 use serde_json::Value;
@@ -98,7 +100,7 @@ fn raw_profiles_of_llvm() {
     let folder = Folder::new();
     for name in ["clang19", "clang19_histogram"] {
         let (raw, profile) = (format!("{DATA}{name}.memprofraw"), folder.path("p.mtf"));
-        hatf(["convert", "--to", "heapprof", &raw, &profile]).exits(0).says("2 contexts of 2");
+        hatf(["convert", "--to", "heapprof", &raw, &profile]).exits(0).says("2 of 2 contexts");
         let contexts = contexts(&profile);
         let expected = std::fs::read_to_string(format!("{DATA}{name}.txt")).unwrap();
         let mut blocks = 0;
@@ -212,6 +214,13 @@ fn by_mistake() {
     hatf(["profile", "show", &heap]).exits(1).says(&format!("hatf: {heap}: not a heap profile"));
     hatf(["convert", &profile, &folder.path("a.jsonl")]).exits(1).says("not a heap trace");
     hatf(["report", &profile]).exits(1).says("not a heap trace");
+    let piped = |from: &[&str]| {
+        let mut convert = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        convert.args(["convert", "--to", "folded", "-"]).args(from);
+        metatf_test::run_with(&mut convert, &std::fs::read(&heap).unwrap())
+    };
+    piped(&[]).exits(1).says("specify the format of the trace with --from");
+    piped(&["--from", "heap"]).exits(0).says("-: ");
     let mut bytes = std::fs::read(&profile).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;

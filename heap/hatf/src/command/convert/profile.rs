@@ -62,7 +62,7 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
     let contexts = written.map_err(|error| about(path, error))?;
     file.keep(sink).map_err(problem())?;
     let (name, contexts, all) = (output.display(), count(contexts as u64), count(profile.infos.len() as u64));
-    print_message(&format!("{name}: {contexts} contexts of {all} in {}", path.display()));
+    print_message(&format!("{name}: {contexts} of {all} contexts"));
     Ok(0)
 }
 
@@ -71,9 +71,13 @@ fn read(options: &Convert) -> Result<Vec<HeapProfile>> {
     let path = &options.input;
     if options.from.is_none() {
         let mut input = Input::open(path)?;
-        // What has been read from a pipe cannot be read again as a trace.
-        if is_profile(&mut input)? || !path.is_file() {
+        if is_profile(&mut input)? {
             return read_all(path, input);
+        }
+        // The bytes read from a pipe cannot be read again as a trace.
+        if !path.is_file() {
+            let advice = "to create a profile from a trace in a pipe, specify the format of the trace with --from";
+            return Err(Error::Trace(format!("{}: not a heap profile; {advice}", input.name()).into()));
         }
     }
     let source = Source::new(path.clone(), options.from, None);
