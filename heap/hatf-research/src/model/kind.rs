@@ -229,7 +229,7 @@ mod tests {
             ("mix:size=cdf,iat=x,ht=cdf", "`x` is not one of"),
             ("mix:size=cdf,iat=size,ht=cdf", "so it requires size=size"),
             ("mix:size=outline,iat=cdf,ht=cdf", "`outline` cannot be part of a mixture"),
-            ("mix:size=time,iat=trans,ht=cdf", "iat needs the size first"),
+            ("mix:size=time,iat=trans,ht=cdf", "iat depends on the size"),
         ] {
             let error = text.parse::<Kind>().unwrap_err().to_string();
             assert!(error.contains(message), "{text}: {error}");
