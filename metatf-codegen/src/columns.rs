@@ -35,7 +35,7 @@ impl Namer<'_> {
     fn items(&mut self, items: &[Item], paths: &[String], prefix: &str) {
         for (at, item) in items.iter().enumerate() {
             match (item, items.get(at + 1)) {
-                // The number of items in each record must be available.
+                // A computed count needs a column, which tells users how many items each record contains.
                 (Item::Leaf(id), Some(Item::Repeat { count, key, .. }))
                     if id == count && leaf(self.record, *id).is_some_and(|l| l.computed.is_some()) =>
                 {

@@ -335,7 +335,8 @@ fn role(record: &Record) -> Result<Role, OptionError> {
     }
 }
 
-/// Returns whether a record is rare. Rare events are merged with other events by time.
+/// Returns whether a record is rare. A rare record needs a time, because rare events are merged with other events by
+/// time.
 fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionError> {
     let name = &record.name;
     match record.leaves.first().and_then(|tag| annotation(tag, "rate")).as_deref() {
@@ -349,8 +350,8 @@ fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionE
     }
 }
 
-/// Returns the reason why a record has no emitter: it contains repetitions, offsets, or lengths that are computed,
-/// constant or shared. Returns `None` if all values of the record are plain.
+/// Returns the reason why a record has no emitter: it contains a repetition, an offset, or a computed, constant or
+/// shared length. Returns `None` if all values of the record are plain.
 fn not_plain(record: &Record) -> Option<String> {
     if record.leaves.iter().any(|l| l.repeated) || record.items.iter().any(repeats) {
         return Some("it has repeated fields".to_owned());
@@ -382,7 +383,7 @@ fn repeats(item: &Item) -> bool {
     }
 }
 
-/// The layout of a record's values.
+/// The layout of a record's values in the words of an event.
 struct Layout<'s> {
     record: &'s Record,
     role: Role,

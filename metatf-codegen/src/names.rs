@@ -65,8 +65,8 @@ impl Scope {
         Self { taken: taken.iter().map(|&t| t.to_owned()).collect(), numbered: BTreeMap::new() }
     }
 
-    /// Returns the first unused candidate. If all candidates are in use, returns the last one with the lowest number,
-    /// starting at 2, that makes it unique.
+    /// Returns the first unused candidate. If all candidates are in use, returns the last candidate with a number
+    /// appended, which is the lowest number from 2 on that makes the name unique.
     pub(crate) fn take(&mut self, candidates: &[String]) -> String {
         let free = candidates.iter().find(|c| !self.taken.contains(*c)).cloned();
         let name = free.unwrap_or_else(|| self.numbered(candidates.last().map_or("item", String::as_str)));

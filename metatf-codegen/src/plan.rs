@@ -246,7 +246,7 @@ impl<'d> Planner<'_, 'd> {
         let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
         let method = snake(&wanted);
         let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
-        // Use the first name that is unused in both types.
+        // Use the first name that is unused in both `Trace` and `Writer`.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
         let strided = self.strided.contains(&section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));

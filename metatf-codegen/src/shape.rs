@@ -270,8 +270,7 @@ fn first_leaf(items: &[Item]) -> Option<u8> {
     match items.first()? {
         Item::Leaf(id) => Some(id.0),
         Item::Nested { items, .. } => first_leaf(items),
-        // A count in place precedes the repetition. A count elsewhere is in the same record, so this is not the first
-        // item.
+        // In a valid record, a repetition is never the first item, because its count precedes it in the same record.
         Item::Repeat { body: Repeated::Leaf(id), .. } => Some(id.0),
         Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => first_leaf(items),
     }

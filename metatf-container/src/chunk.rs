@@ -15,17 +15,17 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const DTD: u8 = 1;
 pub(crate) const INDEX: u8 = 2;
 pub(crate) const USER: u8 = 3;
-/// The lowest kind that readers skip if it is unknown to them.
+/// The lowest chunk kind that readers skip if they do not recognize it.
 pub(crate) const OTHERS: u8 = 128;
 
-/// Flag bit 0: the state is reset here.
+/// Flag bit 0: the section's state is reset before this chunk.
 pub(crate) const RESET: u8 = 1;
 /// Flag bit 1: the first chunk of a group.
 pub(crate) const GROUP: u8 = 2;
-/// Flag bit 2: a shared table.
+/// Flag bit 2: a chunk of a shared table.
 pub(crate) const SHARED: u8 = 4;
 
-/// Offsets of the header's fields, used in errors about them.
+/// Offsets of the fields in the header, for errors that report an invalid field.
 pub(crate) mod at {
     pub(crate) const SECTION: u64 = 4;
     pub(crate) const KIND: u64 = 5;
@@ -69,7 +69,7 @@ pub(crate) struct ChunkHeader {
     pub(crate) group: u32,
     pub(crate) sequence: u32,
     pub(crate) base: u64,
-    /// Length of the input to the filter's inverse for filters 2 and 3, or 0 for other filters.
+    /// For filters 2 and 3, the length of the filtered content before compression; 0 for other filters.
     pub(crate) filtered_len: u32,
     pub(crate) crc: u32,
 }
@@ -133,15 +133,15 @@ impl ChunkHeader {
         LEN as u64 + u64::from(self.stored_len)
     }
 
-    /// Returns whether the payload is longer than any codec's output, so that a reader should not wait for it. (The
-    /// specification limits only `raw_len`. This check prevents a stream with a corrupt length from being read into
-    /// memory up to its end.)
+    /// Returns whether the declared payload length exceeds the output of every codec, in which case the header is
+    /// corrupt. (The specification limits only `raw_len`. Without this check, a corrupt length could cause the entire
+    /// rest of a stream to be read into memory.)
     pub(crate) fn is_absurd(&self) -> bool {
         self.kind != INDEX && u64::from(self.stored_len) > 2 * MAX_RAW_LEN as u64
     }
 
     /// Checks the rules for an individual chunk. `start` is the file offset of the chunk header. An error contains the
-    /// offset of the field at fault.
+    /// offset of the invalid field.
     pub(crate) fn check(&self, start: u64, file: &Header) -> Result<()> {
         let wrong = |at: u64, what, found: u64, expected| {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
@@ -269,12 +269,12 @@ pub(crate) enum Probe {
 pub(crate) enum Frame {
     /// A complete chunk.
     Whole(ChunkHeader),
-    /// No chunk, or an incomplete one.
+    /// No chunk or an incomplete chunk, as described by the [`Probe`].
     None(Probe),
 }
 
-/// Checks the chunk at `start`. Only a failing source is an error; problems with the chunk are returned in the
-/// [`Probe`].
+/// Checks the chunk at `start`. Returns an error only if reading the source fails; problems with the chunk are returned
+/// in the [`Probe`].
 pub(crate) fn probe(source: &mut Source<'_>, start: u64) -> Result<Probe> {
     match frame(source, start)? {
         Frame::None(probe) => Ok(probe),

@@ -1,10 +1,10 @@
 //! Threads that compress chunks (feature `parallel`).
 //!
 //! The writer hands chunks to threads and receives them back in order. The encoding of a chunk may depend on trials
-//! with earlier chunks of its section (see `trial`), so a chunk waits while its section is being tried. This makes the
-//! output independent of the number of threads. The number of chunks in flight is limited, which also limits memory
-//! use. Dropping the writer drops its pipeline, and chunks that no thread has started are not compressed. Small chunks
-//! are compressed on the writer's own thread, because waking another thread takes longer.
+//! with earlier chunks of its section (see `trial`), so a chunk waits while a trial for its section is running. This
+//! makes the output independent of the number of threads. The number of chunks in flight is limited, which also limits
+//! memory use. Dropping the writer drops its pipeline, and chunks that no thread has started are not compressed. Small
+//! chunks are compressed on the writer's own thread, because waking another thread takes longer.
 
 use super::chunk::{self, ChunkHeader};
 use super::encode::{Encoded, Encoder};
@@ -40,7 +40,7 @@ pub(super) struct ChunkPipeline {
 struct Shared {
     /// Idle encoders.
     encoders: Mutex<Vec<Encoder>>,
-    /// Whether the writer was abandoned.
+    /// Whether the pipeline was dropped, so that chunks that no thread has started need not be compressed.
     given_up: AtomicBool,
 }
 
@@ -61,7 +61,7 @@ impl Shared {
 
 /// A chunk in flight.
 enum Slot {
-    /// A chunk whose section is being tried.
+    /// A chunk that waits because a trial for its section is running.
     Waiting(PipelinedChunk),
     /// A chunk being compressed. The value is its section if the chunk is a trial for the section.
     Running(Option<u8>),
@@ -83,7 +83,7 @@ pub(super) struct PipelinedChunk {
 type Done = (u64, PipelinedChunk, Found);
 
 impl ChunkPipeline {
-    /// Starts the threads. Returns `None` if one thread is enough or the system cannot start any.
+    /// Starts the threads. Returns `None` if `threads` is less than 2 or the system cannot start them.
     pub(super) fn new(threads: usize) -> Option<Self> {
         if threads < 2 {
             return None;
@@ -104,7 +104,7 @@ impl ChunkPipeline {
         })
     }
 
-    /// Returns whether no further chunk can be accepted.
+    /// Returns whether the maximum number of chunks is in flight.
     pub(super) fn is_full(&self) -> bool {
         self.chunks.len() >= self.most
     }
@@ -162,7 +162,7 @@ impl ChunkPipeline {
         self.start();
     }
 
-    /// Starts all chunks that need not wait.
+    /// Starts compressing all chunks that need not wait for a trial. Small chunks are compressed immediately.
     fn start(&mut self) {
         let mut tried = [false; 256];
         for (number, slot) in (self.first..).zip(&mut self.chunks) {
@@ -217,7 +217,7 @@ fn run(pool: &ThreadPool, shared: &Arc<Shared>, sender: &Sender<Done>, chunk: Do
         }
         let (number, mut chunk, mut found) = chunk;
         shared.encode(&mut chunk, &mut found);
-        // Sending fails if the writer was abandoned.
+        // Sending fails if the pipeline was dropped.
         let _ = sender.send((number, chunk, found));
     });
 }
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::{Codec, Filter, Trial};
 
-    /// Compressing a tiny chunk on another thread took tens of microseconds, for waking the thread and waiting for it.
+    /// When tiny chunks were compressed on another thread, waking it and waiting for it took tens of microseconds.
     #[test]
     fn small_chunks_wake_no_thread() {
         let mut pipeline = ChunkPipeline::new(2).unwrap();

@@ -1,15 +1,15 @@
-//! Content with its own memory, which is reused for later content. Content is large, and touching fresh memory from the
-//! system for the first time takes longer than filling it with a fast codec, especially if several threads request
-//! memory at the same time.
+//! Memory for content, which is reused for later content. Content is large, and touching fresh memory from the system
+//! for the first time takes longer than filling it with a fast codec, especially if several threads request memory at
+//! the same time.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Content that was decompressed or read from a stream, shared by all holders of a part.
+/// Content that was decompressed or read from a stream. Clones of a part share it.
 #[derive(Clone)]
 pub struct Owned {
-    /// The content, possibly followed by remains of earlier content.
+    /// The content, possibly followed by leftover bytes of earlier content.
     bytes: Arc<[u8]>,
     length: usize,
 }
@@ -36,13 +36,13 @@ impl fmt::Debug for Owned {
     }
 }
 
-/// A memory pool for contents that have been handed out. Memory is reused once nobody else holds it.
+/// A pool of memory for contents. Memory that was handed out is reused once no content uses it.
 #[derive(Default)]
 pub(super) struct Contents {
     given: Vec<Arc<[u8]>>,
 }
 
-/// Maximum number of contents in the pool. A group rarely uses more at a time.
+/// Maximum number of contents in the pool. A group rarely uses more contents at a time.
 const MOST: usize = 32;
 
 /// Maximum amount of unused memory, in bytes, to keep if none of it fits a request.
@@ -77,7 +77,7 @@ impl Contents {
         Scratch { bytes, length }
     }
 
-    /// Releases unused memory, oldest first, until little is left.
+    /// Releases unused memory, oldest first, until at most [`KEPT`] bytes of it remain.
     fn give_up(&mut self) {
         let mut free: usize = self.given.iter_mut().filter_map(Arc::get_mut).map(|bytes| bytes.len()).sum();
         self.given.retain_mut(|bytes| {

@@ -79,7 +79,7 @@ mod wide {
         let sum = move_on_16(move_on_16(move_on_16(a, b), c), d);
         let low = _mm_crc32_u64(0, _mm_cvtsi128_si64(sum).cast_unsigned());
         let crc = _mm_crc32_u64(low, _mm_extract_epi64::<1>(sum).cast_unsigned());
-        // The CRC has 32 bits.
+        // The CRC has 32 bits, so the conversion cannot fail.
         !u32::try_from(crc).unwrap_or_default()
     }
 
@@ -98,7 +98,7 @@ mod wide {
         }
     }
 
-    /// Moves a sum forward by `BYTES` and adds the data there.
+    /// Moves a sum forward by `BYTES` bytes and adds the data at that position.
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     fn move_on<const BYTES: usize>(sum: __m512i, next: __m512i) -> __m512i {
         let (first, last) = const { factors(BYTES) };
@@ -139,7 +139,7 @@ mod tests {
             u32::try_from(state >> 32).unwrap()
         };
         let bytes: Vec<u8> = (0..5000).map(|_| random().to_le_bytes()[3]).collect();
-        // Lengths around each number of blocks, and at any alignment.
+        // Lengths slightly below and above each multiple of the block size, at any alignment.
         let lengths = (0..6).flat_map(|blocks| (0..=16).map(move |more| (blocks * 256 + more).max(8) - 8));
         for length in lengths.chain([1000, 4096, 4900]) {
             let (at, crc) = (random() as usize % 64, random());

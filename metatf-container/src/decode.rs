@@ -13,7 +13,7 @@ pub struct Decoder {
     /// Decompressed bytes whose filter has not been reversed yet.
     scratch: Vec<u8>,
     contents: Contents,
-    /// A copy of a payload from a mapped file, for a C library that must see the same bytes on every access. The copy
+    /// A copy of a payload from a mapped file, for a C library that must see the same bytes on every access. Copying
     /// takes 1% to 2% of the time for reading such chunks, excluding the decoding of records.
     copy: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! A small `Copy` error type for every problem with a trace. It records the location and the cause.
+//! A small `Copy` error type for every problem with a trace, consisting of a location and a cause.
 //!
 //! An [`Error`] stores the file offset, the offset in a compressed chunk's content, the start of the record, the
 //! section, the record and the leaf (spec 7). It stores only numbers; `Trace::explain` replaces them with the names of
@@ -26,15 +26,15 @@ pub struct Error {
 /// chunk's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// File offset of the first byte at fault.
+    /// File offset of the first invalid byte.
     pub offset: u64,
     /// Offset in the chunk's content, if `offset` can only identify the chunk.
     pub content: Option<u64>,
-    /// Start of the record at fault, in the same coordinates as the location of the leaf.
+    /// Start of the invalid record: an offset in the chunk's content if `content` is set, otherwise a file offset.
     pub record_start: Option<u64>,
     /// Section number.
     pub section: Option<u8>,
-    /// Tag of the record at fault.
+    /// Tag of the invalid record.
     pub tag: Option<u32>,
     /// Index of the leaf in its record.
     pub leaf: Option<u8>,
@@ -62,7 +62,7 @@ pub enum ErrorKind {
     /// The trace requires features (spec 5.2) that this version of the program does not support.
     UnknownFeatures(Features),
     /// The file is not a trace: it begins with these bytes instead of the magic number. The second value is the number
-    /// of valid bytes.
+    /// of bytes present, which is less than 4 if the file is shorter.
     NotATrace([u8; 4], u8),
     /// The input ends inside this structure.
     Truncated(&'static str),
@@ -89,7 +89,7 @@ pub enum ErrorKind {
     /// A terminated byte array that does not contain this terminator in its first 65,535 bytes, or a byte array to be
     /// written that does contain it.
     NoEnd(u8),
-    /// A width or count expression whose result is negative, more than 2^64-1, or more than the available data.
+    /// The result of a width or count expression, which is negative, more than 2^64-1, or more than the available data.
     Length(u64),
     /// An expression whose result is negative, or 2^64 or more.
     Expression,
@@ -128,7 +128,8 @@ pub enum ErrorKind {
         /// The actual number in the chunk.
         found: u64,
     },
-    /// A value that does not fit in its leaf, if the writer must not (strict) or cannot change the encoding.
+    /// A value that does not fit in its leaf's encoding, which the writer cannot change or, in strict mode, must not
+    /// change.
     DoesNotFit {
         /// The value.
         value: u64,
@@ -222,7 +223,7 @@ pub enum MetadataRule {
     Reference,
     /// `predicted`, which may appear only in the DTD.
     Predicted,
-    /// An interpretation that stores bytes, for a field that never had a width.
+    /// An interpretation that stores bytes, for a field without a width.
     NoWidth,
     /// A value of more than 8 bytes (only when writing).
     ValueWidth,

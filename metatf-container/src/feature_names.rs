@@ -1,4 +1,5 @@
-//! The names of features in the header (spec 5.2), which contains a length byte and the name for each bit that is set.
+//! The names of features in the header (spec 5.2). For each feature bit that is set, the header contains a length byte
+//! and the name.
 
 use super::features::{Features, LONGEST};
 use crate::{Error, ErrorKind, Result};

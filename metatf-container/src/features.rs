@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     numbers: u64,
-    /// The names of the first features in order, each followed by a space, then zeros.
+    /// The names of the lowest-numbered features in ascending order, each followed by a space; the rest is zeros.
     names: [u8; MOST_NAMES],
 }
 
@@ -18,7 +18,7 @@ pub(crate) const LONGEST: usize = 31;
 const MOST_NAMES: usize = LONGEST + 1;
 
 impl Features {
-    /// Creates a set of features without names from their numbers, one bit each.
+    /// Creates a set of features without names from a bit mask of their numbers.
     pub(crate) fn new(numbers: u64) -> Self {
         Self { numbers, names: [0; MOST_NAMES] }
     }
@@ -35,7 +35,7 @@ impl Features {
         used + name.len() + 1
     }
 
-    /// Returns the numbers, one bit each.
+    /// Returns the set of feature numbers, as a bit mask.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         self.numbers

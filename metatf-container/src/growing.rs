@@ -16,8 +16,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// [`Reader::from_read`](crate::Reader::from_read).
 ///
 /// At the end of the file, reading waits for more data, so the reader never sees an incomplete chunk. The input ends
-/// after the footer, which the writer writes last, or when the file no longer has a name. If the writer dies, the
-/// footer is missing, and the wait never ends.
+/// after the footer, which the writer writes last, or when the file has been deleted. If the writer dies before writing
+/// the footer, the wait ends only when the file is deleted.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: File,
@@ -33,14 +33,13 @@ impl GrowingFile {
         Ok(Self { file: File::open(path)?, at_end: Arc::default() })
     }
 
-    /// Returns a flag that is set whenever everything in the file has been read.
+    /// Returns a flag that is true whenever all current data in the file has been read.
     #[must_use]
     pub fn at_end(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.at_end)
     }
 
-    /// Returns whether nothing more will be written, because the last bytes are a footer or the file can no longer be
-    /// opened by others.
+    /// Returns whether nothing more will be written, because the last bytes are a footer or the file has been deleted.
     fn is_finished(&mut self, length: u64) -> io::Result<bool> {
         let Some(at) = length.checked_sub(FOOTER as u64) else { return self.is_removed() };
         let before = self.file.stream_position()?;

@@ -6,9 +6,9 @@ use crate::{Error, ErrorKind, Result};
 /// The width of addresses and of the header's integers (spec 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Number 1: 32-bit addresses and 4-byte integers.
+    /// Class number 1: 32-bit addresses and 4-byte integers.
     Bits32,
-    /// Number 2: 64-bit addresses and 8-byte integers.
+    /// Class number 2: 64-bit addresses and 8-byte integers.
     Bits64,
 }
 
@@ -51,9 +51,9 @@ impl Class {
 /// The byte order of the header's integers and of record content (spec 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Number 1: little-endian.
+    /// Byte order number 1: little-endian.
     Little,
-    /// Number 2: big-endian.
+    /// Byte order number 2: big-endian.
     Big,
 }
 
@@ -88,7 +88,7 @@ impl Order {
         }
     }
 
-    /// Stores the low bytes of `value` in `out`, which is filled up to a maximum of 8 bytes.
+    /// Stores the low bytes of `value` in `out`. At most 8 bytes are stored.
     #[doc(hidden)]
     #[inline]
     pub fn store(self, value: u64, out: &mut [u8]) {
@@ -162,8 +162,8 @@ fn invalid(offset: usize, what: &'static str, found: u64, expected: &'static str
 }
 
 impl Header {
-    /// Returns the maximum size of a header without its table, given at least its first 16 bytes. For bytes that are
-    /// not a header, returns the minimum size.
+    /// Returns the maximum size of a header without its section table, given at least the first 16 bytes of the file.
+    /// If the bytes are not a header, returns the minimum size.
     pub(crate) fn most_len(bytes: &[u8]) -> usize {
         let int = bytes.get(4).and_then(|&n| Class::from_number(n)).map_or(4, Class::int_size);
         let names = bytes.get(FEATURES_AT..INTS_AT).is_some_and(|pad| pad.iter().any(|&pad| pad != 0));
@@ -172,7 +172,7 @@ impl Header {
     }
 
     /// Reads the header without the section table and returns it with the table's length. `bytes` starts at the first
-    /// byte of the file and may extend past the header. Every error contains the offset of the field at fault.
+    /// byte of the file and may extend past the header. Every error contains the offset of the invalid field.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, u64)> {
         let cut = |at: usize, what| Error::at(at as u64, ErrorKind::Truncated(what));
         let Some(magic) = bytes.get(..4) else {
@@ -237,8 +237,8 @@ impl Header {
         Ok((Self { class, order, version, start, nrecords, dtd_url, sections: Vec::new(), len }, table))
     }
 
-    /// Reads the section table of a version 0 file, which must be completely in memory, and checks everything that does
-    /// not depend on the tag width: section numbers, order, and sums.
+    /// Reads the section table of a version 0 file, which must be completely in memory, and checks every rule that does
+    /// not depend on the tag width: the section numbers, their order, and overflows of start plus size.
     pub(crate) fn parse_table(&mut self, file: &[u8], table_len: u64) -> Result<()> {
         let int = self.class.int_size();
         let table_at = self.len.saturating_sub(table_len);
@@ -296,7 +296,7 @@ fn wrong_magic(found: &[u8]) -> Error {
 mod tests {
     use super::*;
 
-    /// All missing features must be named: a message with only one of them would send users to a version that may lack
+    /// All missing features must be named: if a message named only one, users might install a version that lacks
     /// another.
     #[test]
     fn all_features_that_are_missing_are_named() {
@@ -361,7 +361,8 @@ mod tests {
         assert_eq!(wrong(b"\x03ab"), (29, cut));
     }
 
-    /// `start` determines the end of the names. A header that disagrees is invalid, whichever features it requires.
+    /// `start` determines where the feature names end. A header whose names end elsewhere is invalid, whichever
+    /// features it requires.
     #[test]
     fn names_end_where_the_chunks_start() {
         let mut bytes = b"\x7fMTF\x01\x01\x00\x01".to_vec();

@@ -54,7 +54,7 @@ impl ChunkInfo {
         self.kind == chunk::DATA
     }
 
-    /// Returns whether the state is reset here.
+    /// Returns whether the section's state is reset before this chunk.
     #[must_use]
     pub fn is_reset(&self) -> bool {
         self.flags & chunk::RESET != 0
@@ -97,7 +97,8 @@ impl ChunkInfo {
         }
     }
 
-    /// Returns the first field that differs, as its offset in the entry, its name, and its value in this entry.
+    /// Returns the first field that differs from `other`, as its offset in the entry, its name, and its value in this
+    /// entry.
     fn difference(&self, other: &Self) -> Option<(u64, &'static str, u64)> {
         let fields = [
             (0, "the index entry's offset", self.offset, other.offset),
@@ -113,7 +114,7 @@ impl ChunkInfo {
         fields.into_iter().find(|f| f.2 != f.3).map(|f| (f.0, f.1, f.2))
     }
 
-    /// Checks an entry against the actual chunk. `entry_at` is the offset of the entry.
+    /// Checks an entry against `real`, the entry of the actual chunk. `entry_at` is the offset of the entry.
     pub(crate) fn check(&self, real: &Self, entry_at: u64) -> Result<()> {
         let Some((at, what, found)) = self.difference(real) else { return Ok(()) };
         Err(Error::at(entry_at + at, ErrorKind::Invalid { what, found, expected: "the value in the chunk's header" }))

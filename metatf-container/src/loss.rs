@@ -1,15 +1,16 @@
-//! The data that salvage could not deliver (spec 5.2).
+//! A report of the data that salvage could not deliver (spec 5.2).
 
 use std::fmt;
 
 use crate::Error;
 
-/// All losses of a salvage; empty if everything was delivered.
+/// All losses found during a salvage; empty if all data was delivered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossReport {
     /// The losses, in file order.
     pub losses: Vec<Loss>,
-    /// Number of chunks of any kind that are missing according to the sequence numbers, whether corrupt or cut out.
+    /// Number of missing chunks of any kind according to the sequence numbers, whether they are corrupt or were removed
+    /// from the file.
     pub missing_chunks: u64,
     /// Whether lost bytes at the end of the file contained an unknown number of chunks.
     pub open_end: bool,
@@ -20,14 +21,14 @@ pub struct LossReport {
 pub struct Loss {
     /// Offset of the first lost byte in the file.
     pub start: u64,
-    /// Offset after the last lost byte; equal to `start` if chunks were cut out.
+    /// Offset after the last lost byte; equal to `start` if chunks were removed from the file.
     pub end: u64,
     /// The cause of the loss.
     pub cause: LossCause,
     /// The section, if known.
     pub section: Option<u8>,
     /// Number of lost data records and stream elements, if the chunk's header or the index contains it. For corrupt
-    /// bytes, the number is in the associated `Missing` entry.
+    /// bytes, the associated `Missing` entry contains the number instead.
     pub records: Option<u64>,
 }
 

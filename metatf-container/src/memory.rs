@@ -1,8 +1,8 @@
 //! Buffers that are reused for contents of similar size (chunks, columns, steps of a plan).
 
-/// Empties a vector and reserves capacity for this many elements. If the vector must grow, an eighth more is reserved,
-/// because the next contents are often slightly larger. (A vector that grows by itself doubles its capacity and copies
-/// its obsolete contents.)
+/// Empties a vector and reserves capacity for `length` elements. If the vector must grow, an extra eighth is reserved,
+/// because the next contents are often slightly larger. (If `Vec` grew by itself, it would double its capacity and copy
+/// the obsolete contents.)
 pub fn reserve<T>(vec: &mut Vec<T>, length: usize) {
     vec.clear();
     if vec.capacity() < length {
@@ -18,8 +18,8 @@ pub fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
     vec.extend_from_slice(slice);
 }
 
-/// Takes the buffer with the smallest sufficient capacity for `length` out of a pool. If no buffer is sufficient, takes
-/// the largest one. Buffers with a capacity of more than `most` are ignored.
+/// Removes from a pool the buffer with the smallest capacity that is sufficient for `length`. If no buffer is large
+/// enough, removes the largest one. Buffers with a capacity of more than `most` are ignored.
 pub fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, capacity: impl Fn(&T) -> usize) -> Option<T> {
     let sizes = idle.iter().map(capacity).enumerate().filter(|&(_, size)| size <= most);
     let found = sizes.min_by_key(|&(_, size)| if size >= length { (false, size) } else { (true, usize::MAX - size) });

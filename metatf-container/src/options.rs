@@ -20,7 +20,7 @@ pub enum Filter {
     /// Filter 3: like filter 2, but splits off the last byte of each record. The split-off bytes are sorted by the
     /// bytes that precede them.
     SplitSuffix,
-    /// Tries all applicable filters on a section's first chunk, and occasionally on later chunks, and keeps the one
+    /// Tries all applicable filters on a section's first chunk, and occasionally on later chunks, and keeps the filter
     /// with the shortest result. For a long chunk, a sample is tried unless the slack of a [`Trial`] is 0.
     Auto,
 }
@@ -39,13 +39,13 @@ impl Filter {
 pub struct Trial {
     /// The codecs, fastest to decode first. Storing is always tried, too.
     pub codecs: Vec<Codec>,
-    /// Maximum percentage by which the result of the chosen codec may exceed the shortest result. The first such codec
-    /// is chosen. With 0, long chunks are tried completely instead of by sample.
+    /// Maximum percentage by which the result of the chosen codec may exceed the shortest result. The first codec
+    /// within this limit is chosen. With 0, long chunks are tried completely instead of by sample.
     pub slack: u8,
 }
 
 /// The rule by which an allocator rounds sizes. A heap model treats objects with the same rounded size as one class,
-/// and expects the next object in fresh memory after the rounded size.
+/// and predicts that the next object in fresh memory starts at the end of the previous object's rounded size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeRule {
     /// An 8-byte header, then multiples of 16 with a minimum of 32, as in glibc and other descendants of Doug Lea's
@@ -65,7 +65,7 @@ pub enum SizeRule {
 pub struct FlushEvery {
     /// Flush when this many bytes of content (before compression) are buffered, or `None` for no limit.
     pub bytes: Option<usize>,
-    /// Flush with the first record written after this much time has passed since the last such flush, or `None` for no
+    /// Flush with the first record written after this much time has passed since the last timed flush, or `None` for no
     /// time limit.
     pub time: Option<Duration>,
 }
@@ -123,8 +123,8 @@ pub struct WriteOptions {
     pub size_rule: Option<SizeRule>,
     /// Number of content bytes after which a chunk is closed.
     pub chunk_size: usize,
-    /// Number of content bytes after which a group is closed, at the end of a chunk. Bytes in a stream section count
-    /// immediately.
+    /// Number of content bytes after which a group is closed, at the end of a chunk. Bytes of stream sections count as
+    /// soon as they are written, not only when their chunk is closed.
     pub group_size: usize,
     /// Limits for automatic flushing. Version 0 traces and volatile sinks are not flushed.
     pub flush: FlushEvery,

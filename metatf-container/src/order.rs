@@ -4,7 +4,7 @@
 use super::chunk::{self, ChunkHeader, GROUP, RESET, SHARED, at};
 use crate::{Error, ErrorKind, Result};
 
-/// The state of a section after its chunks so far.
+/// The state of a section after the chunks checked so far.
 #[derive(Clone, Copy, Default)]
 struct Section {
     /// The offset at which the content of the section's next chunk must start; unknown after corruption or a jump.
@@ -15,15 +15,15 @@ struct Section {
     last_group: u64,
 }
 
-/// The state after the chunks so far.
+/// The state of the chunk sequence after the chunks checked so far.
 #[derive(Clone)]
 pub(crate) struct Sequence {
     /// Number of the next chunk.
     next: u64,
     /// The current group.
     group: Option<u32>,
-    /// Number of groups so far, plus 1. This is a number rather than a flag per section, because every record may have
-    /// its own group.
+    /// Number of groups so far, plus 1. Comparing numbers avoids clearing a flag for every section at each group, which
+    /// would be slow if every record had its own group.
     groups: u64,
     /// Whether chunks may be missing, possibly including the start of a group and the first chunk of a section in the
     /// group.
@@ -58,7 +58,7 @@ impl Sequence {
         }
     }
 
-    /// Continues after a jump (random access). The group is unknown, too.
+    /// Continues after a jump (random access). Unlike after a gap, the current group is also unknown.
     pub(crate) fn jump_to(&mut self, next: u64) {
         self.skip_to(next);
         self.group = None;

@@ -16,7 +16,7 @@ pub struct Part {
     pub section: u8,
     /// The bytes.
     pub content: Content,
-    /// The form in which errors report a position in the content.
+    /// How errors report a position in the content.
     pub origin: Origin,
     /// In version 1, the chunk's `base`, which is the offset of this content in its section's logical content. In
     /// version 0, the file offset (shown as `@offset`, spec 8).
@@ -33,12 +33,13 @@ pub struct Part {
     /// this is the element size, and only a stream section of single numbers uses it as the leaf's width. Callers that
     /// know the DTD must check that such a chunk has a width of 1 to 8.
     pub width: u8,
-    /// Whether the content was transposed, in which case `width` is its element size in any section.
+    /// Whether the content was transposed, in which case `width` is the element size even if the section is not a
+    /// stream section.
     pub transposed: bool,
     /// Number of data records or stream elements according to the chunk header; `None` in version 0.
     pub records: Option<u32>,
-    /// Whether this part is the rest of a version 0 file without a section table. Its reader follows the `section`
-    /// records in it (spec 5.1).
+    /// Whether this part is the rest of a version 0 file without a section table. The reader of its records must follow
+    /// the `section` records in it (spec 5.1).
     pub follow: bool,
     /// The byte range of the part in the file, including the header for a chunk.
     pub place: std::ops::Range<u64>,
@@ -84,7 +85,7 @@ enum Held<'a> {
 }
 
 impl<'a> ContentBytes<'a> {
-    /// Creates the bytes, which are empty if the content does not belong to this source.
+    /// Returns the bytes of `content`, which are empty if the content does not belong to this source.
     pub(crate) fn new(source: &Source<'a>, content: &Content) -> Self {
         Self(match (content, source) {
             (Content::Owned(owned), _) => Held::Owned(owned.clone()),
@@ -112,7 +113,7 @@ impl Deref for ContentBytes<'_> {
     }
 }
 
-/// The form in which errors report a position in a part's content (spec 7).
+/// How errors report a position in a part's content (spec 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The content starts at this file offset.

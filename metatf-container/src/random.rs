@@ -19,8 +19,8 @@ impl Reader<'_> {
     /// otherwise from the chunk headers. Index entries are verified when they are used.
     ///
     /// # Errors
-    /// Returns an error if this is not such a file, or if a chunk header is invalid. In the latter case, the file can
-    /// only be read in order.
+    /// Returns an error if the input is not a version 1 file on disk or in memory, or if a chunk header is invalid. If
+    /// a header is invalid, the file can only be read in order.
     pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
         let Body::Chunks(chunks) = &mut self.body else {
             return Err(usage("only version 1 has chunks"));
@@ -61,7 +61,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the filter number of chunk `n` from its header, because the index does not contain it.
+    /// Returns the filter number of chunk `n`. It is read from the chunk's header, because the index does not contain
+    /// it.
     ///
     /// # Errors
     /// As for [`Reader::chunks`]. Also returns an error if there is no chunk header.
@@ -194,8 +195,8 @@ fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo
     Ok((at == start).then_some(entries))
 }
 
-/// Returns the chunks found by following their headers. Payloads are not read, so CRCs must be checked when a chunk is
-/// used.
+/// Returns the chunks found by walking from header to header. Payloads are not read, so each chunk's CRC must be
+/// checked when the chunk is used.
 fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
     let mut chunks = Vec::new();
     let mut at = file.start;

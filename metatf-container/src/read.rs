@@ -20,8 +20,8 @@ use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
 /// A reader for the container of a trace, which consists of a header, a DTD and parts. The reader checks every rule of
-/// spec 5.1 and 5.2 that does not depend on the contents of the DTD, and never panics. It keeps one chunk in memory, in
-/// addition to the data mentioned in the documentation of its methods.
+/// spec 5.1 and 5.2 that does not depend on the contents of the DTD, and never panics. It keeps only one chunk in
+/// memory, apart from the data that the documentation of its methods mentions.
 pub struct Reader<'a> {
     pub(super) source: Source<'a>,
     pub(super) header: Header,
@@ -163,9 +163,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Restricts a raw stream to these parts of its section. The section's state is reset for each part, and parts that
-    /// extend past the end of the file are truncated. Parts of [other sections](Self::set_raw_file) are kept. Must be
-    /// called before the first `next_part`; has no effect on traces.
+    /// Restricts a raw stream to these byte ranges of its section, each of which becomes a part. The section's state is
+    /// reset for each part, and parts that extend past the end of the file are truncated. Parts of [other
+    /// sections](Self::set_raw_file) are kept. Must be called before the first `next_part`; has no effect on traces.
     pub fn set_raw_parts(&mut self, wanted: impl IntoIterator<Item = Range<u64>>) {
         let Some(section) = self.raw_section() else { return };
         let others: Vec<_> = self.all_raw_parts().filter(|(other, _)| *other != section).collect();
@@ -207,8 +207,8 @@ impl<'a> Reader<'a> {
         parts.iter().map(|(number, part)| (*number, part.start as u64..part.end as u64))
     }
 
-    /// Reports, when salvaging a raw stream, that these bytes contain no complete records, and the reason. Has no
-    /// effect on traces.
+    /// When salvaging a raw stream, reports that the bytes in `place` contain no complete records because of `error`.
+    /// Has no effect on traces.
     pub fn report_raw_loss(&mut self, place: Range<u64>, error: Error) {
         if let Body::Raw { section, .. } = self.body {
             let salvage = self.salvage.get_or_insert_with(|| Box::new(Salvage::new()));
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the reason why the first chunk could not be read, which is the actual cause of a missing DTD. Unless
+    /// Returns the error that prevented the first chunk from being read, which explains why the DTD is missing. Unless
     /// salvaging, [`Reader::next_part`] returns the same error.
     #[must_use]
     pub fn opening_error(&self) -> Option<Error> {
@@ -329,7 +329,7 @@ impl<'a> Reader<'a> {
     #[doc(hidden)]
     pub fn check_records(&mut self, found: u64) {
         let declared = self.header.nrecords;
-        // A header contains a count only if the trace was finished, at which point all records were present.
+        // A header contains a nonzero count only if the trace was finished, so all records should be present.
         if declared != 0 && declared != found && self.salvage.is_none() {
             self.warn(Warning::Records { declared, found });
         }
@@ -364,8 +364,8 @@ impl<'a> Reader<'a> {
     /// file.
     ///
     /// When salvaging, corrupt data is skipped, and so are later parts whose section's state has not been reset since.
-    /// Only a failing source is an error. Callers that know the DTD must drop a returned part that is
-    /// [`Part::group_damaged`] if its section strides through a stream section.
+    /// An error is returned only if reading the source fails. Callers that know the DTD must drop a returned part that
+    /// is [`Part::group_damaged`] if its section strides through a stream section.
     ///
     /// # Errors
     /// Returns the first problem in the file, or an error if reading fails. After an error, only `None` is returned.
@@ -389,8 +389,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the bytes of a part returned by this reader. Content from another reader of the same bytes works, too.
-    /// Content from an unrelated reader yields arbitrary bytes, or no bytes.
+    /// Returns the bytes of a part returned by this reader. Content returned by another reader of the same bytes is
+    /// also accepted. Content from an unrelated reader yields arbitrary bytes, or no bytes.
     #[inline]
     #[must_use]
     pub fn bytes<'s>(&'s self, content: &'s Content) -> &'s [u8] {
@@ -424,8 +424,8 @@ impl<'a> Reader<'a> {
         self.salvage.as_deref().map(|salvage| &salvage.report)
     }
 
-    /// Reports, when salvaging, that this part's records are invalid and that none of them were delivered (spec 5.2).
-    /// If the part belongs to the group being read, later parts of its section are dropped until a reset, and all later
+    /// When salvaging, reports that this part's records are invalid and that none of them were delivered (spec 5.2). If
+    /// the part belongs to the group being read, later parts of its section are dropped until a reset, and all later
     /// parts of the group are `group_damaged`. This method must therefore be called before the next part is requested.
     pub fn report_bad_content(&mut self, part: &Part, error: Error) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
@@ -433,7 +433,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports, when salvaging, that the content of this part is invalid from some point on and that the records before
+    /// When salvaging, reports that the content of this part is invalid from some point on and that the records before
     /// this point were delivered. `part.records` is the number of omitted records. Later parts of its section are
     /// dropped until a reset.
     pub fn report_bad_end(&mut self, part: &Part, error: Error) {
@@ -442,9 +442,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports, when salvaging, that this part was not delivered although it is intact, because it depends on lost
-    /// data. Later parts of its section in the group being read are dropped until a reset, because they depend on this
-    /// part.
+    /// When salvaging, reports that this part is intact but was not delivered because it depends on lost data. Later
+    /// parts of its section in the group being read are dropped until a reset, because they depend on this part.
     pub fn report_lost(&mut self, part: &Part) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
             salvage.lost(part, LossCause::Dependent, chunks.sequence.group());

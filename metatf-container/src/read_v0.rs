@@ -70,7 +70,8 @@ impl Extents {
         u64::from(self.tag_width) + 1
     }
 
-    /// Returns the global part unless it is empty: entry 0, or the data before the first `section` record.
+    /// Returns the global part unless it is empty. This is the extent of entry 0 or, without such an entry, the data
+    /// before the first `section` record.
     fn global(&mut self, file: &Header, bytes: &[u8]) -> Result<Option<Part>> {
         let Some(first) = file.sections.first() else { return Ok(None) };
         let end = if first.number == 0 {
@@ -122,7 +123,7 @@ fn end_in_file(file: &Header, entry: &SectionEntry, bytes: &[u8]) -> Result<u64>
     })
 }
 
-/// Creates a part of a version 0 file or a raw stream.
+/// Creates a part that covers a byte range of a version 0 file or a raw stream.
 pub(crate) fn whole(section: u8, range: std::ops::Range<usize>, reset: bool) -> Part {
     let start = range.start as u64;
     let place = start..range.end as u64;
@@ -145,8 +146,9 @@ pub(crate) fn whole(section: u8, range: std::ops::Range<usize>, reset: bool) -> 
     }
 }
 
-/// Checks the complete table: file order, overlaps, gaps, space for each `section` record, and overflowing sums. The
-/// ends of the last extents are checked only when they are reached, so that the data before them is delivered.
+/// Checks the complete table: file order, overlaps, gaps, space for each `section` record, and overflowing sums.
+/// Whether an extent ends inside the file is checked only when the extent is reached, so that the data before it is
+/// delivered.
 fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
     let int = file.class.int_size() as u64;
     let mut pos = file.start;

@@ -25,7 +25,8 @@ pub(crate) struct Chunks {
     pub(crate) seen: Vec<ChunkInfo>,
     /// All chunks, once they have been requested.
     pub(crate) all: Option<Arc<[ChunkInfo]>>,
-    /// Whether reading left the file order, so that `all` replaces `seen`.
+    /// Whether a jump left the file order, after which chunks are compared with `all` instead of being collected in
+    /// `seen`.
     pub(crate) jumped: bool,
     /// Offset at which reading ends, or `None` for the end of the file.
     pub(crate) until: Option<u64>,
@@ -87,8 +88,8 @@ impl Chunks {
         Ok(None)
     }
 
-    /// Checks and reads the chunk at `pos`, whose CRC is valid, and advances past it. A data chunk becomes a part. On
-    /// an error, nothing changes.
+    /// Checks and reads the chunk at `pos`, whose CRC is valid, and advances past it. A data chunk becomes a part. If
+    /// an error is returned, the state is unchanged.
     pub(crate) fn take(
         &mut self,
         source: &mut Source<'_>,
@@ -122,7 +123,7 @@ impl Chunks {
         Ok(None)
     }
 
-    /// Checks each chunk after a jump against the list used for the jump.
+    /// If a jump has occurred, checks the chunk at `start` against the list used for the jump.
     fn check_listed(&self, header: &ChunkHeader, start: u64) -> Result<()> {
         let Some(listed) = self.all.as_ref().filter(|_| self.jumped).and_then(|all| all.get(self.number())) else {
             return Ok(());
@@ -151,7 +152,7 @@ impl Chunks {
         }
     }
 
-    /// Handles the index at `pos`, which must be followed only by the footer.
+    /// Checks the index at `pos`, and that only the footer follows it.
     fn end(
         &mut self,
         source: &mut Source<'_>,

@@ -17,9 +17,9 @@
 //! Any other token, along with its second byte, represents one of the remaining repeated entries. The most frequent
 //! entries have the lowest ranks, so their tokens are one byte long.
 //!
-//! With filter 3, t suffixes follow: first those after the first entry, in the order of its occurrences, then those
-//! after the second entry, and so on. The end of a record is predicted best by its beginning: after a tag and a size,
-//! for example, the code is often the same as for the previous object of that size.
+//! With filter 3, t suffixes follow: first the suffixes of all records with the first entry, in record order, then the
+//! suffixes of all records with the second entry, and so on. The end of a record is predicted best by its beginning:
+//! after a tag and a size, for example, the code is often the same as for the previous object of that size.
 
 use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
@@ -74,7 +74,7 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     if all_repeated > repeated {
         listed.extend(entries.tokens.iter().copied().filter(single).map(|id| entries.bytes(id)));
     } else {
-        // Each entry occurs once, in numerical order.
+        // Single entries occur only once, so their order of appearance is the order of their numbers.
         listed.extend((0..).take(entries.all.len()).filter(single).map(|id| entries.bytes(id)));
     }
     for number in [repeated, listed.len() - repeated, entries.tokens.len()] {
@@ -93,7 +93,7 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     differ
 }
 
-/// Writes the suffixes, grouped by entry, given the repeated entries in order and the rank of each entry.
+/// Writes the suffixes, grouped by entry, given the repeated entries in order of rank and the rank of each entry.
 fn write_suffixes(entries: &Entries<'_>, repeated: &[u32], rank: &[u32], out: &mut Vec<u8>) {
     // The position of the next suffix for each rank, followed by the position for the next single entry.
     let mut next = Vec::with_capacity(repeated.len());
@@ -213,7 +213,7 @@ impl<'r> Entries<'r> {
         entries
     }
 
-    /// Reads all records. Each ends with `SUFFIX` bytes that do not belong to its entry.
+    /// Finds the entry of every record. The last `SUFFIX` bytes of a record do not belong to its entry.
     #[inline(never)]
     fn read<const SUFFIX: usize>(&mut self, ends: &[u32], short: &mut ShortEntries) {
         let Self { raw, all, tokens, suffixes } = self;
@@ -332,7 +332,7 @@ struct ShortEntries {
     /// The slots, whose number is a power of two.
     table: Vec<Slot>,
     used: usize,
-    /// Random seeds for the hash of a key, so that nobody can predict collisions.
+    /// Random seeds for hashing keys, so that hostile input cannot cause collisions on purpose.
     seeds: [u64; 2],
 }
 

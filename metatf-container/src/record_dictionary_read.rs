@@ -1,12 +1,12 @@
-//! Reverses filters 2 and 3, which `record_dictionary` implements.
+//! Reverses filters 2 and 3, which `record_dictionary` applies.
 
 use super::record_dictionary::{MOST, SINGLE, ones};
 
 /// Number of bytes copied at once. Entries are rarely longer.
 const COPIED: usize = 16;
 
-/// Reverses filter 2, or filter 3 if `split` is set. `out` has the declared length of the content. The error describes
-/// the problem.
+/// Reverses filter 2, or filter 3 if `split` is set. `out` has the declared length of the content. If the filtered
+/// bytes are invalid, returns a description of the problem.
 pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<(), &'static str> {
     let mut rest = filtered;
     let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
@@ -124,7 +124,7 @@ impl Singles<'_> {
         Some(())
     }
 
-    /// Stores the next entry and its suffix at the start of `out` and returns the number of bytes.
+    /// Writes the next entry and its suffix to the start of `out`, and returns the number of bytes written.
     #[inline(always)]
     fn put<const SPLIT: bool>(&mut self, out: &mut [u8], suffixes: &[u8]) -> Result<usize, &'static str> {
         let length =
@@ -145,7 +145,7 @@ struct Dictionary {
     bytes: Vec<u8>,
     /// The start and length of each entry.
     places: Vec<(u32, u8)>,
-    /// The first entries, as long as they are short enough to be copied at once.
+    /// The entries before the first one that is too long to be copied at once.
     short: Vec<ShortEntry>,
     /// For the remaining entries, the position of the next suffix.
     suffixes: Vec<u32>,
@@ -182,8 +182,8 @@ impl Dictionary {
         Some(Self { bytes, places, short, suffixes: Vec::new() })
     }
 
-    /// Counts the tokens of each entry, which is also its number of suffixes, and computes the position of its suffixes
-    /// after the suffixes of earlier entries. Returns the total number of suffixes.
+    /// Counts the tokens of each entry, which have one suffix each, and computes where the suffixes of each entry
+    /// start. Returns the total number of suffixes.
     fn place_suffixes(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
         let mut counts = [0_u32; 256];
         for &token in tokens.first {

@@ -24,7 +24,7 @@ pub(crate) struct Salvage {
     tainted: Box<[bool; 256]>,
     /// Whether chunks are missing since the last data chunk, ignoring shared tables.
     gap: bool,
-    /// Whether chunks are missing since the last data chunk.
+    /// Whether chunks are missing since the last data chunk, including chunks of shared tables.
     gap_any: bool,
     /// Whether a chunk of the current group is missing.
     group_damaged: bool,
@@ -43,7 +43,8 @@ impl Salvage {
         }
     }
 
-    /// Returns the next intact data chunk whose section's state is known. Only a failing source is an error.
+    /// Returns the next intact data chunk whose section's state is known. Returns an error only if reading the source
+    /// fails.
     pub(crate) fn next(
         &mut self,
         chunks: &mut Chunks,
@@ -69,7 +70,7 @@ impl Salvage {
         Ok(None)
     }
 
-    /// Handles a chunk with a valid CRC.
+    /// Processes a chunk with a valid CRC.
     fn whole(
         &mut self,
         chunks: &mut Chunks,
@@ -127,8 +128,8 @@ impl Salvage {
         (self.gap, self.gap_any) = (true, true);
     }
 
-    /// Marks a part with the losses before it, or drops it if the state of its section is lost. `group` is the group of
-    /// the previous part.
+    /// Records in a part whether data before it was lost, or drops the part if the state of its section is lost.
+    /// `group` is the group of the previous part.
     fn judge(&mut self, mut part: Part, group: Option<u32>) -> Option<Part> {
         if part.shared {
             part.damage_before = std::mem::take(&mut self.gap_any);
@@ -250,7 +251,8 @@ impl Salvage {
         }
     }
 
-    /// Counts the records in the missing chunks using an index that contains an entry for every chunk before it.
+    /// Counts the records in the missing chunks with the help of an index, which must contain an entry for every chunk
+    /// before it.
     fn count(&mut self, index: &[u8], number: u64) {
         if index.len() as u64 != number.saturating_mul(index::ENTRY as u64) {
             return;
@@ -264,11 +266,13 @@ impl Salvage {
         }
     }
 
-    /// Checks the data at `place`, after the index, which must be empty or the footer. Anything else is reported.
+    /// Checks the data after the index, at `place`, which must be empty or the footer. Reports any other data as a
+    /// loss.
     fn footer(&mut self, source: &mut Source<'_>, place: std::ops::Range<u64>) -> Result<()> {
         let footer_at = place.end;
         let rest = source.view(footer_at, index::FOOTER + 1)?;
-        // If chunks were cut out, the footer's offset no longer matches the index, but nothing is lost.
+        // If chunks were removed from the file, the footer's offset no longer matches the index, but the footer itself
+        // is intact.
         if index::parse_footer(rest).is_some() {
             return Ok(());
         }

@@ -20,8 +20,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Returns pieces from all parts of the content, each consisting of complete records or elements. Returns `None` if
-    /// the content is short or its records are too long for pieces.
+    /// Returns pieces taken from each quarter of the content. Each piece consists of complete records or elements.
+    /// Returns `None` if the content is short or its records are too long for pieces.
     pub(super) fn of(&mut self, content: &RawContent<'_>) -> Option<RawContent<'_>> {
         if content.raw.len() < LEAST {
             return None;

@@ -25,7 +25,7 @@ pub trait Sink: Write {
     /// Overwrites bytes written earlier. `at` is a position as returned by [`mark`](Self::mark).
     ///
     /// # Errors
-    /// Returns an error from the sink, or one if it does not support overwriting.
+    /// Returns an error if the sink fails or does not support overwriting.
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let _ = (at, bytes);
         Err(io::ErrorKind::Unsupported.into())
@@ -84,7 +84,8 @@ impl<W: Write + Seek> Sink for Seekable<W> {
 
 impl<W: Write> Sink for Forward<W> {}
 
-/// Implements sinks that seek, and specifies whether they are volatile. A pipe opened as a file has no position.
+/// Implements [`Sink`] for seekable types, given whether each type is volatile. A pipe opened as a file cannot be
+/// overwritten, because it has no position.
 macro_rules! seeking {
     ($($sink:ty, $volatile:literal $(where $param:ident)?);+) => {$(
         impl $(<$param: Write + Seek>)? Sink for $sink {

@@ -10,8 +10,8 @@ use super::files::{self, Map};
 use crate::error::SystemError;
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes addressed by file offset. A stream keeps only the bytes between the last [`Source::release`] and the furthest
-/// [`Source::view`].
+/// Bytes addressed by file offset. For a stream, only the bytes between the last [`Source::release`] and the furthest
+/// [`Source::view`] are kept in memory.
 pub(crate) enum Source<'a> {
     Map(Map),
     Slice {
@@ -124,7 +124,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Announces that bytes before `upto` will not be requested again.
+    /// Allows a stream to discard the bytes before `upto`, which will not be requested again.
     pub(crate) fn release(&mut self, upto: u64) {
         if let Source::Stream(window) = self {
             window.release(upto);
@@ -250,7 +250,7 @@ impl FileWindow {
     }
 
     fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
-        // Find the offset inside the piece. An offset before or after the piece starts a new one.
+        // Find the offset inside the piece. If the offset is outside the piece, start a new piece.
         let within = |window: &Self| {
             let skip = at.checked_sub(window.at).and_then(|skip| usize::try_from(skip).ok())?;
             (skip <= window.piece.len()).then_some(skip)
@@ -283,7 +283,7 @@ impl FileWindow {
         }
         self.piece.truncate(end);
         failure.map_or(Ok(()), |why: SystemError| {
-            // A truncated file reveals nothing about a location in the trace.
+            // If the file was truncated, the error's location in the trace is meaningless.
             let place = if why.is_truncated() { 0 } else { self.at + end as u64 };
             Err(Error::at(place, ErrorKind::Io(why)))
         })

@@ -27,7 +27,7 @@ pub struct Split<'s> {
     header: Header,
     dtd: Option<Arc<[u8]>>,
     chunks: Arc<[ChunkInfo]>,
-    /// The first chunk of each piece; the first one is 0.
+    /// The number of each piece's first chunk. The first piece starts at chunk 0.
     starts: Vec<usize>,
 }
 
@@ -66,7 +66,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes over the results of reading the groups separately, as if this reader had read them all.
+    /// Adopts the user metadata and the warnings found while reading the groups separately, as if this reader had read
+    /// all groups.
     #[doc(hidden)]
     pub fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
         warnings.into_iter().for_each(|warning| self.warn(warning));
@@ -160,7 +161,7 @@ impl<'s> Split<'s> {
             until: at(range.end),
             done: false,
         };
-        // The header's count includes the records of all groups.
+        // The count in the header covers the records of all groups, so it does not apply to a single group.
         let header = Header { nrecords: 0, ..self.header.clone() };
         Reader::with(self.source.open(), header, Body::Chunks(Box::new(chunks)))
     }

@@ -43,8 +43,8 @@ impl Sums {
         Ok(if holds { Probe::Whole(header) } else { Probe::Bad(Error::at(start, ErrorKind::Checksum)) })
     }
 
-    /// Announces that chunks before `upto` will not be checked again, so a stream can discard them. Data needed for
-    /// later CRCs is read first.
+    /// Allows a stream to discard the bytes before `upto`, because chunks that start there will not be checked again.
+    /// Data needed for later CRCs is read first.
     pub(crate) fn release(&mut self, source: &mut Source<'_>, upto: u64) -> Result<()> {
         if source.all().is_none() && self.started {
             self.up_to(source, upto)?;

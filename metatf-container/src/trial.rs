@@ -5,7 +5,7 @@ use super::codec::Codec;
 use super::options::{Filter, Trial};
 use super::raw_content::RawContent;
 
-/// Number of chunks of a section from one complete trial to the next.
+/// Number of chunks of a section from one trial of all codecs or filters to the next.
 const RETRY: u8 = 16;
 /// Number of chunks after which filters are first tried again, because the beginning of a section is less
 /// representative.
@@ -19,7 +19,7 @@ const CLOSE: usize = 10;
 pub(crate) struct How {
     pub(crate) codec: Codec,
     pub(crate) filter: Filter,
-    /// Codecs to be tried instead of `codec`.
+    /// Codecs to try instead of using `codec`.
     pub(crate) trial: Option<Trial>,
 }
 
@@ -44,7 +44,7 @@ struct FilterFound {
     best: u8,
     /// Number of chunks until filters are tried again.
     left: u8,
-    /// The initial value of `left` after the last trial.
+    /// The value to which `left` was set after the last trial.
     wait: u8,
     /// Whether the result of the second-best filter is at most [`CLOSE`] percent longer.
     close: bool,
@@ -130,7 +130,8 @@ impl Found {
         self.filter.left += 1;
     }
 
-    /// Returns the findings after the next chunk is encoded, or `None` if they depend on encoding it.
+    /// Returns the findings as they will be after the next chunk, or `None` if encoding that chunk is a trial that
+    /// determines them.
     pub(super) fn predict(mut self, how: &How, content: &RawContent<'_>) -> Option<Self> {
         let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
         matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)

@@ -20,7 +20,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns whether records are definitely missing or in excess.
+    /// Returns whether the warning proves that records are missing or that there are too many records.
     #[must_use]
     pub fn is_loss(self) -> bool {
         matches!(self, Self::Records { .. })

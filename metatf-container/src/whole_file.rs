@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A file read from start to end. If another process truncates a regular file in the meantime, reaching the end is an
-/// error, because the rest could otherwise be mistaken for a complete shorter file.
+/// A file read from start to end. If another process truncates a regular file in the meantime, an error is returned at
+/// the end, because what was read could otherwise be mistaken for a complete shorter file.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
@@ -14,7 +14,7 @@ pub struct WholeFile {
     length: u64,
 }
 
-/// The error for a file that became shorter.
+/// The error for a file that was truncated while being read.
 #[derive(Debug)]
 pub(crate) struct Truncated;
 

@@ -19,11 +19,11 @@ enum Placement {
     Through,
     /// Content goes directly to the sink, without a header or `section` records.
     Raw,
-    /// The data before the records of a raw stream, the records, and the data after them are spooled separately,
-    /// because the first of these parts may be written last.
+    /// For a raw stream, the data before the records, the records, and the data after the records are spooled
+    /// separately, because the data before the records may be written last.
     RawAround { before: Spool, records: Spool, behind: Spool },
     /// Content goes directly into the sink's memory, as a single extent after the space for the header and the table.
-    /// The value is the offset of this space. If any other content follows, everything is spooled after all.
+    /// The value is the offset of this space. If content of another section follows, all content is spooled after all.
     InPlace(usize),
 }
 
@@ -200,14 +200,15 @@ impl<W: Sink> ExtentWriter<W> {
         fits
     }
 
-    /// Abandons the trace. Content in place is removed, because it is useless to a reader without its header and table.
+    /// Abandons the trace. Content that was built in the sink's memory is removed, because readers cannot use it
+    /// without the header and the table.
     pub fn abandon(mut self) {
         if let (Placement::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
             memory.truncate(*at);
         }
     }
 
-    /// Removes an empty extent in place, so that the output is the same as for a sink that is not memory. Returns
+    /// Removes an empty extent from the sink's memory, so that the output is the same as for other sinks. Returns
     /// whether there was such an extent.
     fn drop_empty_in_place(&mut self) -> bool {
         let Placement::InPlace(at) = self.content else { return false };
@@ -221,7 +222,7 @@ impl<W: Sink> ExtentWriter<W> {
         true
     }
 
-    /// Spools the content in place unless the following content belongs to the same section.
+    /// Moves content from the sink's memory to a spool, unless the following content belongs to the same section.
     fn spool_unless(&mut self, section: u8) -> Result<()> {
         let Placement::InPlace(at) = self.content else { return Ok(()) };
         if self.extents.last().is_some_and(|extent| extent.0 == section) {

@@ -88,7 +88,7 @@ impl<S: Sink> ChunkWriter<S> {
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
             writer.chunk(header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
         }
-        // From here on, the trace exists even if the program dies.
+        // From now on, the file is a valid trace even if the program dies.
         writer.flush()?;
         Ok(writer)
     }
@@ -355,7 +355,7 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// Records a chunk that has been written to the file.
+    /// Updates the writer's state after a chunk has been written to the file.
     fn laid(&mut self, header: &ChunkHeader) {
         self.entries.push(ChunkInfo::of(header, self.pos));
         self.pos += header.total_len();

@@ -47,7 +47,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
         other => error(other.to_string()),
     })?;
-    // This tells the compiler that the macro reads this file.
+    // `include_bytes!` makes the compiler rebuild the crate when the DTD changes.
     items.push(Item::Verbatim(quote!(
         const _: &[u8] = ::core::include_bytes!(#shown);
     )));

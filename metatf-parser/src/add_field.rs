@@ -58,7 +58,7 @@ fn places(record: &Record<'_>, name: &str) -> Option<Vec<(usize, String)>> {
     }
 }
 
-/// Returns the location of a record's first field, and whether this field is the tag.
+/// Returns the location of the first field in a field list, and whether this field is the tag.
 fn first(item: &FieldItem<'_>) -> Option<(Span, bool)> {
     match item {
         FieldItem::Name(name) | FieldItem::Repeat { count: Count::Name(name), .. } => {

@@ -15,7 +15,7 @@ pub(crate) struct Name<'t> {
     pub(crate) span: Span,
 }
 
-/// A parsed DTD. Scope 0 is the global scope, and the other scopes are sections.
+/// A parsed DTD. Scope 0 is the global scope, and every other scope is a section.
 #[derive(Debug, Default)]
 pub(crate) struct Ast<'t> {
     pub(crate) doc: Option<String>,
@@ -117,7 +117,7 @@ impl Setting<'_> {
         if self.property.is_some() || self.quoted { None } else { near_property(self.name.text) }
     }
 
-    /// Creates a diagnostic for a property that is missing because its name is misspelled.
+    /// Creates a diagnostic for a missing property that this annotation probably misspells.
     pub(crate) fn misspelt(&self, code: Code, message: String) -> Draft {
         let meant = self.misspells().map_or("", Property::name);
         Draft::new(code, self.name.span, message)
@@ -126,7 +126,7 @@ impl Setting<'_> {
             .replace(self.name.span, meant)
     }
 
-    /// Checks whether this setting, possibly misspelled, sets `property` of `field`.
+    /// Checks whether this setting sets `property` of `field`, even if the property's name is misspelled.
     pub(crate) fn is(&self, field: &str, property: Property) -> bool {
         (self.property == Some(property) || self.misspells() == Some(property))
             && matches!(self.path.as_slice(), [only] if only.text == field)
@@ -291,7 +291,7 @@ pub(crate) struct Reference<'t> {
     pub(crate) span: Span,
 }
 
-/// The aspect of a leaf that a reference reads.
+/// The part of a leaf that a reference reads: its value, its width or a bit of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aspect {
     Value,

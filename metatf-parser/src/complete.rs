@@ -1,5 +1,5 @@
 //! Completions for a DTD being edited. An unfinished statement does not parse, so the tokens before the cursor
-//! determine the candidates. Names are taken from the index, which contains every declaration that parses.
+//! determine the candidates. Candidate names are taken from the index, which contains every declaration that parses.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -63,7 +63,7 @@ struct Place<'t> {
     replace: Range<usize>,
     /// Whether the partially typed word is a string.
     in_text: bool,
-    /// The names of the enclosing section and record.
+    /// The names of the section and the record that enclose the cursor.
     section: Option<&'t str>,
     record: Option<&'t str>,
 }
@@ -356,12 +356,12 @@ fn interpretation(scope: &Scope, before: &[&str], list: &mut List) {
     }
 }
 
-/// Returns the text to insert for an argument, with a leading space.
+/// Returns the text to insert for an argument: a space and a default value, if there is one.
 fn argument(kind: &Argument) -> &'static str {
     match kind {
         Argument::Number => " 0",
         Argument::Steps => " 1",
-        // The user must type these arguments.
+        // These arguments have no default, so the user must type them.
         Argument::Base | Argument::Stream | Argument::NumberStream | Argument::Model => " ",
     }
 }

@@ -33,8 +33,8 @@ pub struct Suggestion {
     pub span: Range<usize>,
     /// The replacement text.
     pub text: String,
-    /// Whether the author certainly meant this edit. Otherwise, the edit contains a number or a property that a person
-    /// must confirm.
+    /// Whether the edit is certain to match the author's intent, so that tools can apply it. Otherwise, the edit
+    /// contains a number or a property that a person must confirm.
     pub certain: bool,
 }
 
@@ -84,7 +84,7 @@ impl Draft {
         self
     }
 
-    /// Adds a related location unless it is in a predefined record.
+    /// Adds a related location, unless it is in a predefined record, which is not part of the text.
     pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Draft {
         if !span.is_predefined() {
             self.secondary.push((span, text.into()));
@@ -169,7 +169,7 @@ impl<'a> Reporter<'a> {
         });
     }
 
-    /// Counts an error without reporting it, because a similar error has been reported.
+    /// Counts an error without adding a diagnostic, because a similar error has already been reported.
     pub(crate) fn add_again(&mut self) {
         self.errors += 1;
     }
@@ -179,7 +179,7 @@ impl<'a> Reporter<'a> {
         Label { span: span.range(), line, column, text }
     }
 
-    /// Checks whether one of these rules has reported this location.
+    /// Checks whether a violation of one of these rules has been reported at this location.
     pub(crate) fn has_reported(&self, codes: &[Code], span: Span) -> bool {
         codes.iter().any(|code| self.seen.contains(&(*code, span)))
     }

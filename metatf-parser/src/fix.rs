@@ -5,7 +5,8 @@ use crate::diagnostic::{Diagnostic, MOST_DIAGNOSTICS};
 use crate::parse::{Parsed, parse};
 use crate::text::MOST_BYTES;
 
-/// Maximum number of bytes to parse in all attempts, which takes a few seconds at most. Real DTDs need far fewer bytes.
+/// Maximum total number of bytes to parse in all attempts. Parsing this many bytes takes a few seconds at most. Real
+/// DTDs need far fewer bytes.
 const MOST_WORK: usize = 8 * MOST_BYTES;
 
 /// The result of [`fix`].
@@ -13,8 +14,8 @@ const MOST_WORK: usize = 8 * MOST_BYTES;
 pub struct Fixed {
     /// The text with all edits applied.
     pub text: Vec<u8>,
-    /// The fixed diagnostics, in the order in which they were fixed. Each location refers to the text just before the
-    /// fix.
+    /// The fixed diagnostics, in the order in which they were fixed. The locations in each diagnostic refer to the text
+    /// just before its fix.
     pub fixed: Vec<Diagnostic>,
 }
 
@@ -31,7 +32,8 @@ pub fn fix(text: &[u8]) -> Fixed {
             let edited = suggestion.apply(&text)?;
             work += edited.len().max(1);
             let again = parse("", &edited);
-            // Diagnostics beyond the limit are not counted.
+            // If the limit on diagnostics is reached, the score does not count all of them, so an equal score may hide
+            // an improvement.
             let is_full = parsed.diagnostics.len() >= MOST_DIAGNOSTICS && score(&again) == score(&parsed);
             (is_full || score(&again) < score(&parsed)).then(|| (diagnostic.clone(), edited, again))
         });
@@ -42,7 +44,8 @@ pub fn fix(text: &[u8]) -> Fixed {
     Fixed { text, fixed }
 }
 
-/// Returns the numbers of syntax errors (which hide other errors), errors and warnings, in descending order of weight.
+/// Returns the counts of syntax errors, errors and warnings, most important first. Syntax errors come first because
+/// they hide other errors.
 fn score(parsed: &Parsed) -> (usize, usize, usize) {
     let of = |severity| parsed.diagnostics.iter().filter(|d| d.severity == severity).count();
     let syntax = parsed.diagnostics.iter().filter(|d| d.code.is_syntax()).count();

@@ -26,7 +26,7 @@ pub struct Hint {
     pub offset: usize,
     /// The field's width, such as `:4`.
     pub label: String,
-    /// The interpretation, and the field's offset in the record.
+    /// The text of the tooltip: the field's width and interpretation, and its offset in the record if it is known.
     pub tip: String,
 }
 
@@ -136,7 +136,7 @@ impl Describer<'_> {
         }
     }
 
-    /// Describes a field in each of its records. Records in which the field is the same are combined.
+    /// Describes a field in each record that contains it. Records with the same description of the field are combined.
     fn field(&self, id: SymbolId, symbol: &Symbol) -> String {
         let mut kinds: Vec<(String, Vec<&LaidOut>)> = Vec::new();
         for (record, field) in self.index.fields(id) {
@@ -183,8 +183,8 @@ impl Describer<'_> {
     }
 }
 
-/// Returns a property value of a field as written, formatted for a table cell. Interpretations set by the language are
-/// returned as `none`.
+/// Returns a property value of a field as written, formatted for a table cell. An interpretation that the language
+/// sets, rather than the DTD, is returned as `none`.
 fn value(text: &str, field: &ResolvedField, property: Property) -> Option<String> {
     let value = match &field.set(property)?.value_span {
         Some(span) => text.get(span.clone())?.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -216,7 +216,8 @@ pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
     fields.sort_by_key(|field| field.site.start);
     for same in fields.chunk_by(|a, b| a.site == b.site) {
         let Some((first, others)) = same.split_first() else { continue };
-        // The fields of a predefined record are located at the places that nest the record.
+        // Different fields can share a location, because the fields of a predefined record are located where the record
+        // is nested.
         let one = |other: &ResolvedField| other.leaf.width == first.leaf.width && other.leaf.name == first.leaf.name;
         if !others.iter().all(|other| one(other)) {
             continue;

@@ -51,8 +51,8 @@ pub struct Symbol {
     /// The byte ranges of the declarations, in source order. If a section or the top level sets properties of a field,
     /// the field has a range in every field list that contains it. Empty for a predefined or undeclared item.
     pub definitions: Vec<Range<usize>>,
-    /// Family number. Symbols of the same family must be renamed together, because the same statement sets their
-    /// properties, or the same path may refer to them.
+    /// The number of the symbol's family. Symbols of a family must be renamed together, because one statement sets
+    /// properties of all of them, or one path may refer to any of them.
     pub family: usize,
     /// Whether the symbol is predefined and cannot be renamed.
     pub predefined: bool,
@@ -104,7 +104,7 @@ pub struct LaidOut {
     pub name: String,
     /// The byte range of the name in its declaration.
     pub span: Range<usize>,
-    /// The offset after the `{` of the block that sets properties of the record's fields; `None` if there is no block.
+    /// The offset just after the `{` that opens the record's block; `None` if the record has no block.
     pub block: Option<usize>,
     /// The tag; `None` if the tag is missing or invalid.
     pub tag: Option<u32>,
@@ -115,7 +115,8 @@ pub struct LaidOut {
 /// A field with its resolved properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedField {
-    /// The byte range in the field list that declares the field. Records that nest the same record share this range.
+    /// The byte range of the field in the field list that declares it. If several records nest the declaring record,
+    /// their fields share this range.
     pub site: Range<usize>,
     /// The name, width, interpretation and other attributes.
     pub leaf: Leaf,

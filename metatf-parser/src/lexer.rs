@@ -9,9 +9,10 @@ use crate::span::Span;
 /// Maximum nesting depth of parentheses and records (spec 3.5).
 pub(crate) const MOST_NESTING: usize = 32;
 
-/// Maximum number of tokens, so that hostile input costs little (spec 7). Each token takes many times its size in
-/// memory; real DTDs contain a few hundred tokens. For each token, pest creates about one pair of entries in a list
-/// that grows by doubling, so this many tokens in one item require fewer than 2^19 entries.
+/// Maximum number of tokens, so that hostile input costs little (spec 7). A token takes many times as much memory as
+/// its text; real DTDs contain a few hundred tokens. For each token, pest adds about two entries to a list that grows
+/// by doubling. Even if all tokens belong to one item, the list stays just below 2^19 entries and does not double
+/// again.
 const MOST_TOKENS: usize = 262_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub(crate) struct Token {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comment {
     pub(crate) span: Span,
-    /// Index of the next token.
+    /// Index of the token that follows the comment.
     before: u32,
     /// Whether only whitespace precedes the comment on its line.
     pub(crate) starts_line: bool,
@@ -110,7 +111,8 @@ impl Lexed {
         self.comments.get(start).is_some_and(|c| c.before as usize <= last)
     }
 
-    /// Checks whether the statement that contains token `index` has a mistake at this token or later.
+    /// Checks whether a mistake has been found in the statement that contains token `index`, at this token or a later
+    /// one.
     pub(crate) fn statement_is_bad(&self, index: usize) -> bool {
         let next = self.bad.partition_point(|bad| bad.token < index);
         self.bad.get(next).is_some_and(|bad| bad.statement <= index)

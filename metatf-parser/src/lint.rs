@@ -34,8 +34,9 @@ pub struct Finding {
     pub suggestion: Option<Suggestion>,
 }
 
-/// Checks the wanted rules that do not need a trace. `index` is the [index](crate::index()) of the text. If the text
-/// contains errors, no findings are returned, because the errors must be fixed first. Findings are in text order.
+/// Checks the rules for which `wanted` returns true and which do not need a trace. `index` is the
+/// [index](crate::index()) of the text. If the text contains errors, no findings are returned, because the errors must
+/// be fixed first. Findings are in text order.
 ///
 /// A comment `lint: allow RULE, RULE` suppresses the rules on its line. If the comment precedes the first word of the
 /// DTD, it suppresses the rules in the entire text.
@@ -93,7 +94,7 @@ impl Allowed {
     }
 }
 
-/// The input of the rules and their findings.
+/// The text being linted and the findings so far.
 struct Linter<'l> {
     text: &'l str,
     source: &'l Source<'l>,
@@ -108,7 +109,7 @@ impl Linter<'_> {
         let (secondary, suggestion) = (Vec::new(), None);
         let at = self.findings.len();
         self.findings.push(Finding { rule, message, primary, secondary, help: help.into(), suggestion });
-        // The finding has just been pushed.
+        // The index is valid, because the finding has just been pushed.
         #[expect(clippy::indexing_slicing, reason = "the index of what was pushed")]
         &mut self.findings[at]
     }

@@ -26,8 +26,8 @@ pub(crate) fn near_property(name: &str) -> Option<Property> {
     Property::ALL.iter().filter_map(|property| off(*property)).min().map(|(_, property)| property)
 }
 
-/// Rejects a pair cheaply. Returns true if more than `limit` letters of either ASCII name do not occur in the other
-/// name.
+/// Returns true if more than `limit` letters of either ASCII name do not occur in the other name. This cheap check
+/// rejects most pairs of names.
 fn share_few_letters(a: &str, b: &str, limit: usize) -> bool {
     let letters = |name: &str| name.bytes().fold(0_u32, |set, byte| set | 1 << (byte & 31));
     let (of_a, of_b) = (letters(a), letters(b));

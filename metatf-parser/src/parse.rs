@@ -55,7 +55,7 @@ fn syntax_tree<'t>(text: &'t [u8], source: &Source, report: &mut Reporter) -> Op
     Some((text, ast))
 }
 
-/// Lexes text without reporting mistakes, because the index already contains them.
+/// Lexes text without reporting mistakes, because the caller's index already contains them.
 #[cfg(feature = "index")]
 pub(crate) fn lex(text: &[u8]) -> Option<(&str, Lexed)> {
     let source = Source::new(text);

@@ -54,7 +54,7 @@ impl<'a> Text<'a> {
             return None;
         }
         if excerpt.contains('\r') {
-            // Show `\r` as a space to keep the columns. A control picture would not be part of the line.
+            // Replace `\r` with a space, so that the columns stay correct.
             excerpt = excerpt.replace('\r', " ").into();
         }
         if excerpt.is_empty() || excerpt.ends_with('\n') {
@@ -85,7 +85,7 @@ impl<'a> Text<'a> {
         primary.chain(secondary).map(element).collect()
     }
 
-    /// Corrects the columns of excerpts that show only part of a line.
+    /// Corrects the column numbers printed for excerpts that show only part of a line.
     fn with_true_columns(&self, rendered: String, diagnostic: &Diagnostic) -> String {
         if self.one_excerpt(diagnostic).is_some() {
             return rendered;
@@ -106,8 +106,8 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the line of a location without its line ending. If the line is long, returns only enough of it on each
-    /// side of the location to detect this. The limit saves time if the entire text is one line with a hundred
-    /// diagnostics.
+    /// side of the location to detect that it is long. The limit saves time if the entire text is one line with a
+    /// hundred diagnostics.
     fn line(&self, label: &Label) -> Range<usize> {
         let at = label.span.start.min(self.source.len());
         let least = at.saturating_sub(MOST_COLUMNS + 4);

@@ -12,8 +12,8 @@ pub const MOST_BYTES: usize = 4 << 20;
 /// megabytes of compressed text.
 pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
 
-/// Warns once for each kind of character that makes a text look like a different text. Comments and strings may contain
-/// any character.
+/// Warns about characters that make the text look different from what it says, once for each kind. Comments and strings
+/// may contain any character.
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     let misleading = |text: &str| text.char_indices().find(|(_, c)| changes_direction(*c));
     if let Some((at, c)) = Some(text).filter(|text| !text.is_ascii()).and_then(misleading) {

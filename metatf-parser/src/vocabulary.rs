@@ -63,8 +63,8 @@ macro_rules! properties {
     };
 }
 
-// Name, kind of value, place where it may be set for `tag`, whether it may be set for a nested record, example,
-// meaning.
+// The columns are the property's name, the kind of its value, where it may be set for `tag`, whether it may be set for
+// a nested record, an example, and its meaning.
 properties! {
     Width = "width", Number, TopLevel, false,
         "size.width = 4;", "The number of bytes that a field stores.";

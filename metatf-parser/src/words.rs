@@ -32,7 +32,7 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
                 word.text += " ";
                 word.text += token_text;
             }
-            // A comment is always followed by a new word.
+            // Never append to a comment; the token after it starts a new word.
             Some(word) if joined && !word.ends_line && !word.text.ends_with("*/") => word.text += token_text,
             _ => out.push(Word { text: token_text.to_owned(), ends_line: false }),
         }
@@ -48,7 +48,7 @@ pub(crate) fn value_text(text: &str, lexed: &Lexed, first: usize, last: usize) -
     value.filter(|word| !word.starts_with("//") && !word.starts_with("/*")).collect::<Vec<_>>().join(" ")
 }
 
-/// Checks whether the token is an optional comma before `)`, which the formatter removes.
+/// Checks whether the formatter removes this token, which is true for the optional comma before a `)`.
 fn drops(lexed: &Lexed, index: usize) -> bool {
     let mark = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
     mark(index) == Some(Kind::Mark(b',')) && mark(index + 1) == Some(Kind::Mark(b')'))
@@ -67,7 +67,7 @@ pub(crate) fn comment_text(comment: &str) -> String {
     comment.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// The preceding token of the same statement.
+/// The preceding token in the statement.
 #[derive(Clone, Copy)]
 struct Before {
     kind: Kind,

@@ -54,7 +54,8 @@ pub fn merge<W, E, S: Source<W, E>>(
     }
     while let Some(Reverse((_, index))) = waiting.pop() {
         let Some((source, head)) = heads.get_mut(index) else { continue };
-        // No other source has an earlier record, so this source need not wait.
+        // Until its key reaches `limit`, this source has the earliest record, so it need not be compared with the other
+        // sources each time.
         let limit = waiting.peek().map(|Reverse(first)| *first);
         loop {
             put(to, head)?;

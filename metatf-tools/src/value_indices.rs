@@ -70,7 +70,8 @@ impl Steps for IndexFinder<'_> {
 
     fn items(&mut self, count: u8) -> Result<u64, Infallible> {
         let (owned, last) = (self.owned, self.indices.of(count).last());
-        // Every item has at least one value, so an owned record that ends early does not match the record.
+        // Every item has at least one value, so if there are fewer values than items, the owned record does not match
+        // the record type.
         let left = owned.len().saturating_sub(self.next) as u64;
         Ok(match last.and_then(|&place| owned.get(place)) {
             Some(Item::Number(items)) => left.min(items),

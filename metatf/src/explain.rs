@@ -4,7 +4,7 @@ use crate::format::{Format, Record, Section};
 use metatf_container::Error;
 use std::fmt;
 
-/// An error with the names of a format. See [`explain`].
+/// An error that is printed with the names of a format. See [`explain`].
 #[derive(Clone, Copy, Debug)]
 pub struct Explained<'e> {
     format: &'e Format,

@@ -3,10 +3,10 @@
 //!
 //! A group can be read independently of all other groups except for shared tables (spec 5.2), which every group reader
 //! receives. Threads read groups in order. The caller's thread receives the results either in group order or as they
-//! arrive. In group order, later groups wait for earlier ones, and with N threads, at most N + 1 groups are open. If a
-//! trace cannot be split, the caller's thread reads all of it as one group, with the same values in the same order and
-//! the same error. This applies to version 0, pipes, traces with a single group, salvaging, readers that have already
-//! started, and files with invalid chunks.
+//! arrive. In group order, the results of later groups wait for those of earlier groups, and with N threads, at most N
+//! + 1 groups are open. If a trace cannot be split, the caller's thread reads all of it as one group, with the same
+//! values in the same order and the same error. This applies to version 0, pipes, traces with a single group,
+//! salvaging, readers that have already started, and files with invalid chunks.
 
 mod worker_pool;
 
@@ -52,8 +52,8 @@ pub struct ParGroups<'p, 't, T> {
 pub struct Out<'o, V>(&'o mut dyn FnMut(V) -> bool);
 
 impl<V> Out<'_, V> {
-    /// Sends a value. Returns false if no more values are needed; `work` can then return early, and its result is
-    /// ignored.
+    /// Sends a value. Returns false if no more values are needed. In that case, `work` can return early, and its result
+    /// is ignored.
     #[must_use = "if no more values are needed, the work can end"]
     pub fn send(&mut self, value: V) -> bool {
         (self.0)(value)
@@ -103,7 +103,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     ///
     /// # Errors
     /// Returns the first error in group order, which is an error in the trace or an error returned by `work` or `take`.
-    /// The results of the preceding groups have been taken.
+    /// The results of all groups before the failing one have been passed to `take`.
     pub fn ordered<V: Send, E: From<Error> + Send>(
         self,
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
@@ -115,7 +115,8 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     /// Runs `work` for every group like [`ordered`](Self::ordered), but takes results as they arrive.
     ///
     /// # Errors
-    /// As for [`ordered`](Self::ordered). The results of groups after the failing one may have been taken.
+    /// As for [`ordered`](Self::ordered). The results of groups after the failing one may have been passed to `take`
+    /// already.
     pub fn unordered<V: Send, E: From<Error> + Send>(
         self,
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
@@ -175,7 +176,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     }
 }
 
-/// Wraps work whose result is sent as a value.
+/// Wraps `work` so that its result is sent as the only value of its group.
 fn handing_on<'t, T: Grouped<'t>, V, E>(
     work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
 ) -> impl Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync {

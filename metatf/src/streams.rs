@@ -11,18 +11,18 @@ use crate::state::State;
 pub(crate) struct Piece {
     pub(crate) content: Content,
     pub(crate) origin: Origin,
-    /// Offset of the content: logical (version 1) or in the file (version 0).
+    /// Offset of the content: in the section's logical content (version 1) or in the file (version 0).
     pub(crate) base: u64,
     /// Offset in the section's content, in any version, as used by `sectionOffset`.
     pub(crate) logical: u64,
     pub(crate) reset: bool,
-    /// Whether this is the first piece of its group, in which elements start from the DTD's state.
+    /// Whether this is the first piece of its group. The state is then reset to the DTD's before the first element.
     pub(crate) first: bool,
     /// Stored width of the single leaf, or 0 for the DTD's width.
     pub(crate) width: u8,
     /// Number of elements declared by the chunk.
     pub(crate) records: Option<u32>,
-    /// Whether, when salvaging, elements after this piece are lost. No cursor advances past such a piece.
+    /// When salvaging, whether elements after this piece are lost. No cursor advances past such a piece.
     pub(crate) cut: bool,
 }
 
@@ -57,23 +57,23 @@ pub(crate) struct Streams {
     pub(crate) streams: Vec<Stream>,
     /// Cursors by [`slot`], up to the last one used in this group.
     cursors: Vec<Cursor>,
-    /// For each section number up to the last stream section, its cursor's position in the slots of reader 0, counting
-    /// from 1, or 0 if the section is not a stream section.
+    /// For each section number, up to that of the last stream section, the position of its cursor among the slots of
+    /// reader 0, counting from 1; 0 if the section is not a stream section.
     ordinals: Vec<u8>,
     /// Number of slots per reader.
     count: usize,
-    /// Number of times that a cursor had no decoded element available.
+    /// Number of times that an element was requested but the cursor had no decoded element available.
     refills: u64,
 }
 
-/// A cursor, which belongs to a pair of a record's section and a target section.
+/// A cursor into a stream section. Each pair of a reader (see [`slot`]) and a stream section has its own cursor.
 #[derive(Clone, Debug, Default)]
 struct Cursor {
     /// Elements decoded in one batch.
     ready: Vec<u64>,
     /// The index of the next element in `ready`.
     at: usize,
-    /// Number of elements to skip after the decoded elements before the next element is consumed.
+    /// Number of elements after the decoded ones that must be skipped before the next element can be consumed.
     skip: u64,
     walk: Option<Box<StreamWalk>>,
 }
@@ -129,7 +129,7 @@ impl Streams {
     }
 
     /// Returns a number that changes whenever an element is consumed or requested. Salvage uses it to detect whether a
-    /// part strides.
+    /// part strides through a stream section.
     pub(crate) fn taken(&self) -> u64 {
         self.cursors.iter().fold(self.refills, |taken, cursor| taken.wrapping_add(cursor.index()))
     }
@@ -144,8 +144,8 @@ impl Streams {
         Some(value)
     }
 
-    /// Returns an element to a slot. It must have been consumed by [`ready`](Self::ready), with nothing else consumed
-    /// from the slot since.
+    /// Undoes the consumption of an element. The element must be the last one consumed from this slot, by
+    /// [`ready`](Self::ready).
     #[cold]
     pub(crate) fn give_back(&mut self, slot: u64) {
         if let Some(cursor) = usize::try_from(slot).ok().and_then(|slot| self.cursors.get_mut(slot)) {
@@ -153,8 +153,8 @@ impl Streams {
         }
     }
 
-    /// Consumes an element of each of these slots. If one is not [available](Self::ready), returns false and consumes
-    /// no elements.
+    /// Consumes an element of each of these slots. If an element is not [available](Self::ready), returns false and
+    /// consumes nothing.
     pub(crate) fn pass(&mut self, slots: impl Iterator<Item = u64> + Clone) -> bool {
         for (taken, slot) in slots.clone().enumerate() {
             if self.ready(slot).is_none() {
@@ -207,8 +207,8 @@ impl Cursor {
         decoded.wrapping_sub((self.ready.len() - self.at) as u64).saturating_add(self.skip)
     }
 
-    /// Decodes elements, including at least the next one, when no decoded elements are left. Returns false if there is
-    /// no next element.
+    /// Decodes more elements, including at least the next one, after all decoded elements have been consumed. Returns
+    /// false if there is no next element.
     fn fill(
         &mut self,
         format: &Format,
@@ -326,7 +326,7 @@ pub(crate) trait Bytes {
     fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8];
 }
 
-/// A source for formats without stream sections, where nothing is read.
+/// A source without bytes, for sections that read nothing from stream sections.
 pub(crate) struct NoBytes;
 
 impl Bytes for NoBytes {

@@ -48,8 +48,8 @@ pub(crate) fn trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
     named_trace(path, &name(path), salvage)
 }
 
-/// Opens a trace like [`trace`], with this name in messages. For every command, warnings about the trace are printed as
-/// soon as they occur.
+/// Opens a trace like [`trace`], but uses `name` in messages. Warnings about the trace are printed as soon as they
+/// occur, regardless of the command.
 fn named_trace(path: &Path, name: &str, salvage: bool) -> Result<Reader<'static>> {
     check(path)?;
     watched(path, name, salvage).map_err(|e| Failure::Failed(format!("{name}: {e}")))
@@ -167,7 +167,7 @@ impl Reopenable {
         }
     }
 
-    /// Returns the name in messages.
+    /// Returns the name of the input for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

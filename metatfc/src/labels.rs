@@ -12,7 +12,7 @@ pub(crate) struct Labels {
     kinds: Vec<Kind>,
     /// The strings, by process and number.
     strings: HashMap<(u64, u64), String>,
-    /// The string numbers of labels, by process and address.
+    /// The number of the string that labels each address, by process and address.
     labels: HashMap<(u64, u64), u64>,
 }
 
@@ -62,7 +62,7 @@ impl Labels {
         }
     }
 
-    /// Returns the labels that may apply to the numbers of a record.
+    /// Returns the labels and strings that may apply to the numbers in a record.
     pub(crate) fn of_record(&self, record: u16, owned: &OwnedRecord) -> OfRecord<'_> {
         let place = self.kinds.get(usize::from(record)).and_then(|kind| kind.process);
         OfRecord { labels: self, process: place.and_then(|place| place.number(owned)).unwrap_or(0) }

@@ -90,7 +90,7 @@ pub(crate) struct Args {
 struct Given {
     file: Reopenable,
     schema: Schema,
-    /// The class, byte order and DTD name.
+    /// The class, byte order and DTD name of the trace.
     write: WriteOptions,
     survey: Survey,
     clock: Option<Arc<Clock>>,

@@ -8,7 +8,7 @@ use metatf_page::Report;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Number of bytes at which the buffer is written.
+/// Number of buffered bytes at which the buffer is written to the output.
 const FULL: usize = 1 << 16;
 
 /// Standard output or a file. The buffer is written when it is full and when the output is dropped, so output before an
@@ -66,12 +66,12 @@ impl Drop for Output {
     }
 }
 
-/// Prints text for people to standard output.
+/// Prints human-readable text to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
     print_as(Style::Text, text)
 }
 
-/// Prints text for programs to standard output.
+/// Prints machine-readable text to standard output.
 pub(crate) fn print_data(text: &str) -> Result<()> {
     print_as(Style::Data, text)
 }

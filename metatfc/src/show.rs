@@ -320,7 +320,7 @@ fn names(leaf: &Leaf) -> Option<String> {
     Some(format!("{}: {}", property.name(), list.join(", ")))
 }
 
-/// The leaves that share each cell of a previous value, as record position and leaf index.
+/// Maps each previous-value cell to the leaves that share it, as pairs of record position and leaf index.
 type Sharing = BTreeMap<u32, Vec<(usize, usize)>>;
 
 fn sharing(section: &Section) -> Sharing {

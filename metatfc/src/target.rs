@@ -47,7 +47,7 @@ impl Target {
         self.file.folder()
     }
 
-    /// Returns the name in messages.
+    /// Returns the name of the output for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -211,7 +211,7 @@ fn count(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> metatf::Result<()>
     }
 }
 
-/// Counts like [`count`]; returns `Err(None)` if the receiver is gone.
+/// Counts like [`count`]; returns `Err(None)` if the thread that receives the counts has stopped.
 fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result::Result<(), Option<metatf::Error>> {
     let mut counts = Counts::default();
     let mut step = |counts: &mut Counts| {

@@ -15,7 +15,7 @@ pub enum Event {
         /// The address.
         address: u64,
     },
-    /// The end of a block and the start of another one.
+    /// A reallocation, which frees one block and allocates another block.
     Realloc {
         /// The old address, or 0 if there was no block.
         old: u64,
@@ -24,14 +24,14 @@ pub enum Event {
         /// The new address.
         address: u64,
     },
-    /// The end of a block.
+    /// The deallocation of a block.
     Free {
         /// The address.
         address: u64,
     },
 }
 
-/// The numbers of allocations, reallocations and frees.
+/// The counts of allocations, reallocations and frees.
 pub type Counts = [u64; 3];
 
 /// Returns the events of the files named by `METATF_BENCH_EVENTS` (separated as in `PATH`), or of the shipped files,
@@ -118,7 +118,7 @@ impl Event {
     }
 }
 
-/// Returns the sum of all fields in HATF 1.0, which is the expected result of reading.
+/// Returns the sum of all fields that HATF 1.0 stores, which is the expected result of loops that read all fields.
 #[must_use]
 pub fn sum(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| {
@@ -130,7 +130,7 @@ pub fn sum(events: &[Event]) -> u64 {
     })
 }
 
-/// Returns the sum of the sizes of reallocations, which `heap.dtd` additionally contains.
+/// Returns the total size of all reallocations, which `heap.dtd` stores but HATF 1.0 does not.
 #[must_use]
 pub fn realloc_sizes(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| match *event {
@@ -139,7 +139,7 @@ pub fn realloc_sizes(events: &[Event]) -> u64 {
     })
 }
 
-/// Returns the sum of the sizes of allocations, which is the expected result of reading one field.
+/// Returns the total size of all allocations, which is the expected result of loops that read a single field.
 #[must_use]
 pub fn alloc_sizes(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| match *event {
@@ -148,7 +148,7 @@ pub fn alloc_sizes(events: &[Event]) -> u64 {
     })
 }
 
-/// Returns the expected result of counting by tag.
+/// Returns the number of events of each kind, which is the expected result of loops that count records by tag.
 #[must_use]
 pub fn counts(events: &[Event]) -> Counts {
     let mut counts = [0; 3];

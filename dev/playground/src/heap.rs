@@ -104,8 +104,8 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
     Ok(Made { html, damage })
 }
 
-/// Returns the pages at three points in time: when the most pages are held, when the most bytes are wasted, and at the
-/// end. All but the end require reading the trace again.
+/// Returns the state of the heap's pages at three points in time: when the most pages are held, when the most bytes are
+/// wasted, and at the end. For each point before the end, the trace is read again.
 fn moments(
     bytes: &Arc<[u8]>,
     end: &Heap,

@@ -2,7 +2,7 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`mod@request`] | requests of the page and their answers |
+//! | [`mod@request`] | the page's requests, and the responses to them |
 //! | [`check`] | checks and formats DTDs |
 //! | [`samples`] | built-in DTDs and sample traces |
 //! | [`open`] | recognizes files and finds their DTDs |

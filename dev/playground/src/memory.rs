@@ -1,7 +1,7 @@
 //! The functions that the page calls, which access the module's memory.
 //!
 //! The page writes a request to [`reserve`]d memory, calls [`answer`], and reads the result from [`output`]. Requests
-//! and answers have the same form: the length of a JSON text (32 bits, little endian), the text, and bytes.
+//! and responses have the same form: the length of a JSON text (32 bits, little endian), the text, and bytes.
 
 use crate::request::{State, respond};
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::default();
 }
 
-/// Allocates memory for a request of this many bytes. A previous unanswered request is dropped.
+/// Allocates memory for a request of this many bytes. A previous request that has not been handled is dropped.
 #[unsafe(no_mangle)]
 pub extern "C" fn reserve(length: usize) -> *mut u8 {
     MEMORY.with_borrow_mut(|memory| {
@@ -29,7 +29,7 @@ pub extern "C" fn reserve(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers the written request and returns the length of the answer.
+/// Handles the written request and returns the length of the response.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> usize {
     std::panic::set_hook(Box::new(|info| {
@@ -47,14 +47,14 @@ pub extern "C" fn answer() -> usize {
     })
 }
 
-/// Returns the address of the last answer.
+/// Returns the address of the last response.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     MEMORY.with_borrow(|memory| memory.output.as_ptr())
 }
 
-/// Stores the panic message in place of the answer and returns its length. The page calls this after the module has
-/// stopped.
+/// Stores the panic message in place of the response and returns the length of the message. The page calls this after
+/// the module has stopped.
 #[unsafe(no_mangle)]
 pub extern "C" fn stopped() -> usize {
     MEMORY.with_borrow_mut(|memory| {
@@ -63,7 +63,7 @@ pub extern "C" fn stopped() -> usize {
     })
 }
 
-/// Decodes a request and encodes its answer.
+/// Decodes a request, handles it, and encodes the response.
 fn framed(state: &mut State, input: &[u8]) -> Vec<u8> {
     let split = input.split_first_chunk::<4>().and_then(|(length, rest)| {
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;

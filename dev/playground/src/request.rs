@@ -1,11 +1,11 @@
-//! The requests of the page and their answers, which consist of JSON with attached bytes.
+//! The page's requests and the responses to them. Both consist of JSON with attached bytes.
 
 use crate::open::{File, Opened};
 use crate::{Result, check, encode, heap, open, rows, samples};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The state kept between requests, which is the open file.
+/// The state kept between requests: the open file.
 #[derive(Default)]
 pub struct State {
     file: Option<File>,
@@ -68,7 +68,8 @@ struct Failed<'f> {
     error: &'f str,
 }
 
-/// Answers a request with a JSON text and bytes. The answer to a failed request is `{"error":".."}`.
+/// Handles a request and returns the response as JSON text and bytes. The response to a failed request is
+/// `{"error":".."}`.
 pub fn respond(state: &mut State, request: &[u8], bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let answered = match serde_json::from_slice::<Request<'_>>(request) {
         Ok(request) => answer(state, request, bytes),
@@ -108,7 +109,7 @@ fn answer(state: &mut State, request: Request<'_>, bytes: &[u8]) -> Result<(Vec<
     Ok((text?, Vec::new()))
 }
 
-/// Opens a file and keeps it.
+/// Opens a file and keeps it for later requests.
 fn keep(state: &mut State, bytes: Vec<u8>, name: &str, text: &str) -> Result<Opened> {
     state.file = None;
     let file = open::open(bytes, name, text)?;

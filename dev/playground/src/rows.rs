@@ -12,15 +12,15 @@ use metatf_parser::schema::{Format, Leaf, Record, Width};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Maximum number of rows in an answer.
+/// Maximum number of rows in a response.
 pub const MOST_ROWS: usize = 500;
-/// Maximum number of bytes per record. The number of omitted bytes is part of the answer.
+/// Maximum number of bytes per record. The response contains the number of omitted bytes.
 const MOST_BYTES: usize = 2048;
 const MOST_FIELDS: usize = 400;
 const MOST_JSON: usize = 8192;
 const MOST_VALUE: usize = 400;
 
-/// A part of the entries of a trace.
+/// A range of the entries of a trace.
 #[derive(Serialize, Default)]
 pub struct Rows {
     /// The rows, in order.
@@ -113,7 +113,7 @@ pub fn rows(file: &mut File, from: u64, count: usize) -> Result<Rows> {
     Ok(Rows { first_lost, ..found })
 }
 
-/// Reads the rows and finds the number of the first lost row.
+/// Reads the rows and returns them with the number of the first lost row.
 fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
     let mut trace = file.trace()?;
     trace.reader_mut().set_all(true);

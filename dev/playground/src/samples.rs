@@ -29,7 +29,7 @@ pub fn built_in(url: &str) -> Option<(&'static str, &'static str)> {
     DTDS.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
 }
 
-/// JSON lines with their format.
+/// Sample JSON lines, with the DTD of their format.
 struct Lines {
     name: &'static str,
     about: &'static str,
@@ -79,11 +79,11 @@ const FILES: &[(&str, &str, &[u8])] = &[
 /// The names of all samples.
 #[derive(Serialize)]
 pub struct Names {
-    /// Formats with lines, as names and descriptions.
+    /// Formats with sample JSON lines, as names and descriptions.
     formats: Vec<[&'static str; 2]>,
     /// Files.
     files: Vec<[&'static str; 2]>,
-    /// DTDs without lines.
+    /// DTDs without sample JSON lines, as names and descriptions.
     dtds: Vec<[&'static str; 2]>,
 }
 
@@ -93,7 +93,7 @@ pub struct Sample {
     /// The DTD; `None` for a file, which embeds its DTD or is recognized by its first bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtd: Option<&'static str>,
-    /// Lines in this format.
+    /// JSON lines in this format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<&'static str>,
     /// A file.

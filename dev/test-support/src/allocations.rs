@@ -59,7 +59,8 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
-    /// Counts both blocks until the old one is gone, as if the block had been copied, which is the worst case.
+    /// Counts the old and the new block at the same time until the old block is freed, as if the content had been
+    /// copied. This is the worst case.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.add(size);
         self.now.fetch_sub(layout.size(), Relaxed);

@@ -103,7 +103,7 @@ pub fn fence(order: Ordering) {
     if is_running() { loom::sync::atomic::fence(order) } else { plain::fence(order) }
 }
 
-/// One or more words that a model can share.
+/// One or more words that the threads of a model can share.
 pub trait Share {
     /// Makes loom explore concurrent accesses to these words.
     fn share(&self);

@@ -65,7 +65,7 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Run {
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
-    // A program that does not read its input closes the pipe.
+    // Ignore errors, because a program that does not read its input closes the pipe.
     let feeding = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     feeding.join().expect("the writing thread should not panic");

@@ -297,7 +297,7 @@ impl Extents {
         self.stretch_at(address).is_some_and(|stretch| stretch.slot(address & LAST) == ENDED)
     }
 
-    /// Returns the addresses and slots of the blocks with slots, ordered by address.
+    /// Returns the address and slot of each block that has a slot, ordered by address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         let regions =
             self.order.iter().filter_map(|(number, place)| Some((*number, self.regions.get(*place as usize)?)));

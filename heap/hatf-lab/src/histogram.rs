@@ -75,8 +75,8 @@ impl Histogram {
         self.classes.iter().map(|(count, _)| count).sum()
     }
 
-    /// Returns the smallest value that at least `permille` per 1000 of the values do not exceed. The result may be up
-    /// to 0.8% too high. Returns 0 if there are no values.
+    /// Returns the smallest value `v` such that at least `permille` per 1000 of the counted values are at most `v`. The
+    /// result may be up to 0.8% too high. Returns 0 if there are no values.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {
         let rank = (u128::from(self.count()) * u128::from(permille)).div_ceil(1000).max(1);

@@ -135,8 +135,8 @@ impl Kept {
         Ok(Found { from, to, sites })
     }
 
-    /// Returns the position of a point that no event or mark has reached, which is the end of the trace. Fails if the
-    /// trace does not contain the point.
+    /// Returns the end of the trace as the position of a point that no event or mark has reached. Fails if the point is
+    /// a mark or a time that the trace does not contain.
     fn behind(&self, point: &Point) -> Result<Place> {
         let wrong = match point {
             Point::Time(_) if self.latest == 0 => "the trace has no timestamps: use mark:NAME, peak or end".to_owned(),

@@ -1,9 +1,9 @@
 //! Reports the live blocks at a point such as the end of the program, their ages, and whether their memory has grown.
 //!
-//! A block belongs to the *startup* if it was allocated up to a chosen event. The time after the startup is divided
-//! into [`INTERVALS`] equal intervals (of events if the trace has no timestamps), and each group's minimum live memory
-//! is determined for each interval. A cache that fills and is emptied reaches the same minimum each time. [`Trend`]
-//! determines whether the minima grow.
+//! A block counts as part of *startup* if it was allocated no later than a chosen event. The time after startup is
+//! divided into [`INTERVALS`] equal intervals (of events if the trace has no timestamps). For each interval, the
+//! minimum live memory of each group is determined. A cache that fills and is emptied reaches the same minimum each
+//! time. [`Trend`] determines whether the minima grow.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub const INTERVALS: usize = 20;
 #[derive(Clone, Copy, Debug)]
 struct Live {
     site: u64,
-    /// The block's contribution in units of the sampling weight.
+    /// The block's amount, multiplied by its weight if the trace is a sample.
     amount: Amount,
     tick: u64,
     age: u64,
@@ -156,7 +156,7 @@ impl Leaked {
     }
 
     /// Returns the live memory of each group. `group` maps a site to its group, or to `None` to omit the site. Events
-    /// up to `startup` belong to the startup.
+    /// up to `startup` count as part of startup.
     #[must_use]
     pub fn groups(&self, startup: u64, group: impl Fn(u64) -> Option<u32>) -> BTreeMap<u32, GroupLeak> {
         let mut blocks: BTreeMap<u32, Vec<Live>> = BTreeMap::new();
@@ -238,7 +238,7 @@ impl Grid {
             let low = part.and_then(|part| lows.get_mut(part));
             low.into_iter().for_each(|low| *low = Some(low.unwrap_or(live).min(live)));
         }
-        // Nothing changes in an interval without a snapshot.
+        // In an interval without a snapshot, the live memory does not change, so use the previous minimum.
         let mut before = 0;
         let filled = lows.into_iter().map(|low| {
             before = low.unwrap_or(before);

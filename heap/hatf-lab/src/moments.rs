@@ -147,8 +147,8 @@ pub struct Moments {
     /// The length after which a moment ends, in events and in time.
     ticks: u64,
     time: u64,
-    /// Amounts by site, moment of allocation and moment of the end. The number is the [`key`] of the first two,
-    /// followed by the third. Numbers are distinct.
+    /// Amounts by site, moment of allocation and moment of the end, encoded as a single number: the [`key`] of the site
+    /// and the moment of allocation, followed by the moment of the end. No number occurs twice.
     lived: Vec<(u64, Amount)>,
     /// Blocks that were allocated in earlier moments and freed in the current moment, by the key of site and moment of
     /// allocation.

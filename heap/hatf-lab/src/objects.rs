@@ -82,7 +82,7 @@ pub struct ObjectEvent {
 }
 
 impl ObjectEvent {
-    /// Returns whether the event is the end of the old object or the start of the new object of a realloc.
+    /// Returns whether the event belongs to a realloc, as the end of the old object or the start of the new one.
     #[must_use]
     pub fn is_realloc(&self) -> bool {
         self.cause == Cause::Realloc
@@ -305,7 +305,7 @@ impl Objects {
         give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
     ) -> Result<()> {
         let ended = self.live().collect();
-        // Later events do not depend on earlier ones.
+        // Discard the freed blocks as well, because later events do not refer to them.
         self.by_address.clear();
         self.end_all(ended, time, cause, give)?;
         self.exited = 0;

@@ -53,7 +53,7 @@ pub fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(
     });
 }
 
-/// Fractional units of a block in samples.
+/// The number of fractional units per block in a sample.
 const PARTS: u64 = 1 << 10;
 
 /// The weight of blocks. In a sample, the weight is the inverse of a block's probability: see [`Observer::sampled`].
@@ -226,7 +226,7 @@ struct Site {
     left: Amount,
 }
 
-/// Returns the numbers of the sites with a nonzero measure, in descending order.
+/// Returns the sites with a nonzero measure by number, with their amounts, in descending order of the amount.
 #[must_use]
 pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize, Amount)> {
     let rank = |amount: Amount| if by_blocks { amount.blocks } else { amount.bytes };
@@ -373,8 +373,8 @@ fn is_short(event: &ObjectEvent, allocated: u64) -> bool {
 }
 
 impl Site {
-    /// Prepares for a change. If the site has not changed since the last peak, its live amount is also its amount at
-    /// that peak.
+    /// Prepares a site for a change. If the site has not changed since the last peak, its live amount is also its
+    /// amount at that peak.
     #[inline]
     fn see(&mut self, peaks: u64) {
         if self.peak != peaks {

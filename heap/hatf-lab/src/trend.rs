@@ -14,7 +14,7 @@ use serde::Serialize;
 /// The minimum number of differences for which a 95% confidence interval exists.
 pub const FEWEST: usize = 6;
 
-/// The probability that the true change is outside of the interval.
+/// The probability that the true change is outside the confidence interval.
 const CHANCE: f64 = 0.05;
 
 /// The maximum number of differences. Up to this number, rank sums are exact.

@@ -1,7 +1,7 @@
 //! Memory for the few allocations made while the real functions are being looked up.
 //!
-//! `dlsym` itself may allocate. Such blocks come from an arena. They are never returned, and are recognized by their
-//! addresses when they are freed or resized.
+//! `dlsym` itself may allocate. Blocks that it allocates come from an arena. Their memory is never reused, and they are
+//! recognized by their addresses when they are freed or resized.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -14,7 +14,7 @@ const MAX_ALIGN: usize = 4096;
 /// Bytes before each block. They contain the block's length and keep the block aligned.
 const HEAD: usize = 16;
 
-/// 64 KiB of memory handed out from the front.
+/// An arena: 64 KiB of memory, handed out from the front.
 #[repr(C, align(4096))]
 pub(crate) struct Arena {
     bytes: UnsafeCell<[u8; BYTES]>,
@@ -32,7 +32,7 @@ impl Arena {
     /// Returns zeroed memory, or null if not enough is left or the alignment exceeds a page.
     ///
     /// Any size and alignment can be requested. As in glibc's `memalign`, an alignment that is not a power of two is
-    /// rounded up to the next one. A rejected request consumes no memory.
+    /// rounded up to the next power of two. A rejected request consumes no memory.
     pub(crate) fn allocate(&self, size: usize, align: usize) -> *mut c_void {
         let Some(align) = align.max(HEAD).checked_next_power_of_two().filter(|align| *align <= MAX_ALIGN) else {
             return null_mut();

@@ -134,7 +134,7 @@ kinds! {
     Accesses = 34,
     /// The thread entered the function that contains `address`.
     Enter = 35,
-    /// The thread left the function it entered last.
+    /// The thread left the function that it entered most recently and has not left yet.
     Leave = 36,
     /// In stacks, the number `address` represents a location in Python code: line `extra` of a function. The string
     /// consists of the path of the source file, a zero byte, and the name of the function.
@@ -276,7 +276,7 @@ impl About {
     }
 }
 
-/// Maximum numbers of bits of addresses and sizes that fit in the first slot.
+/// The maximum numbers of bits for an address and a size in the first slot.
 const ADDRESS_BITS: u32 = 48;
 const SIZE_BITS: u32 = 32;
 
@@ -325,7 +325,8 @@ impl SpoolEvent {
         self.old != 0 && (self.address != 0 || self.size == 0)
     }
 
-    /// Encodes the numbers of the event. Returns an array of slots and the number of used slots. `time` is the stamp.
+    /// Encodes the event without its string. Returns an array of slots and the number of used slots. `time` is the
+    /// stamp.
     #[inline]
     #[must_use]
     pub fn to_slots(&self) -> ([Slot; NUMBERS_MAX], usize) {
@@ -359,8 +360,8 @@ pub fn accesses_of_word(word: u64) -> (u64, u64, bool) {
     (word >> (GRANULES_BITS + 1), word >> 1 & ((1 << GRANULES_BITS) - 1), word & 1 != 0)
 }
 
-/// Encodes a string of at most [`TEXT_MAX`] bytes, which follows the numbers of its event. Returns an array of slots
-/// and the number of used slots.
+/// Encodes a string of at most [`TEXT_MAX`] bytes, which follows the other slots of its event. Returns an array of
+/// slots and the number of used slots.
 #[must_use]
 pub fn text_slots(text: &[u8]) -> ([Slot; TEXT_SLOTS], usize) {
     let mut slots = [[0; 2]; _];
@@ -498,7 +499,7 @@ mod tests {
             assert_eq!((about.stack, about.usable(size)), (stack, usable));
             assert_eq!(About::of(about.slot(77)), about);
         }
-        // A usable size below the requested one, or far above it, is ignored.
+        // A usable size below the requested size, or far above it, is ignored.
         for (size, usable) in [(10, 9), (0, 1 << 40), (0, u64::from(u32::MAX))] {
             assert_eq!(About::new(1, size, usable).usable(size), 0);
         }
@@ -513,7 +514,7 @@ mod tests {
                 back(&SpoolEvent { extra: 42, size: length as u64, ..SpoolEvent::new(kind, 1, 9) }, &text);
             }
         }
-        // A length greater than the maximum length of a string.
+        // A length greater than the maximum length of a string is rejected.
         let long = SpoolEvent { size: TEXT_MAX as u64 + 1, ..SpoolEvent::new(Kind::Mark, 1, 9) };
         let ([first, second, ..], _) = long.to_slots();
         let more = vec![second; SLOTS_MAX];

@@ -120,7 +120,7 @@ shared! {
         pub mapped: AtomicU32,
         /// The number of events that the program had to drop.
         pub dropped: AtomicU64,
-        /// The number of times that a thread found no chunk.
+        /// The number of times that a thread found no ready chunk.
         pub waits: AtomicU64,
         /// The number of program images that loaded the recorder but could not be recorded.
         pub refused: AtomicU32,
@@ -162,7 +162,7 @@ shared! {
         /// [`crate::NotFollowed`].
         pub not_followed_why: AtomicU32,
         _before_next: [AtomicU32; 5],
-        /// The number of chunks examined so far by threads looking for one.
+        /// The number of chunks examined so far by threads looking for a ready chunk.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],
         /// The number of ready chunks.

@@ -189,7 +189,7 @@ impl Patch {
         patch.is_sound().then_some(patch)
     }
 
-    /// Returns whether the numbers are consistent.
+    /// Returns whether the lengths, counts and offsets in the patch are consistent.
     fn is_sound(&self) -> bool {
         let moved = usize::from(self.moved);
         let fixes = self.fix.get(..usize::from(self.fixes));

@@ -91,7 +91,7 @@ impl Producer {
     /// Writes an event of several slots. If the chunk has no room for it, ends the chunk and returns `false`.
     ///
     /// # Safety
-    /// As for [`Producer::put`].
+    /// The requirements are the same as for [`Producer::put`].
     pub unsafe fn put_slots(&self, stamp: u64, slots: &[Slot]) -> bool {
         loop {
             let at = self.cursor.get();
@@ -163,8 +163,8 @@ impl Producer {
         head.nanoseconds.store(nanoseconds, Ordering::Relaxed);
         head.image.store(u64::from(owner.process) | u64::from(owner.image) << 32, Ordering::Relaxed);
         head.task.store(u64::from(owner.task), Ordering::Relaxed);
-        // This must be last: the first write may fault and let signals in, and a handler that jumps away leaves a
-        // number without a chunk.
+        // Take the number after the first writes to the chunk: such a write may fault and let signals in, and a handler
+        // that jumps away would leave a number without a chunk.
         let number = self.chunks.fetch_add(1) as u64;
         head.owner.store(u64::from(owner.thread) | number << 32, Ordering::Release);
         loop {
@@ -185,7 +185,7 @@ impl Producer {
     /// Counts an event that cannot be written for lack of room.
     pub fn lose(&self) {
         self.lost.fetch_add(1);
-        // The cursor must not advance with each attempt.
+        // Keep the cursor from advancing with each further attempt.
         let at = self.cursor.get();
         if !is_slot(at) {
             self.cursor.replace(at, 0);

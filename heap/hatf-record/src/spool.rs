@@ -104,7 +104,7 @@ impl<'m> Spool<'m> {
     /// `bytes` bytes contain no complete chunk.
     ///
     /// # Safety
-    /// As for [`Spool::attach`].
+    /// The requirements are the same as for [`Spool::attach`].
     #[must_use]
     pub unsafe fn again(memory: *mut u8, bytes: usize, chunks: usize) -> Option<Self> {
         let mapped = (bytes.checked_sub(area(chunks.min(CHUNKS_MAX)))? / CHUNK_BYTES).min(chunks);
@@ -113,7 +113,7 @@ impl<'m> Spool<'m> {
     }
 
     /// # Safety
-    /// As for [`Spool::create`], except that only `mapped` chunks need to be mapped.
+    /// The requirements are the same as for [`Spool::create`], except that only `mapped` chunks need to be mapped.
     unsafe fn view(memory: *mut u8, chunks: usize, mapped: usize) -> Self {
         // SAFETY: the header and states consist of atomics only, for which every bit pattern is a valid value and
         // shared writes are not a race; they are in the area before the first chunk.
@@ -215,7 +215,7 @@ impl<'m> Spool<'m> {
         false
     }
 
-    /// Returns a view of the first chunks.
+    /// Returns a view of the spool that covers only the first `chunks` chunks.
     #[must_use]
     pub fn of_first(&self, chunks: usize) -> Self {
         Self { mapped: chunks.min(self.mapped), ..*self }

@@ -1,7 +1,8 @@
 //! Call stacks as a tree of return addresses, in a shared file next to the spool.
 //!
-//! A stack is the number of its innermost node. Each node contains a return address and its caller's node, or 0 if
-//! there is none. Nodes are added and never changed, so a number keeps its meaning even if a process is killed.
+//! A stack is identified by the number of its innermost node. Each node contains a return address and its caller's
+//! node, or 0 if there is none. Nodes are added and never changed, so a number keeps its meaning even if a process is
+//! killed.
 //!
 //! The file has its full length from the start, with memory for the first level only. When a level is full, the next
 //! level is allocated, up to the length of the file. Nodes are added to the last level and searched for in all levels.
@@ -53,7 +54,7 @@ impl<'m> StackTable<'m> {
     /// Returns a view of a table with `1 << power` nodes.
     ///
     /// # Safety
-    /// As for [`attach`](Self::attach), with the length of such a table.
+    /// The requirements are the same as for [`attach`](Self::attach), with the length of such a table.
     #[inline]
     pub unsafe fn of_power(memory: *mut u8, power: usize) -> Option<Self> {
         // SAFETY: by the caller's promise: atomics, for which every bit pattern is a valid value.
@@ -114,8 +115,8 @@ impl<'m> StackTable<'m> {
                     return Some(node);
                 }
             }
-            // If two threads do this simultaneously, one of them succeeds, and memory that is already allocated is not
-            // allocated again.
+            // If two threads add the level simultaneously, one of them succeeds. Memory that is already allocated is
+            // not allocated again.
             if last >= self.last_level() || !level_bytes(last + 1).is_some_and(&mut grow) {
                 self.word(1, 0)?.fetch_add(1, Ordering::Relaxed);
                 return None;

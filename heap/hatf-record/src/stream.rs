@@ -91,7 +91,8 @@ impl<'m> Stream<'m> {
         }
     }
 
-    /// Decodes the next event if it is a plain one, without consuming it; call [`pass`](Self::pass) to consume it.
+    /// Decodes the next event if it is a [`Plain`] event, without consuming it; call [`pass`](Self::pass) to consume
+    /// it.
     #[inline]
     #[must_use]
     pub fn plain(&self) -> Option<Plain> {

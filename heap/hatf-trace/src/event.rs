@@ -77,7 +77,7 @@ impl Function {
         matches!(self, Self::Calloc | Self::Reallocarray)
     }
 
-    /// Returns whether the function aligns its block. [`Call::detail`] is then the alignment, or 0 if unknown.
+    /// Returns whether the function aligns its block. If so, [`Call::detail`] is the alignment, or 0 if unknown.
     #[must_use]
     pub fn aligns(self) -> bool {
         matches!(self, Self::Memalign | Self::PosixMemalign | Self::AlignedAlloc | Self::Valloc | Self::Pvalloc)
@@ -108,8 +108,8 @@ impl Call {
         Self { function, detail: 0, size: 0, usable: 0, old: 0, address: 0 }
     }
 
-    /// Returns whether the call ended the lifetime of the block passed to it, which is the case if it returned a block,
-    /// or the size was 0. A failed realloc leaves its block unchanged.
+    /// Returns whether the call ended the lifetime of the block passed to it. A call does so if it returned a block or
+    /// if the requested size was 0. A failed realloc leaves its block unchanged.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
         self.old != 0 && (self.address != 0 || self.size == 0)
@@ -198,7 +198,7 @@ pub struct Accesses {
     pub touched: u64,
     /// The number of granules that contain a byte of the block.
     pub granules: u64,
-    /// Whether uninstrumented code may have accessed the block, too.
+    /// Whether uninstrumented code may also have accessed the block.
     pub reached: bool,
 }
 
@@ -233,9 +233,9 @@ pub enum EventKind<'a> {
     },
     /// The realloc returned.
     ReallocEnd(Call),
-    /// A call returned no block and changed nothing; `old` is still live.
+    /// A call to an allocation function failed and changed nothing, so the block at `old` is still live.
     Failed(Call),
-    /// A heap was created (HATF 1.0, which may have several heaps).
+    /// A heap was created. Only HATF 1.0 traces, which may have several heaps, contain this event.
     CreateHeap,
     /// A heap was destroyed with all blocks in it.
     DestroyHeap,
@@ -324,7 +324,7 @@ pub enum EventKind<'a> {
         /// An address in the function.
         function: u64,
     },
-    /// The thread left the function that it entered last.
+    /// The thread left the most recently entered function that it had not left yet.
     Leave,
     /// The thread runs on a different CPU than at its previous event, or this is its first event.
     Processor {
@@ -355,7 +355,8 @@ pub enum EventKind<'a> {
 }
 
 impl EventKind<'static> {
-    /// Returns the event kind with this name, if its kind has a name.
+    /// Returns this event kind with its name replaced by `name`. If events of this kind have no name, returns it
+    /// unchanged.
     pub(crate) fn named(self, name: &[u8]) -> EventKind<'_> {
         match self {
             Self::ThreadName { .. } => EventKind::ThreadName { name },
@@ -372,8 +373,8 @@ impl EventKind<'static> {
 }
 
 impl<'a> EventKind<'a> {
-    /// Returns the kind of loss if the event is written to a format that stores only calls and frees, or `None` for
-    /// calls and frees.
+    /// Returns the kind of data that is lost if the event is written to a format that stores only calls and frees.
+    /// Returns `None` for calls and frees.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         Some(match self {
@@ -396,7 +397,7 @@ impl<'a> EventKind<'a> {
         })
     }
 
-    /// Splits off the name, so that [`named`](EventKind::named) can restore it.
+    /// Returns the event kind with an empty name, and the name. [`named`](EventKind::named) combines the two again.
     pub(crate) fn nameless(self) -> (EventKind<'static>, &'a [u8]) {
         let kind = match self {
             Self::ThreadName { name } => return (EventKind::ThreadName { name: &[] }, name),
@@ -444,11 +445,11 @@ pub struct Event<'a> {
     pub time: u64,
     /// The thread that caused the event, or that started or ended; 1 if the trace has no threads.
     pub thread: u64,
-    /// The heap of the event, or 0 if the trace has no heaps. Images are numbered from 1.
+    /// The heap of the event, or 0 if the trace has no heaps. Each program image has its own heap, numbered from 1.
     pub heap: u64,
     /// The call stack, empty if unknown.
     pub stack: Stack<'a>,
-    /// The HATF 1.0 attributes, if they contain more than the rest of the event.
+    /// The HATF 1.0 attributes, if they contain data that no other field of the event contains.
     pub attributes: &'a [u8],
 }
 

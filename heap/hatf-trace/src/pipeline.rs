@@ -18,7 +18,8 @@ const AHEAD: usize = 16;
 
 /// Runs `give` in a new thread and passes everything it produces to `sink` in the current thread.
 ///
-/// # Errors `sink` failed, which also stops `give`, or `give` failed, or the system could not start a thread.
+/// # Errors
+/// `sink` failed, which also stops `give`; `give` failed; or the system could not start a thread.
 pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {
@@ -316,7 +317,7 @@ mod tests {
             sink.event(&plain)?;
             let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
             sink.event(&Event { stack: (&[n, n + 1]).into(), time: n, ..Event::new(EventKind::Call(call)) })?;
-            // Some stacks occur again in this batch and in later ones; one has a number that is too high.
+            // Some stacks recur in this batch and in later batches. One stack has a number that is too high.
             let kind = n % 7;
             let frames = vec![kind + 1; usize::try_from(kind).unwrap()];
             let stack = Stack::numbered(&frames, if kind == 6 { u32::MAX } else { u32::try_from(kind).unwrap() });
@@ -373,7 +374,7 @@ mod tests {
         }
     }
 
-    /// A check that the address of each event was announced.
+    /// A sink that checks that the address of each event was announced.
     #[derive(Default)]
     struct Coming(Vec<u64>, usize);
 
@@ -403,7 +404,7 @@ mod tests {
     #[test]
     fn addresses_come_before_their_events() {
         let mut coming = Coming::default();
-        // Each round has six calls and frees: plain ones, and some with their own stack, thread, heap or attributes.
+        // Each round produces six calls and frees, some of which have their own stack, thread, heap or attributes.
         read_beside(|sink| give(sink, 1000), &mut coming).unwrap();
         assert_eq!(coming.1, 6000);
     }

@@ -1,7 +1,7 @@
 //! The stacks of a trace, with frames resolved by the modules and symbols in the trace.
 //!
-//! Modules are loaded and unloaded, so the meaning of an address depends on the position in the trace. Each frame
-//! becomes a [`Location`] when it is first read: an address in one loaded module. Two stacks are equal if their
+//! Modules are loaded and unloaded, so the meaning of an address depends on the position in the trace. When a frame is
+//! first read, it becomes a [`Location`], which is an address in one loaded module. Two stacks are equal if their
 //! locations are equal.
 
 use std::collections::BTreeMap;
@@ -137,7 +137,8 @@ impl Stacks {
             EventKind::Symbol { frame, line, name } => {
                 let name = String::from_utf8_lossy(name).into_owned();
                 let functions = self.symbols.entry(frame).or_default();
-                // Python has no inlined functions, and a completed trace may contain the position of a frame twice.
+                // A Python frame has no inlined functions. A completed trace may describe it twice, so the last symbol
+                // counts.
                 if self.open != Some(frame) || is_python(frame) {
                     functions.clear();
                 }
@@ -252,8 +253,8 @@ impl Stacks {
         Self { locations, stacks, resolved, ..Self::default() }
     }
 
-    /// Adds the locations and stacks that only `other` contains. This value must be [finished](Self::finished) and a
-    /// previous state of `other`. Names given to this value are kept.
+    /// Adds the locations and stacks that only `other` contains. This value must be [finished](Self::finished) and must
+    /// be an earlier state of `other`. Function names that were added to this value are kept.
     pub fn catch_up(&mut self, other: &Self) {
         self.locations.extend_from_slice(other.locations.get(self.locations.len()..).unwrap_or_default());
         self.stacks.extend_from_slice(other.stacks.get(self.stacks.len()..).unwrap_or_default());

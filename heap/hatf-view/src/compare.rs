@@ -52,7 +52,7 @@ impl Counting {
         let mut all = Counts::default();
         counted.classes.iter().for_each(|class| all.add(class));
         let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());
-        // Thread 0 counts only if it has events.
+        // Omit thread 0 unless it has events.
         let is_one = |thread: &&u64| **thread != 0 || counted.threads.contains_key(thread);
         let threads = self.threads.iter().filter(is_one).map(of).collect();
         Summary { totals, stacks, all, sites: counted.sites, classes: counted.classes, threads }
@@ -182,8 +182,8 @@ fn sites(before: &Summary, after: &Summary, matching: Matching) -> Vec<Pair<Site
 /// Keys by which modules are matched.
 ///
 /// The key of a module is its file name, because different builds are in different directories. If a trace contains two
-/// modules with the same file name, their keys are their paths. The two programs always match, whatever their names
-/// are, unless a trace contains several programs (exec).
+/// modules with the same file name, their keys are their paths. The programs of the two traces always match, even if
+/// their names differ, unless a trace contains several programs (exec).
 struct ModuleKeys<'s> {
     one_program: bool,
     /// File names shared by several modules of a trace.

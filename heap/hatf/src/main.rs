@@ -60,7 +60,7 @@ fn run() -> ExitCode {
         command::Command::Man(options) => command::man::run(&options, command::Cli::command()),
     };
     match result {
-        // A message about lost records has been printed.
+        // Records were lost, and a message about them has already been printed.
         Ok(0) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,

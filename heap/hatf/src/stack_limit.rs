@@ -18,8 +18,8 @@ pub(crate) fn with_room(run: fn() -> ExitCode) -> ExitCode {
     let name = std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned();
     let builder = std::thread::Builder::new().name(name.chars().filter(|c| *c != '\0').collect()).stack_size(8 << 20);
     let Ok(thread) = builder.spawn(run) else { return run() };
-    // Only the working thread should receive signals. SAFETY: zero is a valid value of this bit set; the calls
-    // initialize the set and change only the signal mask of this thread.
+    // Only the new thread should receive signals. SAFETY: zero is a valid value of this bit set; the calls initialize
+    // the set and change only the signal mask of this thread.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);

@@ -186,7 +186,7 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
 }
 
 /// Returns the size of every file that can be created on this machine, using several threads. The slowest columns are
-/// last in the list and are started first, so that no thread is left alone with one of them.
+/// last in the list and are started first, so that no thread still processes one of them when the others have finished.
 fn sizes(
     name: &str,
     raw: &[u8],

@@ -114,7 +114,7 @@ fn initial(format: &Format) -> Result<Vec<Vec<Leaf>>> {
         _ => None,
     };
     let leaves = |record: &Record| record.leaves.iter().map(leaf).collect::<Option<Vec<_>>>();
-    // HATF does not use the predefined records, and metadata records have their own rule.
+    // HATF does not use the predefined records, and [`metadata`] handles metadata records, so neither needs leaves.
     let own = |(index, record)| if index <= usize::from(METADATA) { Some(Vec::new()) } else { leaves(record) };
     format.records.iter().enumerate().map(own).collect::<Option<_>>().ok_or_else(|| wrong("a leaf unknown to HATF"))
 }

@@ -16,7 +16,7 @@ pub(super) fn row(s: &Struct) -> TokenStream {
     quote!(struct #name(#bytes) { #(#fields),* } { #(#pieces),* })
 }
 
-/// Returns the pieces, with the numbers of consecutive leaves combined.
+/// Returns the tokens of the pieces. Plain numbers in consecutive leaves are combined into a single `numbers(..)`.
 fn runs(pieces: &[Piece]) -> Vec<TokenStream> {
     let mut tokens = Vec::new();
     let mut rest = pieces;

@@ -110,13 +110,13 @@ fn literal(text: &str) -> Literal {
     format!("r{hashes}\"{text}\"{hashes}").parse().unwrap_or_else(|_| Literal::string(text))
 }
 
-/// Returns `Alloc<Bytes>`, or `Alloc` without bytes.
+/// Returns the type of a struct or an enum: `Alloc<Bytes>` if it contains bytes, and otherwise `Alloc`.
 fn generic(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes>) } else { quote!(#name) }
 }
 
-/// Returns the same as [`generic`] for a declaration, where structs own their bytes by default.
+/// Returns the same type as [`generic`], but for the declaration, in which the type parameter defaults to owned bytes.
 fn declared(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes = ::std::vec::Vec<u8>>) } else { quote!(#name) }

@@ -1,4 +1,4 @@
-//! The table rows of records and models, which describe the file.
+//! Emits the rows for records and models in the generated table that describes the file format.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &M
     quote!(record #index #name #(~ #names)* #tag (#types) { #(#leaves),* #steps })
 }
 
-/// Emits the structs of a record, and the sections that list it.
+/// Emits the struct names of a record, and the sections that list the record.
 fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     let bytes = columns.bytes.then(|| quote!(Bytes));
     let (of, name) = (ident(&columns.of), ident(&columns.name));
@@ -173,7 +173,7 @@ fn expr_op(op: &ExprOp) -> TokenStream {
     }
 }
 
-/// Emits the layout as a program. The parser bounds the nesting depth (spec 3.5).
+/// Emits the layout of a record's items as a list of steps. The parser bounds the nesting depth (spec 3.5).
 fn layout(record: &Record, items: &[Item], steps: &mut Vec<TokenStream>) {
     for item in items {
         match item {

@@ -87,7 +87,8 @@ fn section(section: &Section) -> TokenStream {
     quote!(section #n #name #kind { records [#(#records)*]; cells [#(#cells)*]; initials [#initials]; })
 }
 
-/// Emits the row of a section's enum. Tags are compared in groups of three.
+/// Emits the row of a section's enum. Its records are listed in groups of three, because generated code compares tags
+/// in such groups.
 fn enum_row(section: &Tagged) -> TokenStream {
     let (index, variant) = (number(section.index as u64), ident(&section.variant));
     let (name, method) = (generic(&section.name, section.bytes), ident(&section.method));

@@ -22,13 +22,13 @@ use crate::{Error, ErrorKind, Result};
 /// The string form is its name with an optional level: `stored`, `zstd`, `zstd:19`, `lz4`, `zlib:9`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Number 0: stored without compression.
+    /// Codec number 0: stored without compression.
     Stored,
-    /// Number 1: zstd with its level (0 means 3).
+    /// Codec number 1: zstd with its level (0 means 3).
     Zstd(i32),
-    /// Number 2: an LZ4 block.
+    /// Codec number 2: an LZ4 block.
     Lz4,
-    /// Number 3: zlib with its level (0 to 9).
+    /// Codec number 3: zlib with its level (0 to 9).
     Zlib(u32),
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct CodecEntry {
     with_level: fn(i32) -> Codec,
     /// The compression strength. The filter that suits a stronger codec suits weaker codecs, too.
     pub(crate) strength: u8,
-    /// Returns the maximum content length for a payload length. No memory is allocated for a declared length that
-    /// exceeds it.
+    /// Returns the maximum content length for a payload length. If a chunk declares a longer content, no memory is
+    /// allocated for it.
     pub(crate) most: fn(u64) -> u64,
-    /// Whether a C library parses the payloads, which must not change during parsing.
+    /// Whether a C library parses the payloads. A payload must not change while the library parses it.
     pub(crate) foreign: bool,
     /// The engine, or `None` if the codec is not built in or does nothing.
     pub(crate) engine: Option<Engine>,

@@ -37,8 +37,8 @@ impl Decompress for flate2::Decompress {
             if !filled {
                 return Err(Failure::Payload("the zlib stream is truncated"));
             }
-            // All bytes have been produced, but the checksum must still be read. A one-byte buffer distinguishes it
-            // from further data.
+            // All expected bytes have been produced, but the checksum must still be read. A one-byte output buffer
+            // detects whether the stream contains more data instead.
             let rest = usize::try_from(used).ok().and_then(|n| payload.get(n..)).unwrap_or(&[]);
             let status = flate2::Decompress::decompress(self, rest, &mut [0], FlushDecompress::Finish);
             let ended = status.is_ok_and(|status| status == Status::StreamEnd);

@@ -7,7 +7,7 @@ use std::io::Read as _;
 /// Maximum window size accepted for any content, in bytes, as recommended by RFC 8878 (3.1.1.1.2). A larger window is
 /// accepted only if the content is at least as long.
 const WINDOW: usize = 8 << 20;
-/// Number of bytes to decompress before they are copied out.
+/// Number of bytes to decompress before they are copied to the output.
 const STEP: usize = 128 << 10;
 
 const DAMAGED: Failure = Failure::Payload("the zstd frame is corrupt");

@@ -1,13 +1,13 @@
 //! The formatter, which uses a single layout for every DTD and preserves all comments.
 //!
-//! Each level is indented by four spaces, and lines contain up to 100 columns. Properties of one field on the same line
-//! stay together as long as they fit. A record or section on a single line stays on one line if it fits. Single blank
-//! lines are kept.
+//! Each level is indented by four spaces, and lines contain up to 100 columns. Properties of one field that were
+//! written on the same line stay on one line if they fit. A record or section that was written on one line also stays
+//! on one line if it fits. Single blank lines are kept.
 //!
-//! The formatter works on tokens because the syntax tree does not contain everything. It adds or removes only optional
-//! tokens: it removes a `,` before `)` and a `;` after `}`, and adds a `;` after a record without a block. A comment
-//! stays at the start or end of its line, because a comment directly above a definition documents that definition (spec
-//! 2).
+//! The formatter works on tokens because the syntax tree does not contain all of the text, such as comments. It adds or
+//! removes only optional tokens: it removes a `,` before `)` and a `;` after `}`, and adds a `;` after a record without
+//! a block. A comment stays at the start or end of its line, because a comment directly above a definition documents
+//! that definition (spec 2).
 
 mod nodes;
 mod print;

@@ -96,7 +96,7 @@ impl Reader<'_> {
                 if self.mark(at) != Some(b'*') {
                     return at;
                 }
-                at += 1; // the tokens so far were the count
+                at += 1; // The tokens so far were the count.
             }
         }
     }

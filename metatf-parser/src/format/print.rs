@@ -25,12 +25,12 @@ struct Printer<'a> {
     level: usize,
     /// Whether the current line is not empty.
     line_open: bool,
-    /// Whether this block is still empty, in which case no blank line may precede the next line.
+    /// Whether nothing has been printed in this block yet, in which case no blank line may precede the next line.
     fresh: bool,
 }
 
 impl Printer<'_> {
-    /// Prints the definitions of a block, and then the comments before its end (the token `end`).
+    /// Prints the definitions of a block, and then the comments before the token `end`, which ends the block.
     fn nodes(&mut self, nodes: &[Node], end: usize) {
         let mut before: Option<&Node> = None;
         for node in nodes {
@@ -105,7 +105,8 @@ impl Printer<'_> {
         }
         match &node.block {
             None => {
-                // A record without a block may lack the `;`. If there is a `;`, a comment may precede it.
+                // Add the `;` that a record without a block may lack. If the text contains the `;`, a comment may
+                // precede it.
                 let end = if node.last == node.head_end { ";" } else { "" };
                 self.head(words(self.text, self.lexed, node.first, node.last), end);
             }
@@ -177,7 +178,7 @@ impl Printer<'_> {
     }
 
     fn fits(&self, node: &Node, column: usize) -> bool {
-        // Printing adds only spaces, so a node with far too many bytes need not be laid out.
+        // If the node's text is much longer than a line, it cannot fit, so it need not be laid out.
         let bytes = self.start_of(node.last).saturating_sub(self.start_of(node.first));
         bytes < 100 * MOST_COLUMNS && column + self.one_line(node).chars().count() <= MOST_COLUMNS
     }

@@ -14,7 +14,7 @@ pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
         let of_kind = symbols.clone().filter(move |symbol| symbol.kind == kind);
         of_kind.filter_map(|symbol| Some((symbol.name.as_str(), symbol.definitions.first()?)))
     };
-    // The comment at the head of the DTD documents its only section.
+    // If the DTD has only one section, the comment at the head of the DTD documents the section.
     let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).count();
     let head = !linter.lexed.comments_before(0).is_empty();
     for (name, place) in places(SymbolKind::Section).filter(|_| sections > 1 || !head) {
@@ -39,8 +39,8 @@ pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
     }
 }
 
-/// Returns the name offsets of records that are the only record in a documented section, such as the elements of
-/// tables.
+/// Returns the offsets of the names of records that need no documentation, because each is the only record in a
+/// documented section. The elements of tables are typical examples.
 fn only_ones(index: &Index) -> HashSet<usize> {
     let documented: HashSet<usize> = index.symbols.iter().filter_map(documented_section).collect();
     let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section);
@@ -53,12 +53,13 @@ fn documented_section(symbol: &Symbol) -> Option<usize> {
     symbol.definitions.first().filter(|_| is).map(|place| place.start)
 }
 
-/// Returns each undocumented field once, located at the field's properties or in the field list.
+/// Returns the name of each undocumented field once, with the location of a property of the field or, without such a
+/// property, its location in the field list.
 fn fields(linter: &Linter) -> Vec<(Range<usize>, String)> {
     let mut found = BTreeMap::new();
     for record in &linter.index.records {
         let own = |field: &&ResolvedField| !field.leaf.is_implied() && !is_of_vfield(field);
-        // An element with a single value is documented by its section's comment.
+        // If a stream element has only one field, its section's comment documents the field.
         if record.tag.is_none() && record.fields.iter().filter(own).count() <= 1 {
             continue;
         }

@@ -15,7 +15,7 @@ pub(super) fn check(linter: &mut Linter) {
 
 /// Reports all names except the first in each group of similar names.
 fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
-    // The first declaration of each name, as spelled in the text.
+    // For each exact spelling of a name, the place of its first declaration.
     let mut places = BTreeMap::new();
     for symbol in linter.index.symbols.iter().filter(|symbol| symbol.kind == kind && !symbol.predefined) {
         let Some(place) = symbol.definitions.first() else { continue };

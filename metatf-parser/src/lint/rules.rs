@@ -49,7 +49,8 @@ macro_rules! rules {
     };
 }
 
-// Name, whether it is on by default, whether it needs traces, description of its findings.
+// The columns are the rule's name, whether it is on by default, whether it needs traces, and a description of its
+// findings.
 rules! {
     UndocumentedSection = "undocumented-section", true, false,
         "A section has no comment above it, and no comment at the head of the DTD covers it.";

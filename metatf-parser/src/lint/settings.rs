@@ -1,4 +1,4 @@
-//! The rule for properties without an effect, because only the nearest setting applies (spec 3.1).
+//! The rule for properties that have no effect because a nearer setting overrides them for every field (spec 3.1).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -57,7 +57,7 @@ impl<'l> Statement<'l> {
         }
         let last = name(equals.checked_sub(1)?)?;
         let property = Property::named(word(last)?)?;
-        // `doc` may belong to a record, and `was` to a tag.
+        // These properties are not inherited in the same way: `doc` may belong to a record, and `was` to a tag.
         if matches!(property, Property::Doc | Property::Was) {
             return None;
         }
@@ -98,7 +98,7 @@ impl<'l> Statement<'l> {
         } else {
             span.start -= indent;
         }
-        // A comment above the statement would become the comment of the next definition.
+        // If a comment precedes the statement, removing the statement would attach the comment to the next definition.
         let certain = linter.lexed.comments_before(first).is_empty();
         Suggestion { span, text: String::new(), certain }
     }

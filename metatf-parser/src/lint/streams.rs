@@ -11,7 +11,7 @@ pub(super) fn check(linter: &mut Linter) {
     let index = linter.index;
     let mut sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).peekable();
     let has_global = index.outline.iter().any(|declared| declared.kind == SymbolKind::Record);
-    // In a file without a header, sections are found by their position (spec 5.4).
+    // In a file without a header, sections are found by their position, so no reference to them is needed (spec 5.4).
     let is_raw = index.records.iter().flat_map(|record| &record.fields).any(|field| {
         let role = field.leaf.annotations.get("role");
         role.is_some_and(|role| role.trim_matches('"') == MAGIC)
@@ -50,7 +50,8 @@ pub(super) fn check(linter: &mut Linter) {
     }
 }
 
-/// Checks whether a comment mentions the section number, and thereby explains how traces refer to the section.
+/// Checks whether a comment mentions the section number. Such a comment presumably explains how traces refer to the
+/// section.
 fn is_mentioned(linter: &Linter, number: &str) -> bool {
     let words = |comment: &crate::lexer::Comment| {
         let text = linter.text.get(comment.span.range()).unwrap_or_default();

@@ -59,7 +59,7 @@ fn section(
 ) -> Option<Section> {
     let places: Vec<usize> = model.top_records(index).iter().filter_map(|r| *by_index.get(*r)?).collect();
     let tops: Vec<&Resolved> = places.iter().filter_map(|p| resolved.get(*p)).collect();
-    // Charge a global record for every section.
+    // A global record is charged once for every section, because each section stores data for it.
     let bytes = tops.iter().map(|r| r.leaves.len() * 8 + 64).sum();
     if !model.budget.charge(bytes) {
         report.add(too_large(Span::at(report.source.start)));
@@ -91,7 +91,8 @@ fn section(
     Some(section)
 }
 
-/// Returns the record of the schema, or `None` if [`ModelId`] cannot number all predicted leaves.
+/// Converts a resolved record to a record of the schema. Returns `None` if there are more predicted leaves than
+/// [`ModelId`] can number.
 fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) -> Option<Record> {
     let Resolved { layout, leaves, tag } = resolved;
     let record = model.records.get(layout.record);
@@ -119,7 +120,7 @@ fn was(record: &RecordModel) -> Vec<String> {
     }
 }
 
-/// Returns the leaf after adding its model, if any, to `models`.
+/// Adds the leaf's model, if any, to `models` and returns the leaf, which then contains the model's number.
 fn numbered(resolved: ResolvedLeaf, models: &mut Vec<schema::Model>) -> Option<Leaf> {
     let ResolvedLeaf { mut leaf, predicted, .. } = resolved;
     if let Some(predicted) = predicted {

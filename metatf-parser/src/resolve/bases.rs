@@ -11,9 +11,9 @@ use crate::schema::{Interpretation, LeafId, RecordId};
 /// Number of predefined records, which come first in [`crate::schema::Dtd::records`].
 pub(super) const PREDEFINED_RECORDS: usize = 3;
 
-/// Returns the leaf that the reference denotes. This is the leaf at a path from the record's fields, or the first leaf
-/// with that name anywhere in the record. After all leaves are known, [`referenced`](super::referenced) checks that the
-/// leaf is a number.
+/// Returns the leaf to which a base refers. This is the leaf at a path from the record's fields, or the first leaf with
+/// that name anywhere in the record. After all leaves are known, [`referenced`](super::referenced) checks that the leaf
+/// is a number.
 pub(super) fn resolve(
     model: &Model,
     layouts: &[Layout],

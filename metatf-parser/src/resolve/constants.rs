@@ -28,7 +28,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
             (value == initial && stride == 0, "with `stride`, the value changes from record to record".to_owned())
         }
         Interpretation::Predicted(_) => (false, "a predicted value can differ in each record".to_owned()),
-        // The value depends on earlier records of the trace.
+        // The value depends on earlier records of the trace, so the constant cannot be checked here.
         Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
             return true;
         }
@@ -56,7 +56,7 @@ fn unsigned_fits(value: u64, width: u8) -> bool {
     value <= largest(width)
 }
 
-/// Checks whether sign-extending the low bytes restores the value.
+/// Checks whether sign-extending the low `width` bytes restores the value.
 fn signed_fits(value: u64, width: u8) -> bool {
     if width == 0 {
         return value == 0;

@@ -1,11 +1,11 @@
 //! Resolves expressions (spec 3.2, 3.3). Constants are folded, and references are resolved to leaves of the same
 //! record.
 //!
-//! In a record's block, a path starts at a field of that record. An example is `data.width = length.value;` in the
-//! block of the record that lists both fields. Outside of this block, the statement is
-//! `box.data.width = box.length.value;`. In a property of a section or the top level, a path starts at the record that
-//! lists the leaf, or else at a record that nests this record, innermost first. If a name occurs several times before
-//! the leaf, the nearest occurrence is used.
+//! In a record's block, a path starts at a field of that record. For example, `data.width = length.value;` is valid in
+//! the block of the record that lists both fields. In the block of a record that nests this record as `box`, the
+//! statement is `box.data.width = box.length.value;`. In a property of a section or the top level, a path starts at the
+//! record that lists the leaf, or else at a record that nests this record, innermost first. If a name occurs several
+//! times before the leaf, the nearest occurrence is used.
 
 use super::layout::Layout;
 use crate::ast::{Aspect, Expression, Operator, Reference, Step};
@@ -62,7 +62,7 @@ pub(super) fn compute(expression: &Expression, place: Span, context: &Context) -
     fold(expression, place, |reference| context.resolve(reference, place))
 }
 
-/// An operand on the stack, with the index of its first step in the output, and its value if it is constant.
+/// An operand on the evaluation stack: the index of its first step in the output and, if it is constant, its value.
 struct Operand {
     start: usize,
     constant: Option<u64>,
@@ -145,7 +145,7 @@ fn overflow(place: Span) -> Draft {
 impl Context<'_, '_> {
     fn resolve(&self, reference: &Reference, place: Span) -> Result<ExprOp, Failure> {
         let at = reference.span.or(place);
-        // All tags have the same width, so nested records may also refer to it.
+        // Nested records may also refer to the width of `tag`, because all tags have the same width.
         if let ([only], Aspect::Width, Some(Width::Number(tag))) = (
             reference.path.as_slice(),
             reference.of,
@@ -178,7 +178,8 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Returns the nearest earlier leaf that the path can refer to, or the rule that forbids the reference.
+    /// Returns the nearest earlier leaf to which the path may refer, or the code of the rule that forbids the
+    /// reference.
     fn find(&self, reference: &Reference) -> Result<usize, Code> {
         let unknown = Code::UnknownReference;
         let from = |frame: &usize| {

@@ -58,7 +58,7 @@ enum Key<'a> {
     Number(ScopeIndex),
     Record(RecordIndex),
     Field(RecordIndex, &'a str),
-    /// The fields with this name that a scope sets properties for.
+    /// All fields with this name for which a scope (a section or the top level) sets properties.
     Scoped(ScopeIndex, &'a str),
 }
 
@@ -74,7 +74,7 @@ struct Builder<'m, 'a> {
     model: &'m Model<'a>,
     resolved: &'m [Resolved<'a>],
     symbols: Vec<Symbol>,
-    /// IDs of sections, and of fields that scopes set properties for.
+    /// IDs of the symbols for sections, and for fields whose properties a scope sets.
     ids: HashMap<Key<'a>, Option<SymbolId>>,
     record_ids: Vec<Option<SymbolId>>,
     /// The index of each record's first field in `field_ids`, in the order of the model.
@@ -86,7 +86,7 @@ struct Builder<'m, 'a> {
     /// For each scope and field name, the records that list the field. They are records of the scope or nested in
     /// records of the scope.
     lists: HashMap<ScopeIndex, HashMap<&'a str, Vec<RecordIndex>>>,
-    /// Fields that share their previous value by name.
+    /// By name, the symbols of fields that share their previous value with other fields of the same name.
     shared: HashMap<&'a str, SymbolId>,
     /// Remaining part of [`MOST_VISITS`].
     visits: usize,
@@ -256,7 +256,8 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// Adds a use of each name in a path. The path starts in those records of `starts` that contain a field with its
-    /// first name. The symbols that it denotes in these records form one family. Returns the symbol of the last name.
+    /// first name. The symbols that a name of the path denotes in these records form one family. Returns the symbol of
+    /// the last name.
     fn path(&mut self, path: &[Name<'a>], starts: &[RecordIndex], role: Role) -> Option<SymbolId> {
         if let ([name], [record]) = (path, starts)
             && self.model.records.get(*record).and_then(|r| r.field(name.text)) == Some(Field::Leaf)
@@ -332,7 +333,8 @@ impl<'a> Builder<'_, 'a> {
     fn starts(&mut self, start: Start<'a>) -> Vec<RecordIndex> {
         match start {
             Start::Block(record) => vec![record],
-            // These are the records that list the field, and records that nest them.
+            // The path may start in a record that lists the field, or in any record of the scope, which may nest such a
+            // record.
             Start::Scope(scope, field) => {
                 let mut records = self.records_with(scope, field);
                 if self.visit(self.model.records.len()) {
@@ -343,7 +345,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Counts visits to this many records, and returns whether any visits remain.
+    /// Subtracts this many visits from the remaining visits, and returns whether any remain.
     fn visit(&mut self, records: usize) -> bool {
         self.visits = self.visits.saturating_sub(records);
         self.visits > 0
@@ -426,7 +428,7 @@ impl<'a> Builder<'_, 'a> {
                 }
             }
         }
-        // A path that was tried with two meanings has added its first names twice.
+        // Remove duplicate uses. A path that was tried with two meanings has added its first names twice.
         self.uses.sort_by_key(|u| (u.span.start, u.role != Role::Definition));
         self.uses.dedup_by_key(|u| u.span.start);
         let outline = self.model.scopes.iter().flat_map(|scope| declared_scope(scope.ast)).collect();

@@ -17,7 +17,7 @@ const MOST_LEAVES: usize = 255;
 /// An instance of a record in the layout: the top record, or a record nested in it.
 pub(super) struct Frame<'a> {
     pub(super) record: RecordIndex,
-    /// The enclosing instance, and the field name of this instance there.
+    /// The enclosing instance, and the name of the field in it that contains this instance.
     pub(super) parent: Option<(usize, &'a str)>,
 }
 
@@ -29,7 +29,8 @@ pub(super) struct RawLeaf<'a> {
     pub(super) frame: usize,
     /// The enclosing repetitions, outermost first.
     pub(super) repeats: Vec<usize>,
-    /// The field in the field list of the innermost record defined in the text.
+    /// The location of the field in a field list. For a leaf of a predefined record, this is the field that nests the
+    /// record.
     pub(super) site: Span,
     pub(super) is_tag: bool,
     /// The expression of a computed count. Such a leaf has no name, so no property applies to it.
@@ -106,7 +107,7 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
     let full = expander.full;
     let mut layout = expander.layout;
     layout.items = items;
-    // A DTD may define a large number of small records.
+    // Release unused capacity, because a DTD may define a large number of small records.
     layout.items.shrink_to_fit();
     layout.leaves.shrink_to_fit();
     (!full).then_some(layout)
@@ -119,11 +120,12 @@ struct Object<'a> {
     /// The number of repeated groups and records for each name of a count.
     repetitions: Vec<(&'a str, usize)>,
     keys: Vec<(Cow<'a, str>, Span)>,
-    /// Whether a generated key may clash with a name in the text.
+    /// Whether the object contains generated keys, which may clash with names in the text.
     made: bool,
 }
 
-/// Counts a use of a name and returns the number of uses so far. There are at most 255 names.
+/// Counts a use of a name and returns the number of uses so far. A linear search suffices, because there are at most
+/// 255 names.
 fn count<'a>(uses: &mut Vec<(&'a str, usize)>, name: &'a str) -> usize {
     match uses.iter_mut().find(|(known, _)| *known == name) {
         Some((_, uses)) => {
@@ -144,7 +146,7 @@ struct Place {
     object: usize,
     repeats: Vec<usize>,
     path: Vec<String>,
-    /// The location to report for predefined fields, which is the place that nests them.
+    /// The location to report for fields of a predefined record, which is the place where the record is nested.
     site: Span,
 }
 
@@ -154,7 +156,7 @@ struct Expander<'m, 'a, 'r, 's> {
     layout: Layout<'a>,
     objects: Vec<Object<'a>>,
     repeats: usize,
-    /// Locations of counts encoded in place, by frame and name.
+    /// Locations of counts that are stored in place, right before their items, by frame and name.
     in_place: HashMap<(usize, &'a str), Span>,
     /// Whether a limit was exceeded and reported.
     full: bool,
@@ -200,7 +202,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     fn plain(&mut self, name: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) {
         if name.text == "tag" && (place.frame != 0 || !self.layout.leaves.is_empty()) {
-            // A `tag` that is not the first field has been reported.
+            // Ignore a `tag` that is not the first field, which has already been reported.
             return;
         }
         if let Some(first) = self.in_place.get(&(place.frame, name.text)) {
@@ -397,7 +399,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(LeafId(id))
     }
 
-    /// Stops the expansion at a limit, because each nesting level can double the number of leaves.
+    /// Reports that a limit is exceeded and stops the expansion, because each nesting level can double the number of
+    /// leaves.
     fn too_many(&mut self, in_all: bool) {
         self.full = true;
         let Some(record) = self.model.records.get(self.layout.record) else { return };

@@ -46,11 +46,11 @@ pub(super) enum Sharing {
     Own,
     /// Shared with every `shared` leaf of the same name.
     Name,
-    /// Shared with every leaf whose delta or stride is set by the property at this location.
+    /// Shared with every leaf whose `delta` or `stride` interpretation is set by the statement at this location.
     Property(Span),
     /// Shared as described by both `Name` and `Property`.
     NameAndProperty(Span),
-    /// Not shared, because no property shares it.
+    /// Not shared with any other leaf, because no property requests it.
     Alone,
 }
 
@@ -98,7 +98,7 @@ fn size(leaf: &Leaf) -> usize {
     let expression = width.map_or(0, |e| e.0.len() * 16) + leaf.name.len() * 3 * usize::from(leaf.computed.is_some());
     let was = leaf.was.iter().map(|name| name.len() + 24).sum::<usize>();
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
-    // Name lists are not charged, because leaves share them.
+    // Lists of value and flag names are not charged, because leaves share them.
     expression
         + was
         + annotations
@@ -129,7 +129,7 @@ impl<'a> Looker<'_, 'a> {
             computed: None,
             format: self.lookup.format(),
             names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
-            // For a tag, `was` would list the earlier names of the record.
+            // The `was` property of a tag lists the earlier names of the record, not of the leaf.
             was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
             section: None,
             unit: self.lookup.text(Property::Unit),
@@ -173,7 +173,7 @@ impl<'a> Looker<'_, 'a> {
             (self.lookup.find(Property::Width), self.lookup.find(Property::Interpretation));
         let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.setting, report));
         let width = found_width.as_ref().map(|f| self.width(f, widths, report));
-        // The code of a predicted leaf is one byte by default.
+        // A predicted leaf without a width stores a one-byte code.
         let width = match (width, interpretation) {
             (None, Some(Some(Interpretation::Predicted(_)))) => Some(Some(Width::Number(1))),
             (width, _) => width,
@@ -230,7 +230,8 @@ impl<'a> Looker<'_, 'a> {
         if let Some(expression) = &expression {
             let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
             leaf.name = format!("({})", expression_text(expression, path));
-            // As with fields of the same name, the key of a second leaf gets a number.
+            // If several leaves have the same expression, their keys are numbered, as are the keys of fields with the
+            // same name.
             let same = |l: &&ResolvedLeaf| {
                 l.leaf.computed.is_some()
                     && l.leaf.name == leaf.name
@@ -441,7 +442,8 @@ impl<'a> Looker<'_, 'a> {
         self.model.records.get(frame.record)?.ast.brace.map(|brace| Span::at(brace.end()))
     }
 
-    /// Creates a diagnostic if a missing property of a leaf is misspelled.
+    /// Creates a diagnostic for a missing property of the leaf if an annotation is probably a misspelling of the
+    /// property.
     fn misspelt(&self, code: Code, property: Property, message: &str) -> Option<Draft> {
         let setting = self.lookup.misspelt(property)?;
         Some(setting.misspelt(code, message.to_owned()).also(self.raw.site, "the field"))

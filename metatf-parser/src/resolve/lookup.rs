@@ -89,7 +89,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         self.text(Property::Format).and_then(|name| Format::named(&name)).unwrap_or_default()
     }
 
-    /// Returns the nearer setting of `values` and `flags`, with the names that it lists.
+    /// Returns the setting of `values` or `flags`, whichever is in the nearer scope, with the names that it lists.
     pub(super) fn names(&self, lists: &NameLists) -> Option<(&'a Setting<'a>, Names)> {
         let set = |slot: &Slot<'m, 'a>| slot.get(Property::Values).or_else(|| slot.get(Property::Flags));
         let setting = self.chain.iter().find_map(|(slot, ..)| set(slot))?;

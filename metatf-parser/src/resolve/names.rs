@@ -1,5 +1,5 @@
-//! Checks the names of sections and records (spec 3.1, 3.2), which must be unique and not predefined, and the section
-//! numbers.
+//! Checks that the names of sections and records are unique and not predefined, and checks the section numbers (spec
+//! 3.1, 3.2).
 
 use std::collections::HashMap;
 

@@ -16,7 +16,7 @@ const MOST_NESTING: usize = 8;
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let mut uses: Vec<(ScopeIndex, Span)> = Vec::new();
     for (number, place) in resolved.iter().flat_map(|r| &r.leaves).filter_map(|l| l.leaf.section.zip(l.nested)) {
-        // A property of a section or the top level applies to many leaves.
+        // One property of a section or the top level can apply to many leaves, so several leaves may share a location.
         let scope = model.scopes.iter().position(|s| s.number == Some(number));
         match scope.filter(|scope| !model.top_records(*scope).is_empty()) {
             Some(scope) if !uses.contains(&(scope, place)) => uses.push((scope, place)),
@@ -45,9 +45,9 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
             continue;
         }
         let deep = if graph.nests_itself(scope) {
-            format!("section {} nests itself in a byte array", number(model, scope))
+            format!("section {} contains itself through a byte array", number(model, scope))
         } else {
-            format!("sections nest more than {MOST_NESTING} deep in byte arrays")
+            format!("sections in byte arrays are nested more than {MOST_NESTING} levels deep")
         };
         report.add(
             Draft::new(Code::NestedSection, place, deep)
@@ -60,7 +60,7 @@ fn number(model: &Model, scope: ScopeIndex) -> u8 {
     model.scopes.get(scope).and_then(|s| s.number).unwrap_or(0)
 }
 
-/// The nested sections and the sections nested in them.
+/// The nesting of sections in byte arrays: for each nested section, the sections that its own byte arrays contain.
 struct Graph<'a> {
     children: BTreeMap<ScopeIndex, BTreeSet<ScopeIndex>>,
     /// For each section, a field that depends on a stream section.
@@ -89,7 +89,8 @@ impl<'a> Graph<'a> {
             }
             graph.children.insert(scope, children);
         }
-        // Each round keeps only sections that nest a remaining section.
+        // Start with all sections. Each round keeps only the sections that nest a remaining section, so after the last
+        // round, the remaining sections nest too deeply.
         graph.too_deep.extend(graph.children.keys());
         for _ in 0..MOST_NESTING {
             let stays = |scope: &ScopeIndex| {

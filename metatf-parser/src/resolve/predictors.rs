@@ -18,8 +18,8 @@ const MOST_ORDER: u64 = 3;
 /// Maximum number of candidates of a model.
 const MOST_CANDIDATES: u64 = 64;
 
-/// Number of bytes charged to the budget for a reference. This exceeds the actual size, because a lookup among 255
-/// leaves takes time.
+/// Number of bytes charged to the budget for a reference. This is more than the reference's actual size, because the
+/// budget also limits the time spent on lookups among 255 leaves.
 const REFERENCE: usize = 1024;
 
 /// The model of a leaf.
@@ -204,8 +204,8 @@ impl Place<'_, '_> {
         Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
     }
 
-    /// Returns the nearest earlier leaf that the path can refer to, or the rule that forbids the reference. If no path
-    /// from the location of the property matches, a single name denotes the nearest leaf with that name.
+    /// Returns the nearest earlier leaf that the path can refer to, or the rule that forbids the reference. If the path
+    /// does not match from any of the frames and consists of a single name, it denotes the nearest leaf with that name.
     fn own(&self, path: &FieldPath) -> Result<usize, Code> {
         let from = |frame: usize| self.nearest(|leaf| self.layout.has_path(leaf, frame, &path.names));
         let mut found = self.frames.iter().map(|frame| from(*frame)).find(|f| *f != Err(Code::PredictorField));
@@ -220,8 +220,8 @@ impl Place<'_, '_> {
     }
 
     /// Returns the leaf of a path `RECORD.FIELD`. The record must be in the same section or global, and the leaf is
-    /// found by its path or as the first leaf with that name. The tag is excluded. If the record is the leaf's own
-    /// record, the rest is a path within this record.
+    /// found by its path or as the first leaf with that name. The tag is excluded. If the record is the predicted
+    /// leaf's own record, the field must be an earlier leaf.
     fn other(&self, path: &FieldPath) -> Result<(usize, usize), Code> {
         let unknown = Err(Code::PredictorField);
         let Some((record, path)) = path.names.split_first().filter(|(_, path)| !path.is_empty()) else {

@@ -91,7 +91,8 @@ fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
 
 fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
     let span = setting.value_span;
-    // In a string with escapes, offsets differ from the offsets in the source, so mark the entire string.
+    // If the string contains escapes, offsets in its value differ from offsets in the source, so mark the entire
+    // string.
     let plain = span.end() - span.start() == text.len() + 2;
     let place = if plain { Span::new(span.start() + 1 + at.start, span.start() + 1 + at.end) } else { span };
     Draft::new(Code::NameList, place, message).help(format!("for example, write `{}`", property.example()))

@@ -8,7 +8,8 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, MAGIC, Names, RECORDS_SIZE, TRAILER, Width};
 use crate::span::Span;
 
-/// Checks the fields with these roles. Also checks that exactly one section remains for the records.
+/// Checks the fields that have a role in files without a header. Also checks that exactly one section remains for the
+/// records.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let (mut magic, mut around) = (None, Vec::new());
     for record in resolved {

@@ -55,7 +55,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     }
 }
 
-/// Checks that only integers have names.
+/// Checks that `values` and `flags` are set only for leaves that are integers.
 fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
     let Some((setting, _)) = lookup.names(&model.lists) else { return };
     let why = match leaf.format {

@@ -71,8 +71,8 @@ pub(super) fn value(
     None
 }
 
-/// Returns the lowest number, starting at 4, that no record uses as its tag. Considers only tags set to a literal
-/// number.
+/// Returns the lowest number, starting at 4, that no record uses as its tag, for a suggestion. Considers only tags set
+/// to a literal number.
 fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     let settings = (0..model.records.len()).filter_map(|index| property(model, index));
     let used = settings.filter_map(|setting| match &setting.value {
@@ -87,7 +87,8 @@ fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
 /// returns `None`.
 fn number(model: &Model, property: &Setting, expression: &Expression, report: &mut Reporter) -> Option<u32> {
     let number = expression::constant(expression, model.tag_width);
-    // An invalid tag width has already been reported, and the value may be valid for the intended width.
+    // If the tag width is invalid, it has already been reported. Assume 4 bytes, because the value may be valid for the
+    // intended width.
     let bits = u32::from(model.tag_width.unwrap_or(4)) * 8;
     let value = number.filter(|n| n >> bits == 0).and_then(|n| u32::try_from(n).ok());
     if value.is_none() {
@@ -129,7 +130,7 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
     tags
 }
 
-/// Returns the top-level setting for the tag of a predefined record.
+/// Returns the top-level setting that changes the tag of a predefined record.
 fn moved<'a>(model: &Model<'a>, record: &str) -> Option<&'a Setting<'a>> {
     model.scopes.first()?.slots.get(&[record, "tag"])?.get(Property::Value)
 }
@@ -158,7 +159,7 @@ pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, repor
     }
 }
 
-/// Returns the record that owns each tag. `global` contains the tags that are already taken.
+/// Returns the record that owns each tag, and reports duplicates. `global` contains the tags that are already taken.
 fn owners(
     model: &Model,
     tags: &HashMap<RecordIndex, TagValue>,

@@ -86,7 +86,7 @@ fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
 }
 
 /// Returns the records of a scope and all records nested in them. The global scope covers every record. Predefined
-/// records use only the properties set in blocks.
+/// records are excluded, because only properties set in blocks apply to them.
 pub(super) fn reached(model: &Model, scope: ScopeIndex) -> Vec<RecordIndex> {
     let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
         Some(section) if scope != 0 => section.records.clone(),

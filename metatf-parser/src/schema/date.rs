@@ -49,7 +49,7 @@ pub(super) fn count(text: &str, per_second: i64) -> Option<i64> {
     }
     let part: i64 = format!("{fraction:0<digits$}0").parse::<i64>().ok()? / 10;
     let seconds = days * DAY + hour * 3600 + minute * 60 + second;
-    // For a date before 1970, the product may overflow although the sum does not.
+    // Use 128 bits, because for a date before 1970, the product may overflow although the sum does not.
     i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(part)).ok()
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_day_of_ten_thousand_years() {
-        // Count through the calendar from its first day.
+        // Count through the calendar, starting with the first day of year 0.
         let mut at = -719_528;
         for year in 0..10_000_i64 {
             let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);

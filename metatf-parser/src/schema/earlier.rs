@@ -2,11 +2,12 @@
 
 use super::{Item, Leaf, LeafId, Record, Repeated};
 
-/// Maximum number of paths per leaf. Each renamed part of a path doubles the number.
+/// Maximum number of paths per leaf. Each part of a path that has an earlier name doubles the number of paths.
 const MOST_PATHS: usize = 16;
 
 impl Record {
-    /// Returns the dotted paths of each leaf under its earlier names. Leaves without earlier paths are omitted.
+    /// Returns the dotted paths of each leaf under its earlier names. Leaves without earlier names in their paths are
+    /// omitted.
     #[must_use]
     pub fn earlier_paths(&self) -> Vec<(LeafId, Vec<String>)> {
         if self.leaves.iter().all(|leaf| leaf.was.is_empty()) {

@@ -110,7 +110,7 @@ pub enum Interpretation {
     None,
     /// The base plus the sign-extended stored integer.
     BaseOffset(u64),
-    /// The value last seen for a leaf of a record of the same section, plus the sign-extended stored integer.
+    /// The last value of a leaf, in this or another record of the same section, plus the sign-extended stored integer.
     BaseOffsetOf(RecordId, LeafId),
     /// The previous value plus the sign-extended stored integer. The argument is the initial previous value.
     Delta(u64),
@@ -132,13 +132,14 @@ pub enum Interpretation {
         /// The number of elements by which the cursor advances, at least 1.
         stride: u64,
     },
-    /// The number of a model's candidate. Values not matched by any candidate are stored in a stream section.
+    /// The number of the model's candidate that equals the value. Values that match no candidate are stored in a stream
+    /// section.
     Predicted(ModelId),
 }
 
 impl Interpretation {
-    /// Returns the interpretation for a word and its numbers. The field of a base and the index of a model are set
-    /// later.
+    /// Returns the interpretation for a word and its numeric arguments. The caller later sets the field to which a base
+    /// refers and the index of a model.
     pub(crate) fn new(word: InterpretationWord, numbers: &[u64]) -> Option<Interpretation> {
         use InterpretationWord as W;
         let section = |number: u64| u8::try_from(number).ok();
@@ -215,14 +216,14 @@ impl Interpretation {
     }
 }
 
-/// The parts of an interpretation, for tables and fingerprints.
+/// The parts of an interpretation, for generated tables and for fingerprints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// The interpretation's number in fingerprints, which never changes.
     pub code: u8,
     /// The word as written in a DTD.
     pub word: InterpretationWord,
-    /// The name of the variant, both here and in the runtime.
+    /// The name of the enum variant, which is the same in this crate and in the runtime.
     pub variant: &'static str,
     /// The arguments in order. A field or a model is represented by its index.
     pub numbers: Vec<u64>,

@@ -77,7 +77,7 @@ impl Canonical {
     fn record(&mut self, record: &Record) {
         self.text(&record.name);
         self.optional(record.section.map(|s| s.0.into()));
-        // No tag can be this large.
+        // A catch-all record is written as a value that no tag can have.
         self.optional(if record.catch_all { Some(u64::MAX) } else { record.tag.map(u64::from) });
         self.list(&record.items, Self::item);
         self.list(&record.leaves, Self::leaf);

@@ -128,8 +128,8 @@ pub enum Item {
     Repeat {
         /// The leaf that stores the count.
         count: LeafId,
-        /// The JSON key. A repeated leaf keeps its own key; other keys are `<count>_items` or, if the count is an
-        /// expression, the key of the nested record or `items`.
+        /// The JSON key. If a leaf is repeated, this is the leaf's own key. Otherwise, the key is `<count>_items` or,
+        /// if the count is an expression, the key of the nested record, or `items` for a group.
         key: String,
         /// The repeated part.
         body: Repeated,
@@ -367,8 +367,8 @@ impl Expr {
     }
 }
 
-/// The model revision that this version supports, both for values and for heaps (spec 4.2). Any change to the
-/// predictions for a trace requires a new revision.
+/// The revision of the prediction rules that this version supports, for both kinds of models (spec 4.2). Any change to
+/// the predictions for a trace requires a new revision.
 pub const MODEL_REVISION: u64 = 1;
 
 /// The model of a predicted leaf. Every predicted leaf of every record has a separate model, because a model refers to
@@ -391,8 +391,8 @@ pub enum ModelKind {
     Heap {
         /// The action on the address.
         role: HeapRole,
-        /// A leaf, such as a thread or an arena, that selects the model. There is a separate model for each of its
-        /// values.
+        /// A leaf, such as a thread or an arena, whose value selects the heap's context. Each value has a separate
+        /// context.
         by: Option<(RecordId, LeafId)>,
     },
 }

@@ -32,8 +32,8 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Returns the encoding in a [`NameList`]. This is the index of a single bit or, for a range, the first index plus
-    /// 256 times the last index.
+    /// Returns the encoding in a [`NameList`]. For a single bit, this is the bit's index; for a range, it is the first
+    /// index plus 256 times the last index.
     #[must_use]
     pub fn number(self) -> u64 {
         u64::from(self.first) | if self.is_flag() { 0 } else { u64::from(self.last) << 8 }
@@ -117,7 +117,7 @@ impl Names {
         }
     }
 
-    /// Returns the value with this name, the inverse of [`text`](Self::text).
+    /// Returns the value with this name. This is the inverse of [`text`](Self::text).
     #[must_use]
     pub fn value(&self, text: &str) -> Option<u64> {
         let find = |list: &NameList, text: &str| list.iter().find(|(_, name)| name == text).map(|(v, _)| *v);

@@ -18,7 +18,7 @@ impl Format {
             Format::TimeS => write!(out, "{n}s"),
             Format::DurationNs => duration(out, n),
             _ => match self.word(n) {
-                // Quotes delimit the characters, which may include spaces and quotes.
+                // Enclose the characters in quotes. They may themselves include spaces and quotes.
                 Some(word) if matches!(self, Format::Char | Format::Chars | Format::CharsLe) => {
                     write!(out, "'{}'", word.escape_debug())
                 }
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// Checks whether [`word`](Self::word) returns text for any number.
+    /// Checks whether there is any number for which [`word`](Self::word) returns text.
     #[must_use]
     pub fn has_words(self) -> bool {
         matches!(self, Format::Bool | Format::Ipv4 | Format::Char | Format::Chars | Format::CharsLe)

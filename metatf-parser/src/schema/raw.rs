@@ -21,8 +21,8 @@ pub struct RawFile {
     pub trailer: Option<SectionId>,
 }
 
-/// A record that a file may start with. This is the only element of a dedicated stream section, or the first of the
-/// file's records.
+/// A record with which a file may start. This is either the only element of a separate stream section or the first of
+/// the file's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStart {
     /// The section that lists the record.

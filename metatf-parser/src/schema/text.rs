@@ -32,8 +32,8 @@ impl Dtd {
         format!("{}.{}", record.name, record.path_text(leaf))
     }
 
-    /// Returns the model of a leaf of `record`, and the section of values without a candidate, such as
-    /// `1 (lastValue 4, fcm 3 by size) 5`.
+    /// Returns the arguments of `predicted` for a leaf of `record`: the revision, the model, and the section for values
+    /// that match no candidate, as in `1 (lastValue 4, fcm 3 by size) 5`.
     fn model_text(&self, record: &Record, model: ModelId) -> String {
         let Some(model) = self.models.get(usize::from(model.0)) else { return "?".to_owned() };
         let text = ModelText { dtd: self, record };

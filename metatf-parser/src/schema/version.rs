@@ -20,8 +20,8 @@ impl Version {
         parts.map(Self).ok_or_else(|| "expected a version of three numbers, such as 1.2.0".to_owned())
     }
 
-    /// Checks whether a program built for this version can read traces of another version. The program skips additions
-    /// of a newer minor version.
+    /// Checks whether a program built for this version can read traces of another version. This requires the same major
+    /// and median numbers. A newer minor version only adds records and fields, which the program skips.
     #[must_use]
     pub fn understands(self, other: Self) -> bool {
         self.0[..2] == other.0[..2]

@@ -107,7 +107,7 @@ impl Builder<'_, '_, '_> {
     }
 
     fn property<'t>(&mut self, pair: Pair<'t>) -> Option<RawProperty<'t>> {
-        let mut path = Vec::with_capacity(2); // most paths have a field and a property
+        let mut path = Vec::with_capacity(2); // Most paths have a field and a property.
         let (mut quoted, mut value) = (false, None);
         for part in pair.into_inner() {
             match part.as_rule() {

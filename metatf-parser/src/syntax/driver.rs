@@ -162,8 +162,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses the item at the next token with a grammar rule. On failure, reports the mistake and recovers. The pairs
-    /// are dropped as soon as the node is built.
+    /// Parses the item at the next token with a grammar rule. On failure, reports the mistake and recovers. To save
+    /// memory, the pairs are dropped as soon as the node is built.
     fn pest(&mut self, rule: Rule) -> Option<Item<'t>> {
         let base = self.token(0)?.span.start();
         if self.lexed.statement_is_bad(self.at) {
@@ -186,7 +186,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses a statement or the head of a record that does not need the grammar.
+    /// Parses the next item with the fast path. Returns `None` if the item requires the grammar.
     fn plain(&mut self) -> Option<Item<'t>> {
         let (item, behind) = if self.is_mark(1, b':') {
             plain::record(self.text, self.lexed, self.at)?
@@ -199,8 +199,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
     }
 
     /// Returns the text from `base`, where the next token starts, to a token that must end the item, which is a `;`, a
-    /// brace, or the `:` of another record. This matters because pest takes time proportional to the length of its
-    /// input.
+    /// brace, or the `:` of another record. Passing only this piece saves time, because pest takes time proportional to
+    /// the length of its input.
     fn piece(&mut self, base: usize) -> Option<&'t str> {
         if self.piece_end <= self.at + 1 {
             let colon = self.at + 1;
@@ -236,8 +236,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.report.add(draft);
     }
 
-    /// Skips from token `index` to the next possible start of an item. This is after a `;`, before a `}`, after a `{`
-    /// and its content (which is parsed and discarded), or before a line that starts like an item.
+    /// Skips from token `index` to the next possible start of an item. The start is after a `;`, before a `}`, after
+    /// the content of a `{` (which is parsed and discarded), or before a line that starts like an item.
     fn recover(&mut self, index: usize) {
         let first = self.at;
         let is_section = self.at_section();

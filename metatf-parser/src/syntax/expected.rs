@@ -60,7 +60,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
         .help(help(rules, found));
-    // Report a missing punctuation mark if the position identifies it.
+    // If the position shows that a punctuation mark is missing, report the missing mark.
     let Some(before) = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)) else { return draft };
     let is_property = text.get(before.span.range()).is_some_and(|word| Property::named(word).is_some());
     if rules.contains(&Rule::missing_equals) && is_property {

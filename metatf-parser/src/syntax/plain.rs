@@ -62,7 +62,7 @@ impl<'t> Tokens<'t, '_> {
 
     /// Parses dot-separated names.
     fn path(&mut self) -> Option<Vec<Name<'t>>> {
-        let mut path = Vec::with_capacity(2); // most paths have a field and a property
+        let mut path = Vec::with_capacity(2); // Most paths have a field and a property.
         loop {
             path.push(self.name()?);
             if self.next(Kind::Mark(b'.')).is_none() {

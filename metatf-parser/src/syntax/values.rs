@@ -178,7 +178,7 @@ impl<'t> Steps<'t> {
         self.count += 1;
         if self.count <= MOST_STEPS {
             if self.count == 1 {
-                self.list.reserve_exact(1); // most expressions are a single number
+                self.list.reserve_exact(1); // Most expressions are a single number.
             }
             self.list.push(step);
         }

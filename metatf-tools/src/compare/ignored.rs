@@ -66,7 +66,7 @@ pub(super) struct Addresses {
 
 impl Addresses {
     pub(super) fn same(&mut self, left: u64, right: u64) -> bool {
-        // 0 is not an address.
+        // 0 means that there is no address, so it corresponds only to 0.
         if left == 0 || right == 0 {
             return left == right;
         }

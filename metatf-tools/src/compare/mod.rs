@@ -114,12 +114,12 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.options.stop && !self.has_room()
     }
 
-    /// Returns whether the list has room for another difference.
+    /// Returns whether the list of differences has room for another one.
     fn has_room(&self) -> bool {
         self.options.max == 0 || self.out.differences.len() < self.options.max
     }
 
-    /// Lists a difference.
+    /// Adds a difference to the list, if the list has room for it.
     fn list(&mut self, difference: Difference) {
         if self.has_room() {
             self.out.differences.push(difference);
@@ -212,7 +212,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(())
     }
 
-    /// Collects the counts and the stream sections used in both traces.
+    /// Collects the record counts of both traces, and the stream sections that leaves of either trace refer to.
     fn note(&mut self, cursors: Cursors<'_, '_>) {
         let [left, right] = cursors;
         for (number, through) in left.reached.iter().enumerate() {

@@ -8,7 +8,7 @@ use metatf::container::{ErrorKind, Result};
 use metatf::dynamic::OwnedRecord;
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of verdicts to keep; further verdicts are recomputed.
+/// Maximum number of verdicts to cache. When the cache is full, it is cleared.
 const KEPT: usize = 1 << 20;
 
 /// A pair of offsets, left and right, each with the index of its section.
@@ -24,8 +24,8 @@ pub(super) struct Offsets {
 
 impl Offsets {
     /// Returns whether two offsets currently refer to equal elements. If no element starts at one of the offsets,
-    /// returns whether they are equal numbers. Elements that contain offsets themselves are equal if no path of offsets
-    /// leads to a difference.
+    /// returns whether they are equal numbers. If the elements contain offsets themselves, these offsets are followed
+    /// as well, and the elements are equal unless a difference is found.
     pub(super) fn same(
         &mut self,
         pairs: &Pairs,

@@ -7,7 +7,7 @@ pub struct CompareOptions {
     pub max: usize,
     /// Whether to stop after `max` differences. By default, everything is compared and counted.
     pub stop: bool,
-    /// Whether to also compare the order of records across sections.
+    /// Whether to also compare the order in which records of different sections are interleaved.
     pub order: bool,
     /// Fields (`size`, `alloc.size`) and records (`free`, `comment`) to exclude. `time` also excludes fields whose
     /// `format` is a time. With `address-base`, two addresses (numbers with the format `hex` or the name `address`) are
@@ -38,7 +38,7 @@ pub struct Comparison {
     pub only: Vec<OneSided>,
     /// The number of records and elements compared.
     pub compared: u64,
-    /// The numbers of records and of differing records for each record type defined by both DTDs, in DTD order.
+    /// The counts of records and of differing records for each record type defined by both DTDs, in DTD order.
     pub records: Vec<RecordSummary>,
     /// For each section, the first position at which the record types differ, as a [`What::Record`]. Later records are
     /// counted, but no summary includes their values.

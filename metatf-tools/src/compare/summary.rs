@@ -15,7 +15,7 @@ struct Counts {
     fields: BTreeMap<u8, (String, u64)>,
 }
 
-/// The section index and the record index in the left trace.
+/// A record type, as its section index and its record index in the left trace.
 pub(super) type Key = (usize, u16);
 
 /// The counts for all record types defined by both formats.

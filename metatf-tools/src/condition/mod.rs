@@ -175,7 +175,7 @@ impl<F> Expr<F> {
         }
     }
 
-    /// Replaces the operands of every comparison.
+    /// Replaces the operands of every comparison by the result of `sides`.
     fn map<G>(self, sides: &mut impl FnMut(Sides<F>) -> parse::Result<Sides<G>>) -> parse::Result<Expr<G>> {
         Ok(match self {
             Self::Or(a, b) => Expr::Or(Box::new(a.map(sides)?), Box::new(b.map(sides)?)),

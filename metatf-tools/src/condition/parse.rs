@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
         Ok(expr)
     }
 
-    /// Consumes `!` or `not`. A comparison may begin with a field named `not`.
+    /// Consumes `!` or `not`, unless `not` is the name of a field at the beginning of a comparison.
     fn accept_not(&mut self) -> bool {
         let before = self.at;
         if self.accept_word("not") {

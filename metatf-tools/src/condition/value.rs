@@ -30,11 +30,11 @@ pub(super) enum Op {
     GreaterEqual,
     /// At least one of these bits is set.
     Bits,
-    /// A field alone, which must be neither zero nor empty.
+    /// The test of a field without an operator: its value must be neither zero nor empty.
     Set,
 }
 
-/// Converts a number of a leaf to the integer that conditions compare.
+/// Converts a leaf's number to the integer to compare in conditions.
 #[must_use]
 pub fn integer(leaf: &Leaf, n: u64) -> i128 {
     if leaf.format == Format::Signed { n.cast_signed().into() } else { n.into() }

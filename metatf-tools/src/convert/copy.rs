@@ -69,8 +69,8 @@ impl<S: Sink> ConvertedSink for Writer<S> {
 
 impl Converter {
     /// Converts an entire trace, including comments, tables, and elements that no record consumes. User metadata is
-    /// copied if `keeps_user` is set, because version 0 cannot store user metadata. `step` is called for every record
-    /// and element.
+    /// copied only if `keeps_user` is set; version 0 cannot store user metadata. `step` is called for every record and
+    /// element.
     ///
     /// # Errors
     /// Returns an error if the trace is malformed, a value cannot be converted, or the target fails.

@@ -18,7 +18,7 @@ pub(super) enum Origin {
     LengthOf(u8),
     /// No source. The value is this number, or one zero for each byte of the leaf.
     Value(u64),
-    /// No source. The value is computed by the target's count expression.
+    /// No source. The value is computed by the count expression in the target's DTD.
     Computed,
 }
 
@@ -249,7 +249,7 @@ impl FieldMatcher<'_> {
                 self.use_leaf(count);
             }
         }
-        // A count is not needed if none of the counted fields remain.
+        // Do not report a count as lost if none of the fields that it counts remain in the target.
         for (count, used) in (0..=u8::MAX).zip(self.used.clone()) {
             let counts = |c: &&Vec<u8>| c.contains(&count);
             let mut inside = from.iter().zip(&self.used).filter(|(c, _)| counts(c));
@@ -277,7 +277,8 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// Keeps the operands of a count or a length if the target computes it in the same way.
+    /// Pairs the operands of the source's and the target's expression for a count or a length, if both DTDs compute it
+    /// in the same way.
     fn operands(&mut self) {
         let (from_counts, to_counts) = (self.source.counts(), self.target.counts());
         for (j, twin) in self.twins.clone().into_iter().enumerate() {

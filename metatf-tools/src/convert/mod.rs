@@ -99,7 +99,7 @@ pub enum Converted {
     Interned(usize),
 }
 
-/// The destination of a record.
+/// The target of a source record.
 #[derive(Clone, Debug)]
 enum Destination {
     /// The record is dropped.
@@ -145,10 +145,11 @@ pub struct Converter {
     tables: HashMap<(usize, usize), Arc<FieldSources>>,
     /// Target offsets of the elements converted so far.
     offsets: HashMap<ElementKey, u64>,
-    /// For each section of the target, the lowest offset at which the trace contains no element.
+    /// For each section of the target, the lowest offset that was kept unchanged because the trace contains no element
+    /// there.
     kept: BTreeMap<usize, u64>,
-    /// Chain of elements being converted, each referred to by the previous one. The flag is set if the element refers
-    /// to itself.
+    /// The chain of elements being converted, in which each element refers to the next. The flag is set if an element
+    /// refers to itself.
     under_way: Vec<(ElementKey, bool)>,
     read: OwnedRecord,
     indices: ValueIndices,
@@ -211,7 +212,7 @@ impl Converter {
         std::mem::swap(&mut self.owned, owned);
     }
 
-    /// Returns the lowest offset for each section of the target that was kept unchanged because the trace contains no
+    /// Returns, for each section of the target, the lowest offset that was kept unchanged because the trace contains no
     /// element there. If the target's table grows past a kept offset, that offset may refer to an element of another
     /// trace.
     pub fn kept_offsets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
@@ -226,7 +227,7 @@ impl Converter {
     ) -> Result<Option<Converted>, ConvertError> {
         let records = self.records.get_mut(at.section).and_then(|s| s.get_mut(usize::from(at.record)));
         let Some(destination) = records else { return Ok(None) };
-        // Moved out while in use, so that tables can be accessed.
+        // Move the destination out while it is in use, because converting an offset borrows all of `self`.
         let destination = std::mem::replace(destination, Destination::Dropped);
         let converted = match &destination {
             Destination::Dropped => Ok(None),
@@ -347,8 +348,7 @@ impl Converter {
         self.under_way.push((key, false));
         let mut converted = self.table_element(trace, at, (key.0, key.2), &read, to);
         if matches!(self.under_way.pop(), Some((_, true))) {
-            // The elements that this element refers to are in the table now, so the next offset is that of this
-            // element.
+            // The elements that this element refers to are in the table now, so this element will get the next offset.
             self.under_way.push((key, false));
             converted = self.table_element(trace, at, (key.0, key.2), &read, to);
             self.under_way.pop();

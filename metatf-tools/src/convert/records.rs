@@ -74,7 +74,8 @@ impl RecordMatcher<'_> {
         let own: Vec<u16> = s.records.iter().copied().filter(|&r| r > METADATA).collect();
         let sections: Vec<(u16, Vec<(usize, u16)>)> =
             own.into_iter().map(|record| (record, self.candidates(section, record))).collect();
-        // If there is only one possible section for a record, the other records of its section also go there.
+        // If a record of this source section has only one candidate, records with several candidates go to the section
+        // of that candidate.
         let clear = sections.iter().find_map(|(_, found)| if let [one] = **found { Some(one.0) } else { None });
         for (record, found) in sections {
             let Some(r) = self.source.record(record).filter(|r| !self.drop_records.contains(&r.name)) else { continue };
@@ -143,7 +144,8 @@ impl RecordMatcher<'_> {
         same.filter(|_| name.is_some()).or_else(fellow).unwrap_or(0)
     }
 
-    /// Returns the destination of a stream section's elements. Tables are not matched yet.
+    /// Returns the destination of a stream section's elements. The elements of tables are matched later, by
+    /// `elements_of_tables`.
     fn elements(&mut self, section: usize) -> ElementTarget {
         let Some(element) = element_of(self.source, section) else { return ElementTarget::Dropped };
         let number = self.source.format.sections.get(section).map_or(0, |s| usize::from(s.number));
@@ -161,8 +163,10 @@ impl RecordMatcher<'_> {
         };
         let target_number = self.target.format.sections.get(to).map_or(0, |s| usize::from(s.number));
         if filled(self.target)[target_number] {
-            let what =
-                format!("cannot copy the elements `{}`, because records of the target fill their section", record.name);
+            let what = format!(
+                "cannot copy the elements `{}`, because the target DTD fills their section from records",
+                record.name
+            );
             note(&mut self.wrong.others, what);
             return ElementTarget::Dropped;
         }

@@ -9,10 +9,10 @@ use metatf::format::{LeafKind, Record, Steps};
 use metatf::internals::evaluate;
 use metatf::reader::{At, Item};
 
-/// Maximum length of a byte array without a source.
+/// Maximum length of a byte array that has no source field and is filled with zeros.
 const LONGEST: u64 = 64 << 20;
 
-/// Maximum number of items without a source per record.
+/// Maximum number of repeated items in a record whose count is computed because it has no source field.
 const MOST_MADE: u64 = 1 << 20;
 
 pub(super) enum Problem {
@@ -54,14 +54,14 @@ pub(super) fn fill<'a>(
     record.walk(record.first_value(), &mut FieldFiller { out, record, fields, read, indices, seen, trace, offset })
 }
 
-/// The progress within a record. Its memory is reused for the next record.
+/// The progress of converting a record. Its memory is reused for the next record.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The number of values consumed from each source leaf.
     next: Vec<usize>,
     /// The last value of each target leaf.
     last: Vec<u64>,
-    /// The number of items that only an expression of the target counts.
+    /// The number of repeated items whose count has no source field and is computed by an expression of the target.
     made: u64,
 }
 

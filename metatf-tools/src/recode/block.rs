@@ -74,7 +74,7 @@ impl Block {
         Ok(self.note(section, 1, size))
     }
 
-    /// Counts records added to a section, and their size. Returns true if the block is full.
+    /// Updates the totals of the block after records were added to a section. Returns true if the block is full.
     fn note(&mut self, section: usize, count: usize, size: usize) -> bool {
         self.size += size;
         self.held += count;
@@ -112,7 +112,8 @@ impl Block {
         }
     }
 
-    /// Empties the block. The state continues, unless `resets` is set.
+    /// Empties the block. If `resets` is set, the next block starts from the DTD's state; otherwise, it continues with
+    /// the current state.
     pub(super) fn clear(&mut self, resets: bool) {
         for plan in &mut self.sections {
             plan.next_block(&self.format, resets);

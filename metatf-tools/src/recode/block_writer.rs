@@ -138,8 +138,8 @@ impl<S: Sink> BlockWriter<S> {
         block.sections.iter_mut().map(of).collect()
     }
 
-    /// Returns the changes of the first plan that makes the block shortest in the file. The block starts from the DTD's
-    /// state.
+    /// Encodes the block with each plan, and returns the changes of the plan with the shortest result. The block starts
+    /// from the DTD's state.
     fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<PlannedChange>> {
         let mut best: Option<(u64, Plan, Vec<Vec<PlannedChange>>)> = None;
         for plan in self.trial.plans() {

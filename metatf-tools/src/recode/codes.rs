@@ -33,7 +33,8 @@ impl Codes {
         self.steps += 1;
     }
 
-    /// Ends the known codes, because the leaf is no longer predicted or its state has changed.
+    /// Marks the codes of the following steps as unknown, because the leaf is no longer predicted or its state has
+    /// changed.
     pub(super) fn end(&mut self) {
         self.ended = true;
     }
@@ -48,7 +49,7 @@ impl Codes {
         if let Some(cost) = costs.get_mut(usize::from(start.width)) {
             *cost = 0;
         }
-        // For each run and width, the best width of the run before.
+        // For each run and width, the best width of the previous run.
         let mut from = Vec::with_capacity(self.runs.len());
         for &(_, items, need) in &self.runs {
             let (best, least) = (0..).zip(costs).min_by_key(|(_, cost)| *cost).unwrap_or((0, 0));

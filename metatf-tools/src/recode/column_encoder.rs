@@ -104,8 +104,8 @@ impl ColumnEncoder {
         self.at == 1
     }
 
-    /// Removes leaves that need not be encoded after the first record, because they store nothing, have a single value
-    /// in the block, and do not change any more. `unstored` returns the value of a leaf that stores nothing.
+    /// Removes leaves that need not be encoded after the first record. Such a leaf stores nothing, has a single value
+    /// in the block, and is not changed by later metadata. `unstored` returns the value of a leaf that stores nothing.
     pub(super) fn narrow(&mut self, records: &BlockRecords, record: &Record, unstored: impl Fn(u8) -> Option<u64>) {
         let mut constant = vec![false; self.changes.len()];
         let narrowed = |leaf: &LeafToEncode| match *leaf {
@@ -131,7 +131,7 @@ impl ColumnEncoder {
         self.leaves = leaves;
     }
 
-    /// Returns the value of a leaf that has a single value in the block and does not change any more.
+    /// Returns the value of a leaf that has a single value in the block and is not changed by later metadata.
     fn one_value(&self, records: &BlockRecords, leaf: usize) -> Option<u64> {
         let (column, traits) = (records.columns.get(leaf)?, records.traits.get(leaf)?);
         let Values::Same(value, _) = column.values() else { return None };

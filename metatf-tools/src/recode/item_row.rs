@@ -45,7 +45,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // This is at most the number of values, apart from items without leaves.
+        // Except for items without leaves, there cannot be more items than values.
         let most = self.values.len() as u64 + FREE_ITEMS;
         usize::try_from(count.min(most))
             .map_err(|_| Error::at(0, ErrorKind::Usage("the record has more items than values")))

@@ -41,8 +41,9 @@ pub(crate) fn in_force(sequence: &LeafSteps, kept_runs: &KeptRuns) -> KeptRuns {
     used
 }
 
-/// Returns the path of a leaf that keeps an interpretation in part of the block. `kept_runs` start at steps. `codes`
-/// are the codes of the leaf's model. They are known from the start of the block for as long as the leaf is predicted.
+/// Returns the path of a leaf that keeps an interpretation in part of the block. The entries of `kept_runs` contain
+/// indices of steps. `codes` are the codes of the leaf's model. They are known from the start of the block for as long
+/// as the leaf is predicted.
 pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Codes>) -> Path {
     let mut path = Path::new();
     let mut setting = sequence.start;

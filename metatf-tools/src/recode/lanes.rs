@@ -13,7 +13,8 @@ use wide::{i16x8, u8x16};
 pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     /// No cost.
     const ZERO: Self;
-    /// The cost of an unreachable mode. The `|` of this and any cost is at least as large.
+    /// The cost of an unreachable mode. The bitwise OR of this cost and any other cost is at least as large as this
+    /// cost.
     const NEVER: Self;
     /// The mode number for "stay in the same mode".
     const STAY: Self;
@@ -109,7 +110,7 @@ pub(super) trait Lanes<const N: usize>: Copy {
     /// Returns the content of each lane.
     fn keys(self) -> [Self::Cost; N];
 
-    /// Returns the `|` of each lane.
+    /// Returns the bitwise OR of each lane.
     fn or(self, other: Self) -> Self;
 
     /// Returns the sum of each lane, saturated at `NEVER`.

@@ -93,7 +93,7 @@ impl Values<'_> {
 /// The properties of a leaf required to fill its column.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traits {
-    /// The leaf's cell in the section.
+    /// The index, within the section, of the cell that stores the leaf's previous value.
     pub(crate) cell: u32,
     /// Whether other leaves write the same cell.
     pub(crate) shared: bool,
@@ -186,7 +186,8 @@ pub(super) fn traits(
             }
         }
     }
-    // In a repetition, a leaf may occur before a leaf that is listed earlier, which may occur only in a later item.
+    // In a repetition, a leaf may occur before a leaf that the record lists earlier, if the latter occurs only in a
+    // later item.
     let alike = |i: usize| {
         all.iter().zip(0..).any(|(t, j)| j != i && t.repeated && numeric(j) && cells.get(i) == Some(&t.cell))
     };

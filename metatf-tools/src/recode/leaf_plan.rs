@@ -75,7 +75,7 @@ impl LeafToPlan<'_> {
         let one_by_one = plans.kept_runs.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
         let sequence = LeafSteps::new(column, traits, &records.rows, start, (metadata, one_by_one), &mut scratch.steps);
-        // A record with this many items must store bytes for them (spec 3.3).
+        // A record with this many items must store bytes for every item (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && kept_interpretation(plans.start.interpretation).is_none() && !one_by_one {
             true => kept_interpretation::path(&sequence, &vec![(0, None)], None),
@@ -93,7 +93,7 @@ impl LeafToPlan<'_> {
 }
 
 impl LeafPlan {
-    /// Starts a block in which the leaf keeps this interpretation.
+    /// Starts a block in which the leaf must keep `kept`, if it is set.
     pub(super) fn begin(&mut self, kept: Option<Interpretation>) {
         self.kept = kept;
         self.kept_runs.clear();

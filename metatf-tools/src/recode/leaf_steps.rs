@@ -228,7 +228,7 @@ impl LeafSteps {
         }
         let n = self.steps.len();
         match (n.checked_sub(2).and_then(|i| self.steps.get(i).copied()), self.steps.last().copied()) {
-            // For .., first, run, last + step, the last step joins the run.
+            // If the steps end with a first step, a run and a last step, the previous last step joins the run.
             (Some(before), Some(last)) if before.run && before.items < LONGEST_RUN && still(&last) => {
                 if let Some(run) = self.steps.get_mut(n - 2) {
                     run.items += last.items;
@@ -237,7 +237,7 @@ impl LeafSteps {
                     *slot = step;
                 }
             }
-            // For .., first, last + step, the last step becomes a run of one.
+            // If the steps end with a first step and a last step, the previous last step becomes a run of one record.
             (Some(before), Some(last)) if still(&before) && still(&last) && !last.run => {
                 if let Some(slot) = self.steps.last_mut() {
                     slot.run = true;

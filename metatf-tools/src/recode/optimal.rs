@@ -26,12 +26,12 @@ use super::setting::Path;
 use metatf::container::memory;
 use metatf::format::Interpretation;
 
-/// Maximum number of occurrences to count in a step, so that costs stay in range. Runs are never longer, and records
-/// rarely are.
+/// Maximum number of occurrences to count in a step, so that costs stay in range. Runs never contain more occurrences,
+/// and single records rarely do.
 const MOST_ITEMS: u32 = super::leaf_steps::LONGEST_RUN;
 
-/// Cost of the cheapest mode at which this cost is subtracted from all costs. The limit leaves room for a switch
-/// between any two modes.
+/// Threshold in bytes: when the cost of the cheapest mode reaches it, that cost is subtracted from the costs of all
+/// modes. The limit leaves room for a switch between any two modes.
 const REBASE: u32 = 40;
 
 /// Returns the cheapest path of a leaf.
@@ -45,8 +45,9 @@ pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
     let windows = Windows::new(summary.extremes, begins);
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
-    // An interpretation that can be kept but not set again may save any number of bytes, and a record of many items may
-    // take many bytes in every mode. Runs of many records cost nothing as `default`.
+    // 16-bit costs are not enough in two cases: an interpretation that can be kept but not set again may save any
+    // number of bytes, and a record of many items may take many bytes in every mode. A run of many records is no
+    // problem, because it costs nothing as `default`.
     let small = sequence.single && families.iter().all(|f| f.settable || f.interpretation == Interpretation::Delta(0));
     let small = small && sequence.start_is_settable();
     match (small, widths.len(), families.len()) {
@@ -61,7 +62,7 @@ struct Search<'s, L: Lanes<N>, const N: usize, const F: usize> {
     modes: Modes<'s, N, F>,
     /// The number of bytes stored in each lane.
     bytes: [u32; N],
-    /// The cost of one occurrence.
+    /// The cost of one occurrence in each lane.
     one: L,
     /// For each required number of bytes, `NEVER` in the lanes with a smaller width or no width.
     narrower: [L; 16],
@@ -320,7 +321,7 @@ impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
         let by_family = std::array::from_fn(|f| self.full[f].min(self.zero[f]).least());
         let mut sources = Sources { by_width, by_family, all };
         let base = all.alone();
-        // The subtraction takes time, so do it rarely.
+        // Subtracting from all costs takes time, so do it only when the minimum has become large.
         if base < L::Cost::bytes(REBASE) {
             return (sources, L::Cost::ZERO);
         }

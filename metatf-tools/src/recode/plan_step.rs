@@ -33,7 +33,8 @@ pub(crate) struct PlanStep {
 }
 
 impl PlanStep {
-    /// Returns the step of a single value. `previous` is the leaf's previous value, and `last` is compared for `same`.
+    /// Returns the step of a single value. `previous` is the leaf's previous value, and `last` is the value that `same`
+    /// compares with.
     #[inline(always)]
     pub(super) fn of(value: u64, row: u32, (previous, last): (u64, u64)) -> Self {
         let difference = value.wrapping_sub(previous);

@@ -64,7 +64,8 @@ pub fn survey(trace: &mut Trace<'_>, mut step: impl FnMut()) -> Result<Vec<LeafS
     Ok(sink.leaves.into_iter().map(|(place, counts)| counts.finish(place)).collect())
 }
 
-/// Section, record in the section and leaf; and the record in the format.
+/// A leaf: the index of its section, the index of its record in the section, its own index, and the index of its record
+/// in the format.
 type Place = (usize, usize, usize, u16);
 
 /// A [`BlockSink`] that counts values and bytes.

@@ -173,7 +173,7 @@ impl<'b> TrialSection<'b> {
         }
     }
 
-    /// Records that a leaf cannot keep its interpretation from this record on.
+    /// Notes that a leaf cannot keep its interpretation from this record on, and sets the leaf to `none`.
     fn refuse(&mut self, format: &Format, row: usize, at: (usize, usize)) {
         self.kept(u32::try_from(row).unwrap_or(u32::MAX), at, None);
         self.leave(at);

@@ -7,7 +7,7 @@ use metatf::dynamic::Writer;
 use metatf::format::Format;
 use metatf::reader::Metadata;
 
-/// The numbers of records written.
+/// The counts of the records written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Data records.
@@ -18,7 +18,7 @@ pub struct Report {
 
 /// Encodes a block's records. The changes in `plans`, which are listed by section, are written before the records that
 /// they affect. If `resets` is set, each section starts with reset state. For `argument_bytes`, see [`Options`].
-/// Returns the numbers of records written.
+/// Returns the counts of the records written.
 pub(super) fn put<S: Sink>(
     writer: &mut Writer<S>,
     format: &Format,

@@ -60,10 +60,10 @@ struct Callsite {
 struct Thread {
     /// The open spans without a number.
     stack: Vec<Open>,
-    /// The spans that the thread is in, innermost last, as span numbers with the numbers of the records that began the
-    /// spans.
+    /// The spans that the thread is in, innermost last. Each entry consists of the span's number and the number of the
+    /// record that began the span.
     inside: Vec<(u64, u64)>,
-    /// The owner of the values that follow.
+    /// The span or event to which the values in the thread's next records belong.
     owner: Option<Owner>,
 }
 
@@ -188,7 +188,7 @@ impl Pairs {
         self.threads.entry((process, thread)).or_default()
     }
 
-    /// Sets the owner of the values that the thread writes next.
+    /// Sets the span or event to which the values in the thread's next records belong.
     fn own(&mut self, process: u64, thread: u64, owner: Owner) {
         if self.values_follow {
             self.thread(process, thread).owner = Some(owner);
@@ -378,7 +378,7 @@ impl Pairs {
         let is_open = |span: &(u64, u64)| *span == (number, open.unwrap_or(span.1));
         let at = inside.iter().rposition(is_open).or_else(|| inside.iter().rposition(|span| span.0 == number));
         let left = at.map(|at| inside.remove(at).1);
-        // The thread may have left a span that ended before its number was reused.
+        // The thread may have left an earlier span with this number, which ended before the number was reused.
         if left.is_some_and(|left| open.is_some_and(|open| open != left)) {
             return;
         }
@@ -411,8 +411,8 @@ impl Pairs {
         }));
     }
 
-    /// Adds an arrow from the current or last position of the other span to the point at which this span is next
-    /// entered.
+    /// Adds the start of an arrow from the other span to this span. The arrow starts where the other span was last
+    /// entered or, if it never was, where it began. The arrow ends where this span is next entered.
     fn follows(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
         let process = seen.process;
         let Some(other) = seen.parent.and_then(|other| self.numbered(process, other, None)) else { return };

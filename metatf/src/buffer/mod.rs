@@ -1,8 +1,8 @@
 //! Buffers for records to be added to a chunk. Memory is reserved past the bytes in use, so storing a leaf requires a
-//! single check and does not change the length.
+//! single check and does not update the vector's length.
 //!
-//! Records are written in one of two ways. [`SpareCapacity`] need not be initialized and is for records whose maximum
-//! size is known from the start. [`Prefilled`] memory is a vector filled in advance, for all other records.
+//! Records are written in one of two ways. [`SpareCapacity`], which need not be initialized, is for records whose
+//! maximum size is known in advance. [`Prefilled`], a vector filled in advance, is for all other records.
 
 mod spare;
 
@@ -20,17 +20,19 @@ pub(crate) struct Buffer {
     /// The bytes in use and the memory after them. The vector's length may lag behind, because records in spare
     /// capacity are counted only when necessary. Its capacity never shrinks.
     bytes: Vec<u8>,
-    /// Start of the bytes in use, which is not 0 if the memory is borrowed from a sink.
+    /// Start of the bytes in use. It is greater than 0 if the memory is borrowed from a sink that already contains
+    /// data.
     start: usize,
     /// End of the bytes in use. Never exceeds the capacity, and all bytes before it are initialized.
     used: usize,
-    /// The limit for the start of records; see [`open`](Self::open).
+    /// The position at which no further record may start; see [`open`](Self::open).
     until: Until,
 }
 
-/// The limit for the start of records in a buffer. It is 0, or `until + RESERVE` is at most the buffer's capacity.
+/// The position in a buffer at or after which no record may start. It is 0, or `until + RESERVE` is at most the
+/// buffer's capacity.
 ///
-/// Only the buffer sets the limit, but any thread with a clone may close it.
+/// Only the buffer raises this limit, but any thread with a clone may set it to 0, which closes the buffer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Until(Arc<AtomicUsize>);
 
@@ -84,8 +86,8 @@ impl Buffer {
         self.vec().get_mut(..end).unwrap_or_default()
     }
 
-    /// Allows records to start while fewer than `most` bytes are in use, as long as memory is available. Memory for one
-    /// record is always available.
+    /// Allows records to start while fewer than `most` bytes are in use and memory is available. At least one record
+    /// always has memory.
     pub(crate) fn open(&mut self, most: usize) {
         if self.used >= self.limit() {
             self.vec().reserve(RESERVE + AHEAD);
@@ -93,7 +95,7 @@ impl Buffer {
         self.until.set(self.start.saturating_add(most).min(self.limit()));
     }
 
-    /// Returns the limit for the start of a record that results from the available memory.
+    /// Returns the limit on the start of a record that follows from the memory available.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn limit(&self) -> usize {
         self.bytes.capacity().saturating_sub(RESERVE)
@@ -116,7 +118,7 @@ impl Buffer {
         SpareCapacity::new(self)
     }
 
-    /// Returns memory filled in advance and the end of the bytes in use. Closes the buffer.
+    /// Closes the buffer, and returns its memory filled in advance together with the end of the bytes in use.
     #[inline]
     pub(crate) fn prefilled(&mut self) -> (Prefilled<'_>, usize) {
         self.close();
@@ -124,7 +126,7 @@ impl Buffer {
         (Prefilled(self.vec()), end)
     }
 
-    /// Sets the end of the bytes in use, limited to filled memory.
+    /// Sets the end of the bytes in use, but not past the filled memory.
     #[inline]
     pub(crate) fn keep(&mut self, end: usize) {
         self.used = end.min(self.vec().len());

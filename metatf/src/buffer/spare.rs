@@ -1,5 +1,5 @@
-//! The spare capacity after a buffer's bytes. A record is written there before it is known whether all of it fits, and
-//! is committed once it does.
+//! The spare capacity after a buffer's bytes. A record is written there before it is known whether all of its values
+//! fit, and is committed once they do.
 //!
 //! The capacity is checked once per record, for the maximum size of its numbers. The memory need not be initialized,
 //! because filling it with zeros first would write every byte twice. This requires `unsafe` code, which relies on
@@ -9,7 +9,8 @@
 use super::{Buffer, Until};
 use crate::formula::Width;
 
-/// Maximum number of numbers that a record writes after its start or after a byte array: its tag and 255 leaves.
+/// Maximum count of numbers that a record writes in a row: its tag and 255 leaves. A row begins at the start of the
+/// record or after a byte array.
 const MOST_NUMBERS: u32 = 256;
 /// Maximum size of these numbers in bytes.
 pub(super) const RESERVE: usize = 8 * MOST_NUMBERS as usize;
@@ -38,8 +39,8 @@ pub(crate) struct SpareCapacity<'o> {
     capacity: usize,
     /// The start of the next record. Never exceeds `capacity`, and all bytes before it are initialized.
     at: usize,
-    /// The limit for the start of records. It is 0, or `until + RESERVE <= capacity`. The borrowed buffer does not set
-    /// it in the meantime, and other threads can only set it to 0.
+    /// The position at or after which no record may start. It is 0, or `until + RESERVE <= capacity`. The borrowed
+    /// buffer does not set it in the meantime, and other threads can only set it to 0.
     until: &'o Until,
 }
 
@@ -84,8 +85,8 @@ pub(crate) struct RawWriter<'r> {
     capacity: usize,
     /// The position of the next bytes. All bytes before it are initialized.
     at: usize,
-    /// The number of numbers that fit: `at + 8 * left <= capacity`. The compiler folds the count unless a loop or
-    /// branch intervenes.
+    /// How many more numbers fit: `at + 8 * left <= capacity`. The compiler folds this count into a constant unless a
+    /// loop or branch intervenes.
     left: u32,
     committed: &'r mut usize,
 }
@@ -131,7 +132,7 @@ impl RawWriter<'_> {
         true
     }
 
-    /// Writes bytes. Returns false if the bytes and the maximum number of numbers after them do not fit.
+    /// Writes bytes. Returns false unless the bytes and the maximum count of numbers after them fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
         if self.capacity.saturating_sub(self.at).saturating_sub(bytes.len()) < RESERVE {

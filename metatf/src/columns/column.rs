@@ -25,7 +25,7 @@ impl NumberColumn {
         self.fixed
     }
 
-    /// Returns cells for the maximum number of values, including the existing ones.
+    /// Returns cells for the maximum number of values. The first cells contain the existing values.
     pub(crate) fn cells(&mut self) -> Option<&[Cell<u64>; RECORDS]> {
         self.uniform = None;
         if self.values.len() < RECORDS {
@@ -34,7 +34,7 @@ impl NumberColumn {
         Cell::from_mut(&mut *self.values).as_slice_of_cells().first_chunk()
     }
 
-    /// Sets the number of values that were stored in their [cells](Self::cells).
+    /// Sets the length of the column after values were stored in its [cells](Self::cells).
     pub(crate) fn go_to(&mut self, len: usize) {
         self.len = len;
     }

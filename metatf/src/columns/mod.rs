@@ -29,9 +29,9 @@ pub struct Columns {
     fingerprint: Option<u64>,
     first: u64,
     order: Sequence,
-    /// The columns by section and by position in the section.
+    /// The columns of each record type, by section and by the record's position in the section.
     records: Vec<RecordColumns>,
-    /// For each section, the start of its records in `records`.
+    /// For each section, the index of its first record type in `records`.
     sections: Vec<usize>,
     /// Number of values and bytes stored.
     weight: usize,
@@ -45,20 +45,21 @@ pub(crate) struct Sequence {
     len: usize,
 }
 
-/// The leaves of the records of one type in one section.
+/// The columns for the leaves of one record type in one section.
 #[derive(Clone, Debug, Default)]
 pub struct RecordColumns {
     section: usize,
     record: u16,
-    /// Index of the record's first plan in the section.
+    /// Index of the plan of the record's first leaf, among the plans of the section.
     plan: usize,
     count: usize,
     /// Whether the layout contains repetitions.
     repeats: bool,
-    /// Whether records of this type are present, or were present earlier.
+    /// Whether records of this type have ever been added to these columns.
     came: bool,
     leaves: Vec<Column>,
-    /// The lengths of the columns before the last record, if leaves repeat.
+    /// The lengths of the columns before the last record was added, if leaves repeat. They are restored if the record
+    /// cannot be read completely.
     marks: Vec<usize>,
 }
 
@@ -173,7 +174,7 @@ impl Columns {
         (first, &mut self.records, &mut self.order, &mut self.weight)
     }
 
-    /// Adds a record, given by the position of its type in its section.
+    /// Adds the record that a row reads. The position of its type in the section is given.
     pub(crate) fn push<'a, R: Walk<'a>>(
         &mut self,
         format: &Format,
@@ -270,8 +271,8 @@ impl RecordColumns {
     }
 
     /// Returns the values of a numeric leaf, one per record. The values of a repeated leaf are concatenated, and the
-    /// leaf that counts them contains the number per record. The result is empty for a tag, a byte array, the length
-    /// directly before a byte array, and a leaf that is [not wanted](Columns::of_leaves).
+    /// column of its count contains the number of values in each record. The result is empty for a tag, a byte array,
+    /// the length directly before a byte array, and a leaf that is [not wanted](Columns::of_leaves).
     #[must_use]
     pub fn numbers(&self, leaf: u8) -> &[u64] {
         match self.leaves.get(usize::from(leaf)) {

@@ -4,21 +4,23 @@
 use super::{ArrayColumn, Column, Columns, RECORDS, RecordColumns};
 use std::cell::Cell;
 
-/// The columns of a section's records, by plan. A record is stored leaf by leaf and counts once it is
+/// The columns of a section's records, by plan. A record is stored leaf by leaf and is counted only once it is
 /// [done](Self::done).
 pub(crate) struct Slots<'c, const PLANS: usize> {
     numbers: [Option<&'c [Cell<u64>; RECORDS]>; PLANS],
     arrays: [Option<&'c mut ArrayColumn>; PLANS],
     /// For the first plan of each type, the number of its records.
     counts: [usize; PLANS],
-    /// The accepted types, by position. A type is accepted if records of the type occurred before.
+    /// A bit set, by position, of the accepted types. A type is accepted if its records have occurred before and do not
+    /// repeat items.
     taken: u64,
-    /// Types, by position, with values that are constant in the DTD but may have been changed.
+    /// A bit set, by position, of the types with values that are constant in the DTD but that metadata may have
+    /// changed.
     changed: u64,
     order: &'c [Cell<u32>; RECORDS],
     /// The index at which the section's types start in `Columns::records`.
     first: u32,
-    /// The run's record counts at the first record and when no room is left.
+    /// The run's record counts at the first record of the columns (`start`) and at which the columns are full (`end`).
     start: u64,
     end: u64,
     /// Number of bytes in the stored byte arrays.
@@ -116,7 +118,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         }
     }
 
-    /// Completes record `at` of the type with this position and this first plan.
+    /// Counts record `at` of a type, given the type's position and its first plan, and adds the record to the sequence.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn done(&mut self, position: usize, first: usize, at: usize, count: u64) {
         if let Some(count) = self.counts.get_mut(first) {
@@ -154,14 +156,15 @@ impl Columns {
         let records = records.iter_mut().take_while(|records| records.section == section);
         for (position, records) in records.enumerate().take(64).filter(|(_, records)| records.is_taken()) {
             let count = filled.counts.get(records.plan).copied().unwrap_or(0);
-            // Done even for types without records, because an array of a failed record may have been stored.
+            // This is necessary even for types without records, because a record that failed may have left an array
+            // behind.
             records.go_to(count, filled.changed & 1 << position != 0);
         }
     }
 }
 
 impl RecordColumns {
-    /// Returns whether records of this type occurred before, each with one value per leaf.
+    /// Returns whether records of this type have occurred before, and each has exactly one value per leaf.
     pub(crate) fn is_taken(&self) -> bool {
         self.came && !self.repeats
     }

@@ -13,7 +13,7 @@ pub(crate) struct ArrayReader {
     order: Order,
     section: usize,
     state: State,
-    /// Unused, because records consume no values from other sections.
+    /// Always empty, because records in byte arrays consume no values from stream sections.
     streams: Streams,
 }
 
@@ -24,8 +24,8 @@ impl ArrayReader {
         Self { format, order, section, state, streams }
     }
 
-    /// Reads the records of an array, passing each to `each` with its index in the format. The state starts as at the
-    /// beginning of the section.
+    /// Reads the records of an array, passing each to `each` with its index in the format. The state is reset first, as
+    /// at the beginning of the section.
     ///
     /// # Errors
     /// Returns an error if the bytes do not consist of complete records or a tag belongs to no data record, or any
@@ -68,7 +68,7 @@ impl ArrayReader {
             let read = each(record, &mut row).and_then(|()| Ok(row.finish()?));
             let end = row.position;
             read.map_err(|error| stopped.unwrap_or(error))?;
-            // An element stores at least one byte (spec 3.4).
+            // Advance by at least one byte, the minimum size of an element (spec 3.4).
             start = end.max(start + 1);
         }
         Ok(())

@@ -6,8 +6,8 @@ use crate::state::{Encoding, History};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
 
-/// The context for decoding the records of a part, without a position. Decoding records changes the history and
-/// consumes values from streams.
+/// The context for decoding the records of a part: everything except the position. Decoding records changes the history
+/// and consumes values from streams.
 pub(crate) struct Decoding<'t, 'd> {
     pub(crate) format: &'t Format,
     pub(crate) data: &'d [u8],
@@ -17,7 +17,7 @@ pub(crate) struct Decoding<'t, 'd> {
     pub(crate) history: &'t mut History,
     pub(crate) streams: &'t mut Streams,
     pub(crate) source: &'t dyn Bytes,
-    /// The reason why the last row stopped.
+    /// The error that stopped the last row.
     pub(crate) stopped: &'t mut Option<Error>,
 }
 

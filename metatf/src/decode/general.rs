@@ -1,6 +1,7 @@
 //! Decoding a record leaf by leaf, in the order of its bytes.
 //!
-//! This file is longer than most because the inlined code and the out-of-line code are two halves of one loop.
+//! This file is longer than most because the inlined fast path and the out-of-line slow path are two halves of one
+//! loop.
 
 use super::{Decoding, tag};
 use crate::format::{Interpretation, Leaf, LeafKind, Record};
@@ -26,7 +27,7 @@ pub struct ContentRow<'t, 'd> {
 
 impl<'t, 'd> Decoding<'t, 'd> {
     /// Creates a row for the record that begins at `start`. Decoding continues with the byte at `at`. The record is
-    /// given by its index and the index of its first plan.
+    /// identified by its index in the format and the index of its first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn row(
         self,
@@ -94,8 +95,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         result
     }
 
-    /// Decodes a numeric leaf outside the inlined code, because the formula is not sufficient or fewer than 8 bytes are
-    /// left.
+    /// Decodes a numeric leaf on the slow path, which is needed if the formula alone does not yield the value or if
+    /// fewer than 8 bytes are left.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let value = self.number_of(leaf);
@@ -123,7 +124,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.position += plan.width.bytes();
         let Decoding { format, encoding, source, order, .. } = self.decoding;
         let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
-        // A model has its own cursor, separate from the cursor of striding leaves.
+        // The models of a section share a cursor, which is separate from the cursor of the section's striding leaves.
         let reader = format.sections.len() + encoding.section;
         let streams = &mut *self.decoding.streams;
         let mut next = || streams.next(format, source, order, (reader, target), 1);
@@ -227,7 +228,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// Returns the bytes before the terminator `end`.
     fn until(&mut self, leaf: u8, end: u8) -> Result<&'d [u8], Stopped> {
         let rest = self.decoding.data.get(self.position..).unwrap_or_default();
-        // The search is bounded, because a salvaging reader may start it at every byte.
+        // The search is bounded, because a salvaging reader may start a search at every byte.
         let near = rest.get(..MOST_UNTIL + 1).unwrap_or(rest);
         let Some(length) = near.iter().position(|&byte| byte == end) else {
             let kind = if near.len() < rest.len() { ErrorKind::NoEnd(end) } else { ErrorKind::Truncated("a record") };

@@ -8,13 +8,13 @@ use metatf_container::Error;
 use std::marker::PhantomData;
 
 /// A row that reads the leaves of an `S`, a planned record, from a part's content. It stops without an error if fewer
-/// than 8 bytes are left. In this case, nothing has changed, and the record is decoded by the general tier.
+/// than 8 bytes are left. In this case, the state is unchanged, and the general tier decodes the record.
 pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize> {
     data: &'r [u8],
     at: usize,
     /// The plans of the complete section, so that the index of each plan is a compile-time constant.
     plans: &'p [Plan; PLANS],
-    /// The most recently read number, which is the length of the byte array after it, if any.
+    /// The most recently read number. If a byte array follows, this is its length.
     previous: u64,
     shape: PhantomData<S>,
 }
@@ -37,9 +37,9 @@ impl<'p, 'r, S: Known, const PLANS: usize> PlannedRow<'p, 'r, S, PLANS> {
     }
 }
 
-/// The trait items shared by all rows that stop without an error, so that the record is read or written in a different
-/// way. This applies to records with repeated items, too. The arguments are the parameter and result types of
-/// [`items`](Row::items).
+/// The trait items shared by all rows that stop without an error if they cannot handle a record, such as one with
+/// repeated items. The record is then read or written in a different way. The arguments are the parameter and result
+/// types of [`items`](Row::items).
 macro_rules! stops_silently {
     ($taken:ty => $given:ty) => {
         type Error = Stopped;

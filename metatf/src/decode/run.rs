@@ -1,4 +1,4 @@
-//! The upcoming records of a part, and the context for decoding them.
+//! The remaining records of a part, and the context for decoding them.
 
 use super::{ContentRow, Decoding, tag};
 use crate::format::{Format, METADATA};
@@ -6,7 +6,7 @@ use crate::state::{Listed, State};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
 
-/// The upcoming records of a part.
+/// The remaining records of a part.
 pub(crate) struct Run<'r> {
     pub(crate) format: &'r Format,
     pub(crate) data: &'r [u8],

@@ -17,8 +17,8 @@ use std::marker::PhantomData;
 pub(crate) const WINDOW: usize = 64;
 
 /// A row that reads the leaves of an `S` from a part's content, if all of them are stored according to
-/// [`Known::EXPECTED`]. It stops without an error if less than a window is left. In this case, nothing has changed, and
-/// the record can be read in a different way.
+/// [`Known::EXPECTED`]. It stops without an error if fewer bytes than a window are left. In this case, the state is
+/// unchanged, and the record can be read in a different way.
 pub(crate) struct SpecializedRow<'r, S> {
     data: &'r [u8],
     /// The start of the window.
@@ -26,7 +26,7 @@ pub(crate) struct SpecializedRow<'r, S> {
     window: Option<&'r [u8; WINDOW]>,
     /// The offset of the next leaf in the window.
     offset: usize,
-    /// The most recently read number, which is the length of the byte array after it, if any.
+    /// The most recently read number. If a byte array follows, this is its length.
     previous: u64,
     shape: PhantomData<S>,
 }

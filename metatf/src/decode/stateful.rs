@@ -14,14 +14,15 @@ use std::marker::PhantomData;
 /// A row that reads the leaves of an `S`, a stateful record.
 pub(crate) struct StatefulRow<'p, 't, 'r, S, const PLANS: usize> {
     pub(crate) decoding: &'p mut Decoding<'t, 'r>,
-    /// The plans of the complete section, in memory that stores to the history cannot alias.
+    /// The plans of the complete section. They are a separate reference, so the compiler knows that stores to the
+    /// history do not change them.
     pub(crate) plans: &'t [Plan; PLANS],
     pub(crate) data: &'r [u8],
     /// The start of the record, and the position of the next byte to read.
     pub(crate) place: (usize, usize),
     /// Whether every default is the one specified in the DTD.
     pub(crate) has_defaults: bool,
-    /// The most recently read number, which is the length of the byte array after it, if any.
+    /// The most recently read number. If a byte array follows, this is its length.
     pub(crate) previous: u64,
     pub(crate) shape: PhantomData<S>,
 }

@@ -167,7 +167,7 @@ struct Printer<'p, 'r> {
     record: &'p Record,
     owned: &'p OwnedRecord,
     next: usize,
-    /// The last number of each leaf, used for counts.
+    /// The last number printed for each leaf, from which counts are taken.
     last: [u64; 256],
     options: JsonOptions,
     nested: &'p mut Nested,
@@ -277,7 +277,8 @@ impl<'p, 'r> Printer<'p, 'r> {
         self.out.extend_from_slice(b"\":");
     }
 
-    /// Takes the leaf's next value from the owned record, which does not include the tag.
+    /// Returns the leaf's next value from the owned record. The tag, which the owned record does not contain, is
+    /// returned as its constant.
     fn take(&mut self, id: LeafId, leaf: &Leaf) -> Value<'p> {
         if leaf.is_tag() {
             return Value::Number(self.record.tag.unwrap_or(0).into());

@@ -29,7 +29,7 @@ pub enum Line {
     Reset(usize),
 }
 
-/// An error in a line. It names the key at fault and describes the expected value.
+/// An error in a line. It names the invalid key and describes the expected value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LineError(pub String);
 
@@ -75,8 +75,8 @@ impl Schema {
         self.read_object(order, &object, owned)
     }
 
-    /// Parses the members of a line's object, regardless of their source. Bytes of any format may also be given as
-    /// `{"hex": ..}`.
+    /// Parses a line given as a JSON object, which need not originate from JSON text. Bytes of any format may also be
+    /// given as `{"hex": ..}`.
     ///
     /// # Errors
     /// As for [`read_json`](Self::read_json).
@@ -91,8 +91,8 @@ impl Schema {
         let Some(section) = object.get("@section") else { return error("`@section` is missing") };
         let section = self.named_section(section)?;
         let Some(Value::String(name)) = object.get("@record") else { return error("`@record` (a string) is missing") };
-        // A stream section contains no `section` records, but in a version 0 file, such a record ends the section's
-        // extent.
+        // A stream section does not list `section` records, but in a version 0 file, a `section` record ends the extent
+        // of a stream section.
         if name == "section" {
             return Ok(Line::Section);
         }
@@ -184,8 +184,8 @@ struct Loader<'l> {
     index: u16,
     record: &'l Record,
     owned: &'l mut OwnedRecord,
-    /// For each leaf, the index of its last number in the owned record, and whether the line contains that number.
-    /// Otherwise, the number must be derived.
+    /// For each leaf, the index of its last number in the owned record, and whether the line contains that number. If
+    /// it does not, the number is derived from other values.
     at: [Option<(usize, bool)>; 256],
     /// The number of items created although the line omits them.
     made: u64,
@@ -373,8 +373,8 @@ impl<'l> Loader<'l> {
     }
 }
 
-/// Returns whether a line may omit the items of a repetition because they consist of constants. A constant that is
-/// itself an item is printed.
+/// Returns whether a line may omit the items of a repetition because they consist of constants. A constant leaf that is
+/// itself the repeated item is printed, so it cannot be omitted.
 #[doc(hidden)]
 #[must_use]
 pub fn is_implied(record: &Record, body: &Repeated) -> bool {
@@ -469,7 +469,7 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     }
 }
 
-/// Joins a string and the tail that follows it, which starts with a 0.
+/// Joins a string and the bytes that follow it in the array, which must start with a 0.
 fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
     if text.contains('\0') {
         return Err("\"text\" contains a 0 character, but a 0 may occur only in \"tail\"".to_owned());

@@ -41,7 +41,7 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Writes a line, whose values are in `owned` (see [`Schema::read_json`]). An element of a shared table is written
-    /// together with the line that follows it, which is also when an error in the element is returned.
+    /// only when the next line is written, and an error in the element is returned at that time.
     ///
     /// # Errors
     /// Returns an error from the sink, or one for a value that does not fit or a metadata record that spec 4.1 does not
@@ -66,14 +66,14 @@ impl<S: Sink> Writer<S> {
         }
     }
 
-    /// Writes the pending lines of shared tables, which belong to the line that follows.
+    /// Writes the pending lines of shared tables into the group of the line that follows them.
     #[doc(hidden)]
     pub fn settle(&mut self) -> Result<()> {
         self.put_tables()
     }
 
-    /// Ends the group if lines of shared tables are pending and nothing follows them, because the lines do not belong
-    /// to this group.
+    /// Ends the group if lines of shared tables are pending at the end of the input, because such lines do not belong
+    /// to the group before them.
     #[doc(hidden)]
     pub fn end_before_tables(&mut self) -> Result<()> {
         if self.tables.is_empty() { Ok(()) } else { self.inner.start_group() }

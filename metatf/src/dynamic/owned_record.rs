@@ -112,7 +112,7 @@ impl OwnedRecord {
 
     /// Copies the values of a record.
     pub(crate) fn take(&mut self, record: &RecordView<'_>) {
-        // The loop is short because exactly one value is skipped and no length is checked.
+        // In this common case, the loop skips exactly one value and need not check any lengths.
         match record.first_value() {
             0 => self.take_all(record),
             _ => self.take_items(record.iter().skip(1)),

@@ -1,5 +1,5 @@
-//! An attempt to encode a record, with the values that did not fit, the data for rolling the record back, and the
-//! values that models predict once everything else fits.
+//! An attempt to encode a record. It stores the values that did not fit, the data for rolling the record back, and the
+//! predicted values, whose models run once all other values fit.
 
 use crate::encode::StreamWriters;
 use crate::format::Format;
@@ -41,7 +41,7 @@ pub(crate) struct Attempt {
     learnt: LearntCodes,
 }
 
-/// The codes of the record's predicted leaves whose values the models have learned.
+/// The codes of those predicted leaves of the record whose values the models have already learned.
 #[derive(Debug, Default)]
 struct LearntCodes {
     codes: Vec<StoredCode>,
@@ -78,8 +78,9 @@ impl LearntCodes {
         Some((known.code, self.elements.get(known.elements.0..known.elements.1).unwrap_or_default()))
     }
 
-    /// Runs the model of a leaf and returns the code if the value is a hit. The code of a hit takes at most one byte.
-    /// Otherwise, returns `None` and changes nothing.
+    /// Runs the model of a leaf and returns the code if the value is a hit. A hit is a value that the heap's fast path
+    /// encodes without stream section elements; its code takes at most one byte. Otherwise, returns `None` and changes
+    /// nothing.
     fn learn_hit(&mut self, (cells, models): (&Cells, &mut Models), prediction: &Prediction) -> Option<u64> {
         let code = models.encode_hit(cells, prediction.model, prediction.context, prediction.value)?;
         self.codes.push(StoredCode { code, elements: (0, 0) });
@@ -141,8 +142,8 @@ impl Attempt {
         !self.learnt.codes.is_empty()
     }
 
-    /// Stores the code of the record's next predicted leaf, whose value its model has learned. The code has no
-    /// elements.
+    /// Stores the code of the record's next predicted leaf after its model has learned the value. The code has no
+    /// stream section elements.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_code(&mut self, code: u64) {
         self.learnt.codes.push(StoredCode { code, elements: (0, 0) });
@@ -204,8 +205,8 @@ impl Attempt {
             .ok()
     }
 
-    /// Starts an attempt at a record for `stateful.rs`, which makes only one. If `logged` is set, predicted leaves are
-    /// stored.
+    /// Starts the only attempt that `stateful.rs` makes at a record. If `logged` is set, the record's predicted leaves
+    /// are stored.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start_stateful(&mut self, logged: bool) {
         self.start_record();
@@ -255,8 +256,8 @@ impl Attempt {
         let State { encoding: Encoding { section, model_cells, .. }, history: History { models, .. } } = state;
         let reader = format.sections.len() + *section;
         let target = |model: u16| format.models.get(usize::from(model)).map_or(0, |m| m.section);
-        // A single leaf is checked before its model learns. With several leaves, any but the first may fail after
-        // others have been learned.
+        // A leaf is checked before its own model learns, so a single leaf needs no backup. If there are several leaves,
+        // a later one may fail after the models of earlier ones have learned.
         let may_fail =
             |p: &Prediction| (strict && p.width.is_zero()) || streams.may_refuse(format, reader, target(p.model));
         let risky = !self.has_learnt() && self.predictions.len() > 1 && self.predictions.iter().any(may_fail);
@@ -300,7 +301,7 @@ impl Attempt {
         }
     }
 
-    /// Saves the cells that a leaf's value is about to overwrite, if later records may access them.
+    /// Saves those cells that a leaf's value is about to overwrite and that later records may read.
     #[inline]
     pub(crate) fn save_cells(&mut self, plan: &Plan, cells: &[u64]) {
         let mut save = |cell: u32| {

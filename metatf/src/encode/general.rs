@@ -81,8 +81,8 @@ impl RowWriter<'_> {
         result
     }
 
-    /// Encodes a numeric leaf outside the inlined code, because the formula is not sufficient or the value does not
-    /// fit.
+    /// Encodes a numeric leaf on the slow path, which is needed if the formula alone does not yield the stored integer
+    /// or if the value does not fit.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = match self.state.encoding.plan(self.first + usize::from(leaf)).copied() {
@@ -114,7 +114,7 @@ impl RowWriter<'_> {
         self.store(bytes_of(tag.into(), &plan, self.order), width);
     }
 
-    /// Stores the first `width` bytes.
+    /// Appends the first `width` of eight bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, eight: [u8; 8], width: Width) {
         if let Some(place) = self.out.at(self.at, eight.len()) {
@@ -125,7 +125,7 @@ impl RowWriter<'_> {
 
     #[cold]
     fn misfit(&mut self, leaf: u8, value: u64, raw: u64) {
-        // Leaves that currently store nothing will store the value directly.
+        // A leaf that currently stores nothing will be changed to store the value directly.
         let stores = self.state.encoding.interpretation(self.first + usize::from(leaf)).stores();
         let needs = if stores { bytes_for(raw, self.signed(leaf)) } else { bytes_for(value, false) };
         self.attempt.misfits.push(Misfit { leaf, value, needs });
@@ -137,7 +137,7 @@ impl RowWriter<'_> {
     }
 
     /// Checks a constant or a computed value, adds a stride's value to its stream section, or stores a catch-all tag.
-    /// Returns true if nothing else is stored here.
+    /// Returns true if nothing else needs to be stored for the leaf.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if leaf == 0 && self.record.is_catch_all() {
             return self.any_tag(value).map(|()| true);

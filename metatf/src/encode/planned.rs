@@ -23,7 +23,8 @@ pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize>(
     row.commit()
 }
 
-/// Encodes a record of a specialized section. Returns `None` and changes nothing if the record does not fit.
+/// Encodes a record of a section in the specialized tier. Returns `None` and changes nothing if the record does not
+/// fit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put_specialized<S: Known, T: WriteFields>(spare: &mut SpareCapacity<'_>, fields: &T) -> Option<()> {
     let mut row = PlannedEncoder::<S, 256, true>::new(spare, &const { S::EXPECTED })?;
@@ -37,7 +38,7 @@ pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const SPECIALIZED: b
     out: RawWriter<'o>,
     /// The plans of the complete section, or only the plans of the record if it is specialized.
     plans: &'o [Plan; PLANS],
-    /// The most recently written number, which is the length of the byte array after it, if any.
+    /// The most recently written number. If a byte array follows, this is its length.
     previous: u64,
     /// Nonzero if a leaf does not fit.
     misfit: u64,
@@ -135,7 +136,7 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.out.at()
     }
 
-    /// Skips a number that is stored elsewhere.
+    /// Stores no bytes for a number, because its value is stored in a stream section.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn skip(&mut self, value: u64) {
         self.previous = value;

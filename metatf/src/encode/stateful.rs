@@ -21,7 +21,8 @@ pub(crate) struct Effects<'o> {
     pub(crate) attempt: &'o mut Attempt,
     /// Whether predicted leaves are stored in the attempt for the live-set carry-over.
     pub(crate) logged: bool,
-    /// Whether models may run, because a value that does not fit causes metadata, not an error.
+    /// Whether models may run before the record is known to fit. This is true if a value that does not fit causes
+    /// metadata instead of an error.
     pub(crate) may_learn: bool,
 }
 
@@ -49,7 +50,8 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
         effects.attempt.start_stateful(effects.logged);
         effects.streams.start_record();
         let row = PlannedEncoder::new(spare, encoding.plans.first_chunk::<PLANS>()?)?;
-        // After one model has learned, the stream sections must accept any value that the next model does not predict.
+        // If the record has several predicted leaves, models may run only if the stream sections accept every value, so
+        // that no leaf fails after an earlier model has learned.
         effects.may_learn &=
             const { predicted_leaves(&S::FLOORS) < 2 } || models_can_put(effects.streams, effects.format, encoding);
         let has_defaults = encoding.tiers.changed_defaults() & const { bit(S::POSITION) } == 0;
@@ -65,7 +67,8 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
     /// Stores the code of a value.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn predicted(&mut self, leaf: u8, value: u64, plan: &Plan) -> Result<(), Stopped> {
-        // Any code fits in one byte. A byte array too long for a chunk would cause an error after the model has
+        // Every code fits in one byte, so any nonzero width is sufficient. In a record with byte arrays, the model must
+        // not learn yet, because an array that is too long for a chunk would cause an error after the model has
         // learned.
         let may_learn = self.effects.may_learn && const { !has_arrays(&S::FLOORS) };
         if !may_learn || !EXPECTED && plan.width.is_zero() || !self.row.fits() {
@@ -78,7 +81,7 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
         #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
         let code = match history.encode_hit(&self.encoding.model_cells, plan.base as u16, value) {
             Some(code) => {
-                // After the last leaf, the record can no longer be rolled back.
+                // The code is needed only if the record is rolled back, which cannot happen after its last leaf.
                 if usize::from(leaf) + 1 < S::LEAVES {
                     attempt.push_code(code);
                 }

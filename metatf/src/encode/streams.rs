@@ -5,7 +5,7 @@ use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind, slot};
 use crate::formula::bytes_for;
 use std::collections::BTreeMap;
 
-/// Elements of a stream section supplied by the caller. A reset separates them from earlier elements.
+/// A run of elements of a stream section supplied by the caller. A reset separates each run from the previous one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GivenElements {
     /// Values, for a section of single numbers.
@@ -96,7 +96,8 @@ impl Numbers {
 pub(crate) struct StreamWriter {
     /// Values added by strides and models.
     pub(crate) put: Numbers,
-    /// Elements supplied by the caller. They take precedence and must agree with `put`.
+    /// Elements supplied by the caller, in runs. They take precedence over the values in `put`, and must agree with
+    /// them.
     pub(crate) given: Vec<GivenElements>,
     /// Encoded elements of the shared table that are not in the file yet.
     pub(crate) table: Vec<u8>,
@@ -124,13 +125,14 @@ pub(crate) struct StreamWriters {
     slots: Vec<u32>,
     /// The cursors and elements before the current record.
     undo: Vec<StreamUndo>,
-    /// Estimated number of bytes buffered for the group.
+    /// Estimated number of bytes of stream section content buffered for the group.
     pub(crate) held: usize,
-    /// Whether the version is 0, in which no chunk can change the width of a section of single numbers.
+    /// Whether the trace is version 0, in which the width of a section of single numbers is fixed because there are no
+    /// chunks.
     pub(crate) fixed: bool,
 }
 
-/// The position of a reader's next value in a stream section; see [`slot`].
+/// A reader's cursor in a stream section: the position of its next value; see [`slot`].
 #[derive(Clone, Copy, Debug)]
 struct PutCursor {
     reader: usize,
@@ -170,8 +172,8 @@ impl StreamWriters {
         Self { streams: vec![StreamWriter::default(); format.sections.len()], fixed, ..Self::default() }
     }
 
-    /// Appends a value to a stream section for the cursor in the slot. Returns false and changes nothing if the cursor
-    /// is unknown or not at the end.
+    /// Appends a value to a stream section for the cursor in the slot. Returns false and changes nothing if the slot
+    /// has no cursor yet or the cursor is not at the end of the section.
     #[inline(always)]
     pub(crate) fn append(&mut self, slot: u64, value: u64) -> bool {
         let at = usize::try_from(slot).ok().and_then(|slot| self.slots.get(slot)).copied().unwrap_or(0) as usize;
@@ -316,8 +318,8 @@ impl StreamWriters {
     }
 }
 
-/// Returns whether a value fits in the DTD's width at `index` of a section of single numbers, and whether the next
-/// element still fits. Skipped elements have the value before them.
+/// Returns whether the value at `index` of a section of single numbers fits in the DTD's width, and whether the next
+/// element still fits after it. A skipped element repeats the value before it.
 fn fits_dtd(format: &Format, stream: usize, put: &Numbers, index: usize, value: u64) -> bool {
     let record = format.sections.get(stream).and_then(|s| s.records.first());
     let leaf = record.and_then(|&r| format.records.get(usize::from(r))?.single_number());

@@ -41,7 +41,7 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     }
     match &leaves[leaf].kind {
         LeafKind::Tag => Floor::Stored,
-        // No tag identifies a catch-all record.
+        // A catch-all record always needs the general tier, because no single tag identifies it.
         LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Until(_) => Floor::General,
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
         LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Predicted,

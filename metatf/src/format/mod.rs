@@ -3,7 +3,8 @@
 //! Generated code contains a `static Format`. The dynamic reader creates a `Format` from a parsed DTD (feature
 //! `dynamic`). The types use [`Cow`] so that they can be built in constants.
 //!
-//! This file is longer than most because these tables refer to each other and generated code uses all of them.
+//! This file is longer than most, to keep all the tables together: they refer to each other, and generated code uses
+//! all of them.
 
 mod floor;
 mod raw;
@@ -36,7 +37,7 @@ pub struct Format {
     /// The widths that generated code is optimized for, where they differ from the widths in the DTD. They affect only
     /// speed.
     pub expected: Cow<'static, [ExpectedWidth]>,
-    /// The start and end of files without a header, or `None` if the DTD does not specify them.
+    /// The description of files without a header, or `None` if the DTD does not describe such files.
     pub raw: Option<RawFile>,
 }
 
@@ -76,8 +77,8 @@ pub struct Record {
     pub name: Cow<'static, str>,
     /// Names in earlier versions of the DTD.
     pub was: Cow<'static, [Cow<'static, str>]>,
-    /// Tag value, or 0 for a stream element. For a catch-all record, the lowest tag that no record of its sections has;
-    /// metadata refers to the catch-all record by this tag.
+    /// Tag value, or 0 for a stream element. For a catch-all record, the lowest tag that no other record of its
+    /// sections uses; metadata records refer to the catch-all record by this tag.
     pub tag: u32,
     /// The leaves in byte order. Leaf 0 of a tagged record is its tag.
     pub leaves: Cow<'static, [Leaf]>,
@@ -141,10 +142,10 @@ pub enum Interpretation {
     Stride(u64, u64),
     /// An offset into a stream section's content.
     SectionOffset(u8),
-    /// The next element of a stream section. The arguments are the section and the distance by which the cursor
-    /// advances.
+    /// The element at the cursor of a stream section. The arguments are the section number and the number of elements
+    /// by which the cursor advances.
     SectionStride(u8, u64),
-    /// The number of a candidate of this model (index in [`Format::models`]).
+    /// The number of the candidate that equals the value. The argument is the index of the model in [`Format::models`].
     Predicted(u16),
 }
 
@@ -187,13 +188,13 @@ pub enum ModelKind {
 /// A predictor in [`ModelKind::Values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predictor {
-    /// The basis of the prediction.
+    /// The kind of predictor.
     pub kind: PredictorKind,
     /// The leaf whose last value is part of the predictor's context.
     pub by: Option<LeafRef>,
 }
 
-/// The basis of a [`Predictor`].
+/// The kind of a [`Predictor`], which determines its candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PredictorKind {
     /// The last 1 to 16 values, with one candidate each.
@@ -253,7 +254,7 @@ pub enum ExprOp {
     Ge,
 }
 
-/// A step of a record's layout. Steps are in byte order.
+/// A step of a record's layout. Steps are listed in the order in which their bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A numeric leaf (or the tag).

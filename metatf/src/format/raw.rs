@@ -14,7 +14,8 @@ pub struct RawFile {
     pub trailer: Option<u8>,
 }
 
-/// A possible first record of a file: either the element of a stream section (a prologue), or the first of the records.
+/// A possible first record of a file. It is either a prologue, which is the element of a separate stream section, or
+/// the first of the file's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStart {
     /// Number of the record's section.

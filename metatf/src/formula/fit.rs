@@ -19,7 +19,7 @@ pub(crate) fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
     }
 }
 
-/// Returns the number of bytes that a code needs.
+/// Returns the number of bytes needed to store a code of a predicted leaf.
 pub(crate) fn width_of(code: u64) -> u8 {
     if code == 0 { 0 } else { bytes_for(code, false) }
 }
@@ -36,7 +36,7 @@ pub(crate) fn fits(raw: u64, plan: &Plan) -> bool {
 #[inline]
 pub fn bytes_for(raw: u64, signed: bool) -> u8 {
     let folded = if signed { (raw << 1) ^ ((raw as i64 >> 63) as u64) } else { raw };
-    // The leading sign bits of a negative number are folded away; the rest takes one bit more than its magnitude.
+    // Folding removes the leading sign bits of a negative number. The result has one bit more than the magnitude.
     let bits = 64 - folded.leading_zeros();
     (bits.div_ceil(8).max(1)) as u8
 }

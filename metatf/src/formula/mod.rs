@@ -21,8 +21,8 @@ pub(crate) use plan::Plan;
 pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED};
 pub(crate) use width::Width;
 
-/// Returns the value of a stored integer according to the complete formula and saves it as the leaf's previous and last
-/// value.
+/// Returns the value of a stored integer according to the complete formula, and saves the value as the leaf's previous
+/// value and last value.
 #[inline]
 pub(crate) fn value(raw: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
     with_cells(plain(raw, plan), plan, cells)
@@ -34,7 +34,7 @@ pub(crate) fn plain(raw: u64, plan: &Plan) -> u64 {
     (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base)
 }
 
-/// Adds history to complete the formula and saves the value.
+/// Completes the formula by adding the history term to `plain`, and saves the resulting value.
 #[inline]
 pub(crate) fn with_cells(plain: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
     let value = plain.wrapping_add(history(plan, cells));
@@ -48,7 +48,7 @@ pub(crate) fn history(plan: &Plan, cells: &[u64]) -> u64 {
     cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history
 }
 
-/// Saves a value if it is needed later.
+/// Saves a value in the cells from which it is needed later, if any.
 #[inline]
 pub(crate) fn note(value: u64, plan: &Plan, cells: &mut [u64]) {
     if plan.is(PREVIOUS)

@@ -9,7 +9,8 @@ pub struct Plan {
     pub(crate) sign: u64,
     pub(crate) base: u64,
     pub(crate) history: u64,
-    /// Cell to add, masked by `history`: the leaf's previous value, or the last value of a referenced leaf.
+    /// The cell whose value, masked by `history`, is added: the leaf's previous value, or the last value of a
+    /// referenced leaf.
     pub(crate) read: u32,
     /// Cell of the previous value.
     pub(crate) write: u32,
@@ -17,7 +18,7 @@ pub struct Plan {
     pub(crate) last: u32,
     /// Number of bytes stored.
     pub(crate) width: Width,
-    /// Properties outside the formula; 0 for most leaves, which neither read nor write a cell.
+    /// Properties that the formula does not cover; 0 for most leaves, which neither read nor write a cell.
     pub(crate) flags: u8,
 }
 
@@ -41,7 +42,7 @@ pub(crate) const PREDICTED: u8 = 64;
 pub(crate) const STRIDED: u8 = 128;
 
 impl Plan {
-    /// Creates a plan for the stored integer or, with a base, for the offset from the base.
+    /// Creates the plan of a leaf whose value is the stored integer or, with a base, the base plus the stored integer.
     pub(crate) const fn straight(width: Width, base: Option<u64>) -> Self {
         let mask = width.mask();
         let (sign, base) = match base {
@@ -65,7 +66,8 @@ impl Plan {
         self.flags = if on { self.flags | flag } else { self.flags & !flag };
     }
 
-    /// Returns whether the interpretation is `delta` or `stride`. A reference reads a different cell.
+    /// Returns whether the interpretation is `delta` or `stride`. These read and write the same cell, unlike a
+    /// reference.
     pub(crate) fn uses_previous(&self) -> bool {
         self.is(HISTORY) && self.read == self.write
     }

@@ -19,7 +19,7 @@ impl Width {
         self.0 as usize
     }
 
-    /// Returns the number of bytes in the type used in traces and errors.
+    /// Returns the number of bytes as a `u8`, the type used in traces and errors.
     #[inline(always)]
     pub(crate) const fn get(self) -> u8 {
         self.0

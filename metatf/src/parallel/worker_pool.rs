@@ -16,8 +16,8 @@ pub(super) fn pool(threads: usize) -> Option<ThreadPool> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("metatf-group-{n}")).build().ok()
 }
 
-/// Runs work on this thread and takes its values immediately. An error from `take` has priority over the result of the
-/// work.
+/// Runs `work` on this thread, passing its values to `take` immediately. An error from `take` takes precedence over the
+/// result of `work`.
 pub(super) fn taking<V, E>(
     take: &mut impl FnMut(V) -> Result<(), E>,
     work: impl FnOnce(&mut Out<'_, V>) -> Result<(), E>,
@@ -56,12 +56,12 @@ type Ending<E> = (GroupSummary, Result<(), E>);
 /// A message from a thread about its groups.
 enum Said<V, E> {
     Values(Vec<V>),
-    /// The last values; no more follow.
+    /// The last values of a group, with its summary and its result.
     End(Vec<V>, GroupSummary, Result<(), E>),
 }
 
 impl<V, E> Said<V, E> {
-    /// Returns the values, and the ending if no more follow.
+    /// Returns the values and, if they are the last of their group, the group's ending.
     fn parts(self) -> (Vec<V>, Option<Ending<E>>) {
         match self {
             Self::Values(values) => (values, None),
@@ -157,8 +157,8 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                 while next < end && open.len() < most {
                     let batch = self.batch(next, &mut tables);
                     next += batch.tables.len();
-                    // Values of several groups are collected and sent together, because waking a thread takes as long
-                    // as processing a group.
+                    // The values of several small groups are collected and sent together, because waking a thread takes
+                    // as long as processing a small group.
                     let (together, waiting) = match batch.tables.len() {
                         1 => (1, self.ahead),
                         groups => (groups.max(self.ahead.div_ceil(2)), 1),
@@ -243,8 +243,8 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         }
     }
 
-    /// Spawns work on groups. The work sends its results, with this many values `together`. `say` returns false once
-    /// the receiver is gone.
+    /// Spawns work on groups. The work sends its values in messages of `together` values each. `say` sends a message,
+    /// and returns false if the receiver no longer exists.
     fn spawn<'scope, V: Send, E: From<Error> + Send>(
         &'scope self,
         scope: &Scope<'scope>,

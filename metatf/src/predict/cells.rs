@@ -13,7 +13,7 @@ enum Inputs {
     Absent,
     Heap {
         role: Role,
-        /// The cell of the number that distinguishes contexts and the cell of the size, or [`NONE`].
+        /// The cells of the number that identifies the context (`by`) and of the object's size (`size`), or [`NONE`].
         by: u32,
         size: u32,
     },
@@ -91,7 +91,7 @@ impl Cells {
         }
     }
 
-    /// Returns whether a model's addresses refer to objects that are used, but neither allocated nor freed.
+    /// Returns whether a model predicts the addresses of uses, which neither allocate nor free the object.
     pub(crate) fn is_use(&self, model: u16) -> bool {
         self.role(model) == Role::Used
     }
@@ -130,7 +130,7 @@ pub(crate) struct Models {
     numbers: Vec<u64>,
     /// For writers, the initial size rule of a heap.
     rule: SizeRule,
-    /// For writers, the guess while the rule is still unknown.
+    /// For writers, the statistics for guessing the size rule, while the rule is still unknown.
     guess: Option<Box<Guess>>,
     /// Whether the guessed rule differs from the heap's rule.
     outdated: bool,
@@ -147,7 +147,7 @@ struct HeapPool(Vec<Heap>);
 /// group.
 const MOST_SPARE: usize = 2;
 
-/// A clone starts without spare memory.
+/// A clone starts with an empty pool.
 impl Clone for HeapPool {
     fn clone(&self) -> Self {
         Self::default()
@@ -192,7 +192,7 @@ impl Models {
         }
     }
 
-    /// Discards everything except the rule.
+    /// Discards everything that the models have learned, except for the size rule.
     pub(crate) fn reset(&mut self) {
         self.outdated = false;
         self.spare.put(self.heap.take());
@@ -210,8 +210,8 @@ impl Models {
         Some(self.values.get_mut(shared)?.get_or_insert_with(|| ValueModel::new(predictors, sources.most_lines)))
     }
 
-    /// Decodes a code and learns its value if this requires no stream section element and the fast path of a heap can
-    /// handle it. Otherwise, returns `None` and changes nothing; the caller must then use [`decode`](Self::decode).
+    /// Decodes a code and learns its value on the heap's fast path, which requires no stream section element. Returns
+    /// `None` and changes nothing if the fast path does not apply; the caller must then use [`decode`](Self::decode).
     #[inline]
     pub(crate) fn decode_hit(&mut self, sources: &Cells, model: u16, cells: &[u64], code: u64) -> Option<u64> {
         let Some(&Inputs::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
@@ -227,7 +227,8 @@ impl Models {
     /// Decodes a code and learns its value.
     ///
     /// # Errors
-    /// Returns any error from `next`. The inner error describes an invalid code, such as one without a candidate.
+    /// Returns any error from `next`. The inner result is an error if the code is invalid, for example because it has
+    /// no candidate.
     pub(crate) fn decode(
         &mut self,
         sources: &Cells,
@@ -275,8 +276,9 @@ impl Models {
         Ok(Ok(address))
     }
 
-    /// Returns the code of a heap address and learns the address if this requires no stream section element. Otherwise,
-    /// returns `None` and changes nothing; the caller must then use [`find`](Self::find).
+    /// Returns the code of a heap address and learns the address on the heap's fast path, which requires no stream
+    /// section element. Returns `None` and changes nothing if the fast path does not apply; the caller must then use
+    /// [`find`](Self::find).
     #[inline]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, context: Context, value: u64) -> Option<u64> {
         let Context::Heap { by, size } = context else { return None };
@@ -359,8 +361,8 @@ impl Models {
         }
     }
 
-    /// Drops a model that [`find`](Self::find) created but that has not learned anything yet, because a reader will not
-    /// create it.
+    /// Drops a model that [`find`](Self::find) created but that has learned nothing, because a reader would not have
+    /// created it.
     pub(crate) fn drop_new(&mut self, sources: &Cells, model: u16) {
         match sources.sources.get(usize::from(model)) {
             Some(Inputs::Heap { .. }) => self.spare.put(self.heap.take()),
@@ -388,7 +390,7 @@ impl Models {
         Self { rule: self.rule, carried, spare, ..Self::default() }
     }
 
-    /// Replaces these models with others, keeping their memory.
+    /// Replaces these models with `others`, keeping the memory of the replaced models for reuse.
     pub(crate) fn replace(&mut self, mut others: Self) {
         others.spare.put(self.heap.take());
         *self = others;

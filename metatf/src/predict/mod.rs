@@ -1,9 +1,9 @@
-//! The interpretation `predicted`: a leaf stores which of a model's candidates is correct, and values that match no
-//! candidate go to a stream section.
+//! The interpretation `predicted`, with which a leaf stores the number of the model's candidate that is correct. Values
+//! that match no candidate are stored in a stream section.
 //!
 //! The reader and the writer run the same model on the same values. [`values`] contains the models for arbitrary
-//! numbers, based on Burtscher's VPC and TCgen; [`heap`] contains the model for heap addresses. A model determines its
-//! result before it learns anything, so a writer can still choose a different encoding.
+//! numbers, based on Burtscher's VPC and TCgen; [`heap`] contains the model for heap addresses. A model determines the
+//! code of a value before it learns the value, so a writer can still choose a different encoding.
 
 mod cells;
 pub(crate) mod heap;

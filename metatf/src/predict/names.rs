@@ -4,8 +4,8 @@ use super::heap::describe;
 use crate::format::{HeapRole, Model, ModelKind, Predictor, PredictorKind};
 
 impl Model {
-    /// Describes a code (specification, 4.2), as in `newest freed of its class`. Whether such a candidate exists
-    /// depends on what the model has learned.
+    /// Describes a code (specification, 4.2), as in `newest freed of its class`. The description does not imply that
+    /// the candidate exists, which depends on what the model has learned.
     #[must_use]
     pub fn code_in_words(&self, code: u64) -> String {
         match &self.kind {

@@ -3,8 +3,8 @@
 //! specifications of TCgen (2006).
 //!
 //! A predictor stores lines of a few values. The line is selected by the last values and, if the DTD specifies one, by
-//! another leaf. Tables start small and double as values arrive, so their memory stays proportional to the data read. A
-//! doubled table starts with two identical halves.
+//! another leaf. Tables start small and double as values arrive, so their memory stays proportional to the data read.
+//! When a table doubles, both halves start as copies of the old table.
 
 use super::{CodedValue, NONE};
 use crate::format::{Predictor, PredictorKind};
@@ -17,7 +17,7 @@ const FIRST_LINES: usize = 1 << 6;
 const MOST_LINES: usize = 1 << 16;
 /// Maximum total of numbers in a section's tables, excluding tables with a single line.
 const MOST_NUMBERS: usize = 1 << 22;
-/// Number of candidates of a finite context.
+/// Number of candidates of an `fcm` or `dfcm` predictor.
 const FOLLOWERS: usize = 2;
 
 /// The predictors of one leaf, or of several leaves that share a previous value.
@@ -202,7 +202,8 @@ fn to_front(cells: &mut [u64], value: u64) {
     }
 }
 
-/// Mixes a value into the hash of section 4.2.1 of the specification. This hash is part of the format.
+/// Mixes a value into the hash defined in section 4.2.1 of the specification. Readers and writers must compute the same
+/// hash, so it cannot be changed.
 fn mix(hash: u64, value: u64) -> u64 {
     let hash = (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     hash ^ (hash >> 29)

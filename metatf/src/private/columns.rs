@@ -81,7 +81,7 @@ macro_rules! __metatf_record_columns {
     };
 }
 
-/// Returns the values of a leaf.
+/// Expands to an expression that returns the values of a leaf.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_column {

@@ -1,6 +1,6 @@
-//! Row `struct`: the code that reads and writes a generated struct. The macros use repetitions and never recurse over a
-//! record's length, so a record of 255 leaves stays far from the compiler's limits. All paths are absolute, because
-//! generated types may be called `Option`.
+//! Table row `struct`: the code that reads and writes a generated struct. The macros use repetitions and never recurse
+//! over a record's length, so a record of 255 leaves stays far from the compiler's limits. All paths are absolute,
+//! because generated types may be called `Option`.
 
 /// Expands to all arguments except the first one, a type parameter that only drives a macro repetition.
 #[doc(hidden)]

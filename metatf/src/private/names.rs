@@ -1,4 +1,4 @@
-//! Rows `values` and `flags`: types for numbers with named values or bits.
+//! Table rows `values` and `flags`: types for numbers with named values or bits.
 //!
 //! These types affect neither the stored bytes nor the read loops. A record's number is converted to such a type when
 //! its field is created.
@@ -39,7 +39,7 @@ macro_rules! __metatf_values {
             }
         }
 
-        // `Unknown` with a named number equals the named variant.
+        // Values are compared by number, so `Unknown` with the number of a named variant equals that variant.
         impl ::core::cmp::PartialEq for $type {
             fn eq(&self, other: &Self) -> bool {
                 self.number() == other.number()

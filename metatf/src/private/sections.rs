@@ -1,5 +1,5 @@
-//! Rows `enum` and `elements`: the connection between the enums of generated sections and the format's numbers. As in
-//! all macros here, generated types may have any name, such as `Option` or `R`.
+//! Table rows `enum` and `elements`: the connection between the generated enums and the format's numbers. As in all
+//! macros here, generated types may have any name, such as `Option` or `R`.
 
 /// Implements the module's [`Protocol`](crate::typed::Protocol) and the reading and writing of its enums.
 #[doc(hidden)]

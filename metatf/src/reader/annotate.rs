@@ -45,7 +45,7 @@ impl Steps for Annotating<'_, '_, '_> {
     type Error = Error;
 
     fn number(&mut self, leaf: u8) -> Result<()> {
-        // The position is already after a tag that is also a value.
+        // For a catch-all record, whose tag is also a value, the position is already after the tag.
         let is_tag = leaf == 0 && self.row.record.is_catch_all();
         let start = if is_tag { self.row.start } else { self.row.position };
         let value = self.row.number(leaf)?;

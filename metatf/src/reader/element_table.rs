@@ -48,7 +48,7 @@ struct Checkpoints {
     kept: Vec<(Place, Box<[u64]>)>,
     /// Number of elements between checkpoints.
     spacing: usize,
-    /// Number of elements passed since the last checkpoint.
+    /// Number of elements decoded since the last checkpoint.
     behind: usize,
 }
 
@@ -118,8 +118,8 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// Locks a table. A table whose last user panicked is still intact, because a search leaves behind only a position to
-/// resume from.
+/// Locks a table. If another thread panicked while holding the lock, the table is still intact, because a search only
+/// changes the position from which the next search resumes.
 pub(crate) fn lock<'l, 'a>(table: &'l Mutex<ElementTable<'a>>) -> std::sync::MutexGuard<'l, ElementTable<'a>> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -176,7 +176,8 @@ impl<'a> ElementTable<'a> {
         if !self.walk_to(&format, record, wanted)? {
             return Err(none);
         }
-        // The caller may not decode the element completely, so the next search starts from this element again.
+        // The caller may not decode the element completely, so save the cells from which the next search starts at this
+        // element again.
         self.saved.clone_from(&self.state.history.cells);
         let (element, _) = self.element(&format, record, decode);
         std::mem::swap(&mut self.saved, &mut self.state.history.cells);
@@ -252,7 +253,7 @@ impl<'a> ElementTable<'a> {
 }
 
 impl Place {
-    /// Compares greater than every other place.
+    /// A place that compares greater than every valid place.
     const NONE: Self = Self { piece: usize::MAX, position: 0 };
 }
 
@@ -266,8 +267,8 @@ impl Checkpoints {
         self.kept.get(self.kept.partition_point(|(kept, _)| *kept <= place).checked_sub(1)?)
     }
 
-    /// Counts a passed element and may save a checkpoint. If there are too many checkpoints, every second one is
-    /// dropped.
+    /// Counts a decoded element, and saves a checkpoint if one is due. If there are too many checkpoints, every second
+    /// one is dropped.
     fn pass(&mut self, place: Place, cells: &[u64]) {
         if self.kept.last().is_some_and(|(last, _)| place <= *last) {
             return;

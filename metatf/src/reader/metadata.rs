@@ -8,7 +8,7 @@ use crate::streams::place;
 use metatf_container::{Error, ErrorKind, MetadataRule, Origin, Result};
 
 impl RecordReader<'_> {
-    /// Reads and applies a metadata record (spec 4.1). Errors contain the position of the field at fault.
+    /// Reads and applies a metadata record (spec 4.1). Errors contain the position of the invalid field.
     pub(super) fn metadata(&mut self, at: At, start: usize) -> Result<Event> {
         let record_at = self.position();
         let tag_width = usize::from(self.format.tag_width);
@@ -59,7 +59,8 @@ impl RecordReader<'_> {
         error
     }
 
-    /// Handles a `section` record inside content, which may occur only in a version 0 file without a table (spec 5.1).
+    /// Processes a `section` record inside content. Such a record may occur only in a version 0 file without a table
+    /// (spec 5.1).
     pub(super) fn section_record(&mut self, at: At, start: usize) -> Result<Event> {
         if !self.current.as_ref().is_some_and(|c| c.follow) {
             let kind =
@@ -89,7 +90,8 @@ impl RecordReader<'_> {
 }
 
 impl Run<'_> {
-    /// Applies the next record if it is a valid metadata record. Otherwise, nothing changes.
+    /// Applies the next record and returns it if it is a valid metadata record. Otherwise, returns `None` and changes
+    /// nothing.
     #[inline(never)]
     pub(super) fn apply_metadata(&mut self) -> Option<Metadata> {
         let width = usize::from(self.format.tag_width);

@@ -86,7 +86,7 @@ struct Current {
     shared: bool,
 }
 
-/// The reader's knowledge of the next item.
+/// What the reader already knows about the next item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Unknown,
@@ -95,7 +95,7 @@ enum Next {
     Plain,
     /// Some decoded records have not been returned yet.
     Ahead,
-    /// Nothing follows.
+    /// The end has been reached, or an error has stopped the reader.
     Finished,
 }
 
@@ -126,7 +126,7 @@ pub struct RecordReader<'a> {
     /// The elements of the finished group that are still to be delivered, with the section, the piece, and whether they
     /// belong to a shared table.
     elements: VecDeque<(usize, Piece, bool)>,
-    /// The elements of shared tables, due before the next group.
+    /// The elements of shared tables, to be delivered before the next group starts.
     shared: VecDeque<(usize, Piece, bool)>,
     /// For each section, whether this group has contained a part of it.
     seen: Vec<bool>,
@@ -146,9 +146,9 @@ pub struct RecordReader<'a> {
     flushed: bool,
     /// The parts of a version 0 file, kept so that reading can start over.
     table: Vec<Part>,
-    /// An event that seeking found but did not deliver.
+    /// An event that seeking found but that has not been delivered yet.
     found: Option<Event>,
-    /// The reason why the last row stopped.
+    /// The error that stopped the last row.
     stopped: Option<Error>,
     /// An error to be reported after the records before the error have been returned. After the error, nothing more is
     /// returned.
@@ -161,14 +161,14 @@ pub struct RecordReader<'a> {
     views: Views,
 }
 
-/// Returns the reason why a row stopped.
+/// Returns the error that stopped a row.
 #[cold]
 #[inline(never)]
 pub(crate) fn why<T>(stopped: Option<&mut Option<Error>>) -> Result<T> {
     Err(stopped.and_then(Option::take).unwrap_or(Stopped(()).into()))
 }
 
-/// The state to update after a record was decoded.
+/// The reader's state to update after a record was decoded.
 struct End<'t> {
     position: &'t mut usize,
     next: &'t mut Next,
@@ -293,7 +293,8 @@ impl<'a> RecordReader<'a> {
 
     /// Returns the next event, or `None` at the end and after an error.
     ///
-    /// # Errors Returns the first error in the trace. After the error, the reader returns nothing more.
+    /// # Errors
+    /// Returns the first error in the trace. After the error, the reader returns nothing more.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         self.commit();
         if self.next == Next::Finished {

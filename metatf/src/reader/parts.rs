@@ -29,8 +29,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Lists the parts of a version 0 file in advance, because its stream extents may be stored after the records that
-    /// stride through them.
+    /// Reads the list of all parts of a version 0 file in advance, because the extents of stream sections may be stored
+    /// after the records that stride through them.
     pub(super) fn read_table(&mut self) {
         loop {
             match self.container.next_part() {
@@ -192,7 +192,7 @@ impl RecordReader<'_> {
         if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
             state.reset(&self.format);
         }
-        // Only intact parts of a raw stream are listed.
+        // The listed parts of a raw stream are already known to be intact.
         let is_whole = !self.salvage || self.container.raw_section().is_some();
         let part = if is_whole { Some(part) } else { self.salvaged(section, part) };
         if let Some(part) = part {
@@ -204,9 +204,10 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Reads a part once to find its errors and then restores the state, when salvaging. Returns the content before the
-    /// first error. Returns `None` for a part that strides while an earlier chunk of its group is missing (spec 5.2).
-    /// The container has already dropped parts whose state has not been reset since the corruption.
+    /// When salvaging, reads a part once to find its errors, and then restores the state. Returns the part, shortened
+    /// to the content before the first error. Returns `None` for a part that strides through a stream section if an
+    /// earlier chunk of its group is missing (spec 5.2). The container has already dropped parts whose state has not
+    /// been reset since the corruption.
     fn salvaged(&mut self, section: usize, part: Part) -> Option<Part> {
         let saved = (self.states.clone(), self.streams.clone(), self.records);
         self.current = Some(Current::new(section, &part, false));
@@ -216,7 +217,8 @@ impl RecordReader<'_> {
         self.queue = queue;
         self.forget_part();
         (self.states, self.streams, self.records) = saved;
-        // A striding part fails if elements are missing, which is not an error in the part itself.
+        // A part that strides through a stream section fails if elements are missing, but this is not an error in the
+        // part itself.
         let strides =
             strided || self.states.get(section).is_some_and(|s| s.encoding.strides(&self.format).next().is_some());
         if strides && part.group_damaged {
@@ -229,7 +231,8 @@ impl RecordReader<'_> {
         })
     }
 
-    /// Reports the content after an error in a part as lost and returns the content before it.
+    /// Reports the content from the first error on as lost, and returns the part shortened to the content before the
+    /// error.
     fn tear(&mut self, mut part: Part, torn: Torn) -> Part {
         let found = u32::try_from(torn.found).unwrap_or(u32::MAX);
         let mut lost = part.clone();
@@ -244,7 +247,7 @@ impl RecordReader<'_> {
         part
     }
 
-    /// Reads the elements of a stream section part to find its errors, when salvaging.
+    /// When salvaging, reads the elements of a part of a stream section to find its errors.
     fn check_elements(&mut self, section: usize, part: &Part) -> std::result::Result<(), Torn> {
         let piece = Piece::new(part, part.base);
         if let Some(state) = self.states.get_mut(section) {

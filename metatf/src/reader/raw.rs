@@ -1,9 +1,10 @@
 //! Finds the complete records in corrupt raw streams (spec 5.4).
 //!
-//! The start of a record is known only from the end of the previous one. After corruption, reading resumes at the next
-//! offset where two consecutive records, or a single record at the end of the file, can be decoded with valid tags and
-//! constants and with all fields inside the file. Any bytes may look like a catch-all record, so catch-all records are
-//! not trusted here or directly before corruption.
+//! A record has no marker at its start, so its start is known only from the end of the previous record. After
+//! corruption, reading resumes at the next offset where two consecutive records, or a single record at the end of the
+//! file, can be decoded with valid tags and constants and with all fields inside the file. Since any bytes may look
+//! like a catch-all record, catch-all records are trusted neither as the place to resume nor directly before
+//! corruption.
 
 use super::{At, Event, RecordReader};
 use crate::format::Record;
@@ -16,8 +17,8 @@ use std::{iter, mem};
 /// Number of consecutive complete records that identify the start of a record after corruption.
 const RECORDS: u64 = 2;
 
-/// Maximum number of catch-all records discarded directly before corruption. Longer runs do not occur by chance, and
-/// the limit bounds the running time.
+/// Maximum number of catch-all records discarded directly before corruption. A longer run does not occur by chance, so
+/// its records are kept. The limit also bounds the running time.
 const UNSURE: u64 = 1000;
 
 /// The result of reading from an offset.
@@ -122,7 +123,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Reads a record and decodes it completely. Returns whether the record is something other than a catch-all record.
+    /// Reads a record and decodes it completely. Returns `None` at the end, and otherwise whether the record is
+    /// trusted, which means that it is not a catch-all record.
     fn record_to_its_end(&mut self) -> Result<Option<bool>> {
         let Some(event) = self.next_event()? else { return Ok(None) };
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {

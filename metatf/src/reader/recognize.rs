@@ -19,10 +19,10 @@ pub struct RecognizedFile {
     pub parts: Vec<(u8, Range<u64>)>,
 }
 
-/// Minimum number of nonzero bytes in magic fields that identify a file on their own.
+/// Minimum number of nonzero bytes in magic number fields for which these fields alone identify a file.
 const SURE_BYTES: u32 = 4;
 
-/// Number of records that must be complete after a shorter magic.
+/// Number of complete records that must follow if the magic number has fewer nonzero bytes than [`SURE_BYTES`].
 const RECORDS: usize = 2;
 
 /// Checks whether a file has this format, based on the record at its start. Returns `None` if the file has a different
@@ -39,7 +39,7 @@ pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Optio
     Ok(None)
 }
 
-/// Configures the reader of a raw stream as its first record specifies.
+/// Configures the reader of a raw stream according to the first record of the stream.
 ///
 /// # Errors
 /// As for [`recognize`]. Also returns an error if the file does not begin as the format requires.
@@ -52,7 +52,8 @@ pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<R
     Ok(container)
 }
 
-/// Returns whether the first bytes of a file match the format, or `None` if there are too few bytes to decide.
+/// Returns whether a file that begins with the bytes in `head` matches the format, or `None` if there are too few bytes
+/// to decide.
 #[must_use]
 pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> {
     let mut may_begin = Some(false);
@@ -60,7 +61,7 @@ pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> 
         match begins {
             Ok(Begins::Otherwise) => {}
             Ok(Begins::TooShort) => may_begin = None,
-            // The rest of the file is not examined.
+            // An error in a later field is ignored, because only the beginning of the file is examined here.
             Ok(Begins::As(_)) | Err(_) => return Some(true),
         }
     }
@@ -196,9 +197,9 @@ impl File<'_> {
 /// The relevant fields of the first record.
 struct Seen<'s> {
     start: &'s RawStart,
-    /// Number of magic fields with an allowed value.
+    /// Number of magic number fields with an allowed value.
     found: usize,
-    /// Whether a magic field has a different value.
+    /// Whether a magic number field has a value that is not allowed.
     is_other: bool,
     size: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! The loops over the records of a run: specialized, planned, and mixed. In the mixed loop, each record is decoded by
-//! its own tier.
+//! The loops over the records of a run. The specialized loop and the planned loop require all records to be in the same
+//! tier; in the mixed loop, each record is decoded by its own tier.
 //!
 //! In a debug build, the code that reads one record is not inlined into the loop, because every inlined function uses
 //! separate stack space there. For a format with many records, this would add up to megabytes.
@@ -15,8 +15,8 @@ use metatf_container::Order;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// Observes or overrides decoding. The default methods do nothing. `count` is the number of records that the run has
-/// already read.
+/// Observes or overrides the decoding of records. The default methods accept and decode every record. `count` is the
+/// number of records that the run has already read.
 pub(super) trait Observer<'r> {
     /// Returns whether there is room for another record.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -30,8 +30,8 @@ pub(super) trait Observer<'r> {
         true
     }
 
-    /// Decodes an `S` from a row. If `CHANGED` is set, metadata may have changed defaults of the DTD. On failure,
-    /// nothing is kept.
+    /// Decodes an `S` from a row. If `CHANGED` is set, metadata may have changed defaults of the DTD. If decoding
+    /// fails, the observer keeps no values.
     ///
     /// # Errors
     /// Returns an error from the row.
@@ -149,7 +149,7 @@ struct Specialized;
 impl<'r> DecodeTier<'r> for Specialized {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
-        // This is the only comparison with the end. The compiler removes the later ones for the fields.
+        // This is the only comparison with the end of the data. The compiler removes the comparisons for the fields.
         tag(window::<WINDOW>(data, position)?, 0, width, Order::Little)
     }
 
@@ -245,7 +245,8 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
     }
 }
 
-/// Reads the fields of a record leaf by leaf. Not inlined, because inlining it would take registers from the loop.
+/// Reads the fields of a record leaf by leaf. This function is not inlined, because inlining it would take registers
+/// from the loop.
 #[inline(never)]
 fn general<'r, S: Known, T: ReadFields<'r>>(
     decoding: &mut Decoding<'_, 'r>,
@@ -382,8 +383,8 @@ impl RecordReader<'_> {
         Some(fields)
     }
 
-    /// Returns the fields of the next record, an unplanned `S`, or `None` if the record cannot be decoded here. In the
-    /// latter case, either nothing has changed, or an error has stopped the reader.
+    /// Returns the fields of the next record, an unplanned `S`, or `None` if the record cannot be decoded here. If
+    /// `None` is returned, either the state is unchanged, or an error has stopped the reader.
     #[inline(never)]
     fn next_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
         let (mut run, mut end) = self.start_run()?;
@@ -391,7 +392,8 @@ impl RecordReader<'_> {
         let read = Mixed::<PLANS>::new(&mut run.decoding())?.read::<S, T>(data, position, &mut (), 0);
         match read {
             Some((_, position)) => end.tell(position, 1, false),
-            // A record that has changed the state cannot be restarted.
+            // After an error, the reader cannot decode the record in another way, because the record may have changed
+            // the state.
             None if run.has_stopped() => end.finish(),
             None => {}
         }

@@ -1,7 +1,7 @@
 //! Runs of consecutive records, decoded in one loop that keeps its position in registers.
 //!
 //! Anything unusual (metadata, a comment, an unknown tag, the last bytes of a part) ends the run before the affected
-//! record. The reader's slow path continues from there.
+//! record. The reader's slow path then handles that record.
 
 use super::rows::LeafByLeaf;
 use super::views::Views;
@@ -12,7 +12,7 @@ use crate::state::Listed;
 use metatf_container::{Error, Order};
 use std::ops::ControlFlow;
 
-/// The state to update at the end of a run.
+/// The reader's state to update at the end of a run.
 pub(crate) struct End<'t> {
     section: usize,
     position: &'t mut usize,
@@ -106,8 +106,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns the reader again, for a second attempt after the first one had no result. The borrow checker cannot
-    /// express this.
+    /// Borrows the reader again, for a second attempt after a first attempt that returned nothing. The borrow checker
+    /// cannot prove that the first borrow has ended.
     ///
     /// # Safety
     /// Nothing obtained from the returned reader may be alive when `self` is used again.
@@ -126,13 +126,13 @@ impl RecordReader<'_> {
             && self.queue.is_empty()
     }
 
-    /// Returns whether the next item is known to be [`Next::Plain`].
+    /// Returns whether the next item is already known to be [`Next::Plain`], without examining the trace.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_one(&self) -> bool {
         self.next == Next::Plain
     }
 
-    /// Determines whether the next item is [`Next::Plain`].
+    /// Examines the trace to determine whether the next item is [`Next::Plain`].
     #[inline(never)]
     pub(crate) fn find_one(&mut self) -> bool {
         let is_element = self.current.as_ref().is_none_or(|current| current.is_element);

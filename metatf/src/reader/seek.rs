@@ -36,8 +36,8 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Seeks to the last `n` data records if the trace is complete and its chunks reveal the position of these records.
-    /// Otherwise, does not move. Returns whether the position changed.
+    /// Seeks to the first of the last `n` data records, if the trace is complete and its chunks determine where these
+    /// records start. Otherwise, does not move. Returns whether the position changed.
     ///
     /// # Errors
     /// Returns an error if the trace is malformed before these records.
@@ -48,7 +48,7 @@ impl RecordReader<'_> {
         let declared = self.container.header().nrecords;
         let Ok(chunks) = self.container.chunks().map(<[ChunkInfo]>::to_vec) else { return Ok(false) };
         let records: u64 = chunks.iter().filter(|c| self.holds_records(c)).map(|c| u64::from(c.nrecords)).sum();
-        // A trace with missing records is read to its end, where the mismatch is detected.
+        // If records are missing, do not seek. Reading to the end then reports the mismatch.
         if records != declared {
             return Ok(false);
         }

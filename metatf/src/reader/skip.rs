@@ -20,8 +20,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Returns the end of a record if the plans alone determine it and it lies within this part. If so, also advances
-    /// the stream cursors.
+    /// Returns the end of a record if the plans alone determine the end and it lies within this part. If so, also
+    /// advances the stream cursors past the record's elements.
     fn end_of(&mut self, pending: Pending) -> Option<usize> {
         let current = self.current.as_ref().filter(|current| !current.is_element)?;
         let state = self.states.get(pending.section)?;
@@ -39,7 +39,8 @@ impl RecordReader<'_> {
                     let length = plain(stored(data, at_length, plan, self.order)?, plan);
                     at = at.checked_add(usize::try_from(length).ok()?)?;
                 }
-                // Other leaves access the leaf's value, or a model learns from the value.
+                // The record must be decoded, because other leaves depend on this leaf's value or a model learns from
+                // it.
                 _ if plan.is(HISTORY | PREVIOUS | REFERENCED | PREDICTED) => return None,
                 _ => {
                     before = (!plan.is(STRIDED)).then_some((plan, at));

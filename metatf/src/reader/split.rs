@@ -20,7 +20,7 @@ pub(crate) struct GroupList<'s> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 
-/// The resources of finished readers, for readers of other groups.
+/// The resources of finished readers, to be reused by readers of other groups.
 #[derive(Default)]
 pub(crate) struct StatePool(Mutex<Vec<Spare>>);
 
@@ -39,10 +39,10 @@ pub(crate) struct GroupSummary {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Number of content bytes that justify handing work to a thread.
+/// Minimum number of content bytes that makes it worthwhile to hand work to a thread.
 const BATCH: u64 = 512 << 10;
 
-/// The fixed cost of a group, expressed in content bytes that take the same time.
+/// The fixed cost of a group, expressed as the number of content bytes that take the same time to read.
 const GROUP: u64 = 2 << 10;
 
 impl RecordReader<'_> {
@@ -78,8 +78,8 @@ impl RecordReader<'_> {
         Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
-    /// Records that other readers have read the groups of the `whole` trace or of a part of it. This reader then
-    /// returns nothing more, and the summary replaces its own results.
+    /// Informs this reader that other readers have read its groups: all groups if `whole` is set, otherwise only some.
+    /// This reader then returns nothing more, and the summary replaces its own results.
     pub(crate) fn has_been_read(&mut self, summary: GroupSummary, whole: bool) {
         self.forget_ahead();
         self.current = None;
@@ -153,7 +153,7 @@ impl<'s> GroupList<'s> {
         for number in numbers {
             let part = reader.read_chunk(number)?;
             let section = self.format.section_index(part.section);
-            // An invalid section is an error in the group that contains the chunk.
+            // Ignore an invalid section here. The reader of the group that contains the chunk reports the error.
             if let Some(section) = section.filter(|&i| self.format.sections.get(i).is_some_and(|s| s.stream)) {
                 tables.push((section, part));
             }
@@ -173,7 +173,7 @@ impl<'s> GroupList<'s> {
         for (section, part) in tables.0.iter() {
             reader.add_piece(*section, part, false);
         }
-        // Ensures that the start of a later group is reported.
+        // Mark a group as open, so that the reader reports the start of any group but the first.
         reader.group_open = n > 0;
         Ok(reader)
     }

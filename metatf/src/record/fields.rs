@@ -74,7 +74,8 @@ pub fn float_bits(value: f64) -> u64 {
     value.to_bits()
 }
 
-/// Returns an integer in which the bit `first` is set or, if `last` contains a bit, all bits from `first` to that bit.
+/// Returns an integer in which only the bit `first` is set or, if `last` contains the number of a bit, all bits from
+/// `first` to that bit.
 #[must_use]
 pub const fn bits(first: u8, last: &[u8]) -> u64 {
     match last {
@@ -109,7 +110,8 @@ pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) 
 /// Reads a byte array of fixed length.
 ///
 /// # Errors
-/// Returns an error for a different length; rows return the length specified by the format.
+/// Returns an error from the row, or one if the row returns a different number of bytes than `N`. A row that follows
+/// the format returns `N` bytes.
 #[inline]
 pub fn array<'a, const N: usize, R: Source<'a>>(row: &mut R, leaf: u8) -> Result<[u8; N], R::Error> {
     let bytes = row.bytes(leaf)?;
@@ -182,8 +184,8 @@ pub fn put_each<W: Put, T>(
     items.iter().try_for_each(|item| write(row, item))
 }
 
-/// Reads a repeated `vfield`. The value of its length leaf is not needed, because the row returns the data with its
-/// length.
+/// Reads a repeated `vfield`. The length leaf is read, but its value is not needed, because the row returns the data as
+/// a slice.
 ///
 /// # Errors
 /// Returns an error from the row.

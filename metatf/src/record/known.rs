@@ -31,8 +31,8 @@ pub trait Known {
     const FIRST: usize;
     /// Whether the format has models. Without models, no code for predicted values is generated.
     const MODELS: bool;
-    /// Whether the DTD allows records to be stateful because of streams, models or previous values. Otherwise, no code
-    /// for them is generated.
+    /// Whether the DTD allows records to be stateful because of stream sections, models or previous values. If not, no
+    /// code for stateful records is generated.
     const STATEFUL: bool;
     /// Number of leaves.
     const LEAVES: usize;
@@ -53,7 +53,7 @@ pub(super) const fn record(format: &Format, index: u16) -> &Record {
 /// Returns the number of plans in a section.
 #[must_use]
 pub const fn plans(format: &Format, section: usize) -> usize {
-    // No record has this index, so all plans are counted.
+    // No record has this index, so the function counts the plans of all records.
     place(format, section, u16::MAX).1
 }
 

@@ -36,8 +36,8 @@ pub trait Protocol: 'static {
         each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
 
-    /// Passes the next data record to `found` if straight-line code can decode it; otherwise calls `none`. The result
-    /// of `found` is constructed in its final location, so it is not moved again.
+    /// Passes the next data record to `found` if straight-line code can decode it; otherwise calls `none`. Passing a
+    /// closure lets the compiler construct the result of `found` in its final location instead of moving it there.
     fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
         one: O,
         found: impl FnOnce(Self::Record<B>) -> T,
@@ -52,7 +52,7 @@ pub trait Protocol: 'static {
     -> Result<Self::Element<B>, R::Error>;
 }
 
-/// A record that knows its section. It is the enum of one section or the enum of all sections.
+/// A record that identifies its section. It is the enum of one section or the enum of all sections.
 pub trait DataRecord {
     /// Index in the format of the only section to which these records can belong, or `None` if there are several.
     const SECTION: Option<usize>;

@@ -104,7 +104,7 @@ pub trait OneRow<'r>: Sized {
     /// Returns the tag of the record, or `None` at the end.
     fn tag(&self, width: usize) -> Option<u32>;
 
-    /// Passes the fields of the record, an `S`, to `found`. The result of `found` is constructed in its final location
-    /// and not moved again. Calls `none` if the record is not decoded here.
+    /// Passes the fields of the record, an `S`, to `found`. Passing a closure lets the compiler construct the result of
+    /// `found` in its final location instead of moving it there. Calls `none` if the record is not decoded here.
     fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R;
 }

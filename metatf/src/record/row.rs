@@ -8,8 +8,8 @@ pub const FREE_ITEMS: u64 = 65_536;
 /// Maximum length of a terminated byte array (spec 3.2).
 pub(crate) const MOST_UNTIL: usize = 65_535;
 
-/// The error that a row returns when it cannot continue. The actual error is stored in the row, where the caller finds
-/// it, so that the results for leaves stay small.
+/// A placeholder for an error, which a row returns when it cannot continue. The actual error is stored where the row's
+/// caller finds it, so that the result for each leaf stays small.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopped(pub(crate) ());
 
@@ -43,7 +43,7 @@ pub trait Row<'a> {
     /// Returns an error for a width expression out of range or truncated input.
     fn bytes(&mut self, leaf: u8) -> Result<&'a [u8], Self::Error>;
 
-    /// Announces `count` repeated items and checks them against the limit of spec 3.3.
+    /// Announces `count` repeated items and checks their number against the limit of spec 3.3.
     ///
     /// # Errors
     /// Returns an error if there are too many items.

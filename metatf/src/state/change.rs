@@ -15,7 +15,7 @@ pub enum Change {
 
 impl State {
     /// Applies a metadata record (spec 4.1). `position` and `leaf` identify the leaf; `all` is bit 3 of the property.
-    /// On an error, nothing has changed, and the leaf at fault is the one named by the metadata record.
+    /// If an error is returned, nothing has changed, and the error concerns the leaf that the metadata record names.
     pub(crate) fn apply(
         &mut self,
         format: &Format,

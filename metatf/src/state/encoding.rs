@@ -13,13 +13,13 @@ use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPEC
 use crate::predict::Cells;
 use std::collections::HashMap;
 
-/// The source of a plan.
+/// The width and the interpretation from which a leaf's plan is built.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) interpretation: Interpretation,
-    /// Width while bytes are stored. The last nonzero width is stored separately.
+    /// The current width, which is 0 if no bytes are stored. The last nonzero width is stored separately.
     pub(super) width: u8,
-    /// Last nonzero width, or 0 if there never was one.
+    /// The last nonzero width, or 0 if the width has never been nonzero.
     pub(super) remembered: u8,
 }
 
@@ -60,7 +60,7 @@ const NONE: u32 = u32::MAX;
 const NO_RECORD: Listed = Listed { position: u16::MAX, record: u16::MAX, first: NONE };
 
 impl Encoding {
-    /// Lists the records of a section, before the first reset.
+    /// Creates the initial encoding of a section's records, as it is before the first reset.
     pub(super) fn new(format: &Format, section: usize) -> Self {
         let mut encoding = Self {
             section,
@@ -194,7 +194,7 @@ impl Encoding {
         (listed.position != u16::MAX).then_some(listed)
     }
 
-    /// Returns whether a record of the section is not a catch-all record.
+    /// Returns whether a record has a tag of its own, which is true unless it is the catch-all record.
     #[inline]
     pub(crate) fn has_own_tag(&self, listed: Listed) -> bool {
         listed.position != self.other.position
@@ -243,7 +243,8 @@ impl Encoding {
         })
     }
 
-    /// Ends the references of a leaf that was based on, or predicted by, the last values of other leaves.
+    /// Removes the references from a leaf to the last values of other leaves, after metadata has changed its base or
+    /// prediction to something else.
     pub(super) fn end_references(&mut self, index: usize) {
         for target in self.liveness.end_references(index) {
             if let Some(plan) = self.plans.get_mut(target) {

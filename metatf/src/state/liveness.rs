@@ -1,10 +1,10 @@
-//! Tracks which cells of a section's leaves are needed, so that unneeded values are not saved.
+//! Tracks which cells of a section may be read later, so that other values need not be saved.
 //!
 //! A *previous* value is needed while a leaf that shares its cell is `delta` or `stride`. A metadata record that sets
 //! one of these interpretations also sets the previous value (spec 4.1), as does a reset, so values that the cell
 //! missed before are never needed. A *last* value is needed if the DTD uses it in a width or a count, and while a leaf
-//! is based on it or predicted by it. Metadata can end this use, and only a reset, which clears the cell, can restart
-//! it.
+//! is based on it or predicted by it. Metadata can end such a reference, and only a reset, which also clears the cell,
+//! can restore it.
 
 use crate::format::{ExprOp, Format, HeapRole, Interpretation, LeafKind, LeafRef, ModelKind, Record, Section, Step};
 use crate::formula::{LAST, REFERENCED};
@@ -36,7 +36,8 @@ impl Liveness {
     ) -> Self {
         let mut liveness = Self { last: vec![0; plans], ..Self::default() };
         if section.stream {
-            // The writer reads the values of a section of single numbers from the cell.
+            // For a section of single numbers, mark the last value as needed, because the writer reads the values from
+            // its cell.
             liveness.mark(Some(0), LAST);
         }
         for (position, record) in section.records.iter().enumerate() {
@@ -160,8 +161,8 @@ fn references(format: &Format, record: &Record) -> Vec<(u8, LeafRef)> {
     all
 }
 
-/// Returns, for each plan, the next plan with the same cell. In each of two backward passes, the successor of a plan is
-/// the plan encountered before it.
+/// Returns, for each plan, the next plan with the same cell. The plans are visited backward twice. Each time, the
+/// successor of a plan is the most recently visited plan with the same cell.
 fn ring(section: &Section, plans: usize) -> Vec<u32> {
     let cells = section.cells.get(..plans).unwrap_or(&section.cells);
     let mut met = vec![None; cells.iter().max().map_or(0, |&cell| cell as usize + 1)];

@@ -60,8 +60,8 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Parses the bytes after the tag of a `metadata` record. The error contains its position. `word` is the size of a
-    /// value that does not specify its own size.
+    /// Parses the bytes after the tag of a `metadata` record. On failure, returns the position of the error and its
+    /// kind. `word` is the size of a value that does not specify its own size.
     #[allow(clippy::cast_possible_truncation, reason = "the width is that of the value just read")]
     pub(crate) fn new(bytes: &[u8], tag_width: usize, word: usize, order: Order) -> Result<Self, (usize, ErrorKind)> {
         let mut length = 0;

@@ -34,7 +34,7 @@ pub(crate) struct State {
 /// The values that records leave for later records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
-    /// Previous values, then last values.
+    /// The cells with previous values, followed by the cells with last values.
     pub(crate) cells: Vec<u64>,
     pub(crate) models: Models,
 }
@@ -58,7 +58,7 @@ impl State {
         let last_cells = cells.len();
         cells.resize(last_cells + encoding.plans.len() + 1, 0);
         encoding.reset(format, last_cells);
-        // Models may depend on the tag, which is not read as a leaf.
+        // Models may depend on a record's tag. Since the tag is not read as a leaf, store it in its cell here.
         for (position, &record) in section.records.iter().enumerate() {
             if let (Some(first), Some(record)) =
                 (encoding.first_plan(position), format.records.get(usize::from(record)))

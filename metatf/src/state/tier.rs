@@ -60,8 +60,8 @@ pub(crate) struct Tiers {
     unspecialized: usize,
     /// For each position, the number of plans in each tier.
     counts: Vec<[u16; 4]>,
-    /// For each consumer of [changes](Self::take_changed), the positions with a changed plan. All bits are set for a
-    /// change at position 64 or later.
+    /// For each consumer of [changes](Self::take_changed), a bit set of the positions with a changed plan. If a plan at
+    /// position 64 or later changes, all bits are set.
     changed: [u64; 2],
 }
 
@@ -173,7 +173,7 @@ impl Tiers {
         }))
     }
 
-    /// Marks all positions as changed, for a new consumer.
+    /// Marks all positions as changed for a consumer that has not seen any plans yet.
     pub(crate) fn all_changed(&mut self, asks: usize) {
         self.changed.get_mut(asks).into_iter().for_each(|changed| *changed = u64::MAX);
     }
@@ -235,7 +235,7 @@ fn tier(floor: Floor, plan: &Plan) -> Tier {
         Floor::General => Tier::General,
         Floor::Array(_) | Floor::Counted => Tier::Planned,
         Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => Tier::Planned,
-        // A constant, or a stride over several elements.
+        // A constant that must be checked, or a stride over several elements.
         _ if plan.flags & (SPECIAL | STRIDED | PREDICTED) == SPECIAL => Tier::General,
         Floor::Fixed(_) => Tier::Changed,
         _ if plan.flags & (HISTORY | PREVIOUS | REFERENCED | STRIDED | PREDICTED) != 0 => Tier::Stateful,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 /// A container error, or a mismatch between the DTDs of the reader and the trace. The message about a mismatch names
-/// both sides.
+/// both DTDs.
 #[derive(Clone)]
 pub struct OpenError {
     error: Error,

@@ -33,7 +33,7 @@ pub(crate) struct Map {
     pub(crate) unmatched: Unmatched,
 }
 
-/// Zeros that replace byte arrays missing from a trace; longer arrays cannot be replaced.
+/// Zeros that replace byte arrays missing from a trace. A longer array cannot be replaced.
 pub(crate) static ZEROS: [u8; 4096] = [0; 4096];
 
 impl Map {
@@ -167,8 +167,8 @@ impl TwinRecords<'_> {
                 return Err(format!("`{place}` is {} in the reader's DTD, but {} in the trace's", kinds.0, kinds.1));
             }
             let (own, other) = (our_counts.get(i), their_counts.get(j));
-            // The count may have been renamed. Computed counts are compared by their expressions, because a field can
-            // have several counts.
+            // Compare counts by their counterparts, because a count may have been renamed. Computed counts are compared
+            // by their expressions, because several counts can have the same expression.
             let counts_of = |record: &Record, counts: Option<&Vec<usize>>, twin: &dyn Fn(usize) -> Option<usize>| {
                 let count = |&count: &usize| match record.leaves.get(count) {
                     Some(Leaf { kind: LeafKind::Computed(_), field, .. }) => Err(field.to_string()),

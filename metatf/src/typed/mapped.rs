@@ -83,7 +83,8 @@ impl<'a> Row<'a> for MappedRow<'a, '_> {
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // The trace's own row bounds the items it contains; this check bounds the substituted items.
+        // The row for the trace's record limits the items that the trace contains; this check also limits the
+        // substituted items.
         self.items = self.items.saturating_add(count);
         match usize::try_from(count) {
             Ok(n) if self.items <= self.values.len() as u64 + FREE_ITEMS => Ok(n),

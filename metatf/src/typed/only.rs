@@ -77,7 +77,7 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
     }
 }
 
-/// Returns the next record of the type. Runs the loop of `for_each` and leaves it at the first match.
+/// Returns the next record of the type. Runs the same loop as `for_each`, but ends it at the first match.
 fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<T::With<B>>> {

@@ -115,7 +115,7 @@ fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
 /// Access to the elements of a stream section by the offsets that `sectionOffset` fields contain.
 ///
 /// The handle is independent of the trace it came from, so elements can be looked up while a record borrows from the
-/// trace. It covers everything that the trace has read so far, and its clones share their data.
+/// trace. It provides the elements of everything read from the trace so far, and its clones share the same data.
 #[derive(Clone, Debug)]
 pub struct Elements<'t, P: Protocol, E> {
     /// The element table, or `None` if the trace does not contain such elements.

@@ -1,5 +1,5 @@
-//! Checks which tier decodes the records of the project's own formats. When a fast path is no longer taken, the records
-//! stay the same and only reading slows down, so no other test would notice.
+//! Checks which tier decodes the records of the project's own formats. If a fast path is no longer taken, reading slows
+//! down but returns the same records, so no other test would fail.
 
 #![allow(unused_variables, reason = "expanded macros, which lints ignore only in other crates")]
 
@@ -16,7 +16,8 @@ mod split {}
 #[metatf_derive::metatf(dtd = "dtds/heap.dtd")]
 mod heap {}
 
-/// Number of records in a trace. A few records at the end of a part are decoded leaf by leaf.
+/// Number of records in a trace. It is large enough that the few records at the end of a part, which are decoded leaf
+/// by leaf, do not matter.
 const RECORDS: u64 = 1000;
 const LAST: u64 = 16;
 

@@ -142,8 +142,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.run_each(&mut each)
     }
 
-    /// Takes the closure by reference, because the compiler may not inline a closure passed through another closure of
-    /// the same type.
+    /// The closure is passed by reference, because the compiler may not inline a closure that is passed through another
+    /// closure of the same type.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn run_each<E: From<Error>>(&mut self, each: &mut impl FnMut(P::Record<&[u8]>) -> Result<(), E>) -> Result<(), E> {
         if self.map.is_some() {
@@ -204,7 +204,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     }
 
     /// Moves to data record `n` of the file, counting from 0, so that it is read next. See [`RecordReader::seek`].
-    /// Records unknown to this reader count, too.
+    /// Records that the reader's DTD does not contain are counted, too.
     ///
     /// # Errors
     /// Returns an error if the trace is a stream and the record has already been passed, or if the trace is malformed

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-/// Fields and records that only the trace or only the reader has, named by section, record and path, as in
-/// `game.step.x`. Names in the global section omit the section. A field renamed without `was` appears in both lists.
+/// Fields and records that only the trace's DTD or only the reader's DTD contains, named by section, record and path,
+/// as in `game.step.x`. Names in the global section omit the section. A field renamed without `was` appears in both
+/// lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Names that only the trace has. The reader skips them.
+    /// Names that only the trace's DTD contains. The reader skips these fields and records.
     pub unread: Vec<String>,
-    /// Names that the reader expects but no trace record has. Fields for which the reader's DTD specifies a `default`
-    /// or a constant are not listed.
+    /// Names that the reader expects but that do not occur in the trace's DTD. Fields for which the reader's DTD
+    /// specifies a `default` or a constant are not listed.
     pub absent: Vec<String>,
 }
 

@@ -130,8 +130,8 @@ impl<S: Sink> RecordWriter<S> {
         Ok(false)
     }
 
-    /// Writes the metadata record that makes a value fit, by setting a new previous value for the leaf or by widening
-    /// it.
+    /// Writes a metadata record that makes a value fit, either by setting a new previous value for the leaf or by
+    /// widening the leaf.
     fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let index = writer.state.encoding.plans_of(position) + usize::from(misfit.leaf);
@@ -157,7 +157,7 @@ impl<S: Sink> RecordWriter<S> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let wanted = misfit.needs.next_power_of_two();
         if interpretation.stores() {
-            // A previous item in the same record may have widened the leaf already.
+            // If the leaf is repeated, an earlier item of this record may have widened it already.
             if width < wanted {
                 self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
             }

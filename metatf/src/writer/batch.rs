@@ -10,7 +10,7 @@ use crate::state::bit;
 use metatf_container::{Result, Sink};
 use std::ops::ControlFlow;
 
-/// Maximum number of records written separately before a loop is tried again.
+/// Maximum number of records written one by one before the loop is tried again.
 const MOST_SINGLE: u32 = 63;
 
 /// A batch of records of one section. The records are counted when the batch is dropped, even if the record iterator
@@ -20,9 +20,9 @@ struct WriteBatch<'w> {
     spare: SpareCapacity<'w>,
     /// The section's data record count.
     records: &'w mut u32,
-    /// The ends of records, if a filter needs them.
+    /// The list of record ends, if a filter needs it.
     ends: Option<&'w mut Vec<u32>>,
-    /// Number of records handled.
+    /// Number of records written by this batch.
     count: u32,
 }
 
@@ -109,7 +109,7 @@ impl<S: Sink> RecordWriter<S> {
         loop {
             let before = self.records_of(section);
             let Some(record) = self.put_batch(section, &mut records) else { return Ok(()) };
-            // If a loop handles no record, it is tried less often.
+            // If the loop handled no record, try it less often.
             single = if self.records_of(section) == before { (2 * single + 1).min(MOST_SINGLE) } else { 0 };
             section = record.place().0;
             self.put_one(&record)?;

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 /// Maximum number of logged addresses. If a group contains more, no object is carried into it.
 const MOST: usize = 1 << 21;
-/// Objects are carried into a group if at least one in this many is freed in it.
+/// Objects are carried into a group only if more than one in this many of them is freed in the group.
 const PAYS: usize = 2;
 
-/// The objects live at the start of a group, and the addresses in its records.
+/// The objects that were live at the start of a group, and the predicted addresses in the group's records.
 #[derive(Debug)]
 pub(crate) struct Log {
     before: Vec<Live>,
@@ -62,7 +62,7 @@ impl Log {
             Ok(at) if self.entries.len() < MOST && !self.full => {
                 self.entries.push(LoggedAddress { value, by, size, part, at, width, model });
             }
-            // The log can no longer be used.
+            // The log is now incomplete and can no longer be used.
             _ => {
                 self.full = true;
                 self.entries = Vec::new();
@@ -76,7 +76,7 @@ impl Log {
         let mut live: HashSet<u64> = self.before.iter().flat_map(|(_, objects)| objects).map(|o| o.0).collect();
         let mut freed = 0;
         for entry in &self.entries {
-            // An allocation at the same address also ends the life of the old object.
+            // A free ends the life of an object, and so does a new allocation at its address.
             if !cells.is_use(entry.model) && live.remove(&entry.value) {
                 freed += 1;
             }
@@ -103,7 +103,7 @@ impl Log {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Carries the live objects into an encoded group if doing so makes the group smaller.
+    /// Carries the live objects into an encoded group if enough of these objects are freed in the group.
     pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };
         let Some(log) = writer.log.take() else { return };

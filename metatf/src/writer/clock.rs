@@ -1,4 +1,5 @@
-//! Notifies writers that time has passed. A single thread serves all writers and ends with the last of them.
+//! Notifies writers when their flush interval has passed. A single thread serves all writers, and ends after the last
+//! writer is dropped.
 //!
 //! Reading a clock for each record would take several times as long as writing the record. Instead, the thread sets a
 //! flag and closes the buffers, which sends the next record through the slow path, where the flag is checked.
@@ -22,7 +23,7 @@ impl Alarm {
         self.due.load(Ordering::Relaxed)
     }
 
-    /// Stops the ringing.
+    /// Resets the alarm after it has rung.
     pub(super) fn stop(&self) {
         self.due.store(false, Ordering::Relaxed);
     }
@@ -123,7 +124,7 @@ mod tests {
             }
         }
         drop(ringing);
-        // The thread has ended or is about to end; the next alarm must ring in either case.
+        // The thread has ended or is about to end. In either case, the next alarm must still ring.
         let again = Ringing::new(Vec::new(), Duration::from_millis(1));
         while !again.alarm().is_due() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no alarm rang");

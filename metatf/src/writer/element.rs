@@ -33,7 +33,7 @@ impl<S: Sink> RecordWriter<S> {
             writer.table_length += encoded.len() as u64;
             writer.table.extend_from_slice(encoded);
             writer.table_count += 1;
-            // The group's own chunks are still waiting, so this chunk precedes them.
+            // The chunks of the current group have not been written yet, so this table chunk precedes them in the file.
             if writer.table.len() > MAX_RAW_LEN / 2 {
                 self.put_table(section)?;
             }

@@ -68,7 +68,8 @@ impl<S: Sink> RecordWriter<S> {
             if let Some(clock) = &self.flush_limit.clock {
                 clock.alarm().stop();
             }
-            // Under a high load, do not wait for the compression threads.
+            // Wait for the compression threads only if the time limit has passed, so that they do not slow down a busy
+            // writer.
             self.flush_held(is_due)?;
             beside = self.held_beside(section);
         }
@@ -104,7 +105,7 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// Leaves it to the caller to end groups from now on.
+    /// Stops ending groups automatically; from now on, only the caller ends them.
     pub(crate) fn stop_grouping(&mut self) {
         self.group_size = usize::MAX;
         if self.waits {

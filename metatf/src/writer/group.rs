@@ -101,8 +101,8 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Returns whether the current group is empty. New elements of shared tables do not count, because they wait for
-    /// the group that needs them.
+    /// Returns whether the current group is empty. New elements of shared tables are ignored, because they are written
+    /// together with the group that needs them.
     fn group_is_empty(&self) -> bool {
         let no_stream = self.streams.streams.iter().all(|s| s.put.is_empty() && s.given.iter().all(|g| g.count == 0));
         self.group_start && self.waiting.is_empty() && no_stream && self.sections.iter().all(|s| s.out.is_empty())
@@ -273,7 +273,8 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
-/// Computes the smallest width that holds all `values` under the section's interpretation. The state is not changed.
+/// Computes the smallest width that holds all `values` under the section's interpretation. The section's state is not
+/// changed.
 fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     let Some(plan) = writer.state.encoding.plan(0) else { return 8 };
     let mut bits = 0;

@@ -20,7 +20,7 @@ impl<S: Sink> RecordWriter<S> {
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
         let memory = match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) => chunks.borrow_memory(number),
-            // Several sections will need more than one extent.
+            // If the format has several sections, the trace will need more than one extent.
             Some(FileWriter::Extents(extents))
                 if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 =>
             {

@@ -98,7 +98,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Repeats the lasting changes after a reset.
+    /// Writes the changes made with [`set`](Self::set) again after a reset.
     pub(super) fn put_sticky(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| s.fresh) else { return Ok(()) };
         writer.fresh = false;

@@ -1,6 +1,6 @@
 //! The record writer, which writes a trace record by record. It supplies rows for the caller to fill, writes metadata
-//! when a value requires it, and assembles chunks and groups for the container. Both generated and dynamic writers are
-//! built on it.
+//! when a value requires it, and assembles chunks and groups for the container. Both the generated writers and the
+//! dynamic writer are built on it.
 //!
 //! Records of one section keep their order. The order across sections is preserved only at chunk granularity, unless
 //! [`RecordWriter::set_keep_order`] requests a new chunk at every change of section.
@@ -108,7 +108,8 @@ impl<S: Sink> RecordWriter<S> {
         };
         let section = |i| {
             let mut state = State::new(&format, i);
-            // Version 0 cannot reset a model.
+            // In version 0, use the default rule instead of guessing, because a wrong guess could not be corrected by a
+            // reset.
             let unknown = (options.version == 0).then(SizeRule::default);
             state.history.models.set_rule(options.size_rule.or(unknown));
             let number = format.sections.get(i).map_or(0, |s| s.number);
@@ -251,7 +252,7 @@ impl<S: Sink> RecordWriter<S> {
         }
         self.stop_grouping();
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
-            // If no elements were added since the last reset, there is nothing to reset.
+            // If no elements were added since the last reset, no further reset is needed.
             if let Some(writer) = self.streams.streams.get_mut(section)
                 && writer.given.last().is_some_and(|segment| segment.count > 0)
             {
@@ -271,7 +272,7 @@ impl<S: Sink> RecordWriter<S> {
         self.give_up();
     }
 
-    /// Abandons the trace. Returns false if it has already been finished.
+    /// Abandons the trace. Returns false if the trace has already been finished or abandoned.
     fn give_up(&mut self) -> bool {
         self.end_in_place();
         match self.layout.take() {

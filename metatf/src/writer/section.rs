@@ -28,7 +28,7 @@ pub(crate) struct SectionWriter {
     /// The changes to repeat after every reset: the record, the leaf, whether the change applies to all leaves with
     /// that name, and the change itself.
     pub(super) sticky: Vec<(u16, u8, bool, Change)>,
-    /// Whether the sticky changes are due.
+    /// Whether the sticky changes must be written before the next record.
     pub(super) fresh: bool,
     /// The jumps of values since the last reset. Each entry contains a cell, the number of closed chunks at its last
     /// jump, and the number of records in the open chunk at that time.
@@ -71,7 +71,7 @@ impl SectionWriter {
         if closed == self.closed { self.records.saturating_sub(records) } else { u32::MAX }
     }
 
-    /// Records the end of a record.
+    /// Stores the end of the last record, if a filter needs the ends.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note_end(&mut self) {
         if self.wants_ends {

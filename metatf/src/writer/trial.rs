@@ -32,8 +32,8 @@ impl<'w> TrialEncoder<'w> {
         self.attempt.start_record();
     }
 
-    /// Encodes a record and trains the models with it. Returns false if a leaf cannot be encoded as it currently is.
-    /// The record is then rolled back, and [`misfits`](Self::misfits) returns these leaves.
+    /// Encodes a record and trains the models with it. Returns false if a value does not fit in the current encoding of
+    /// its leaf. The record is then rolled back, and [`misfits`](Self::misfits) returns the leaves that did not fit.
     ///
     /// # Errors
     /// Returns any error from `encode`.

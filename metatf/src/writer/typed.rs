@@ -66,7 +66,7 @@ impl<S: Sink> RecordWriter<S> {
         }
         writer.note_end();
         writer.records += 1;
-        // The buffer was opened for the number of bytes that streams held at that time.
+        // The buffer's limit was computed for the number of bytes buffered in stream sections at that time.
         let (has_grown, length) = (streams.held != held, writer.out.len());
         let is_outdated = K::MODELS && writer.state.history.models.is_outdated();
         if is_outdated || has_grown && !self.group_has_place(length) {

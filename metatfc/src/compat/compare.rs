@@ -127,7 +127,7 @@ impl<'d> Comparison<'d> {
                 let records = self.old.record(pair.old).zip(self.new.record(pair.new));
                 let leaves = records.and_then(|(old, new)| Some((old.leaves.get(i)?, new, new.leaves.get(j)?)));
                 let Some((one, record, other)) = leaves.filter(|_| !same && index >= first) else { continue };
-                // A change of the interpretation implies a change of sharing.
+                // A change of the interpretation, which is reported separately, already explains the change of sharing.
                 if one.interpretation.parts().word == other.interpretation.parts().word {
                     let place = Place::record(new, record).field(other.path.join("."));
                     let text = "shares its previous value with different fields";

@@ -28,7 +28,8 @@ impl Reads {
         match unmatched(&Format::from_dtd(reader), &Format::from_dtd(trace)) {
             Err(refused) => Self { is_break: true, refused: Some(refused), ..Self::default() },
             Ok(unmatched) => {
-                // A record that never occurs is not an incorrect value.
+                // List only missing fields. If a record type is missing, the reader just returns no records of this
+                // type.
                 let (records, fields) = places(reader);
                 let is_field = |place: &String| fields.contains(place) || !records.contains(place);
                 let lacking: Vec<_> = unmatched.absent.into_iter().filter(is_field).collect();

@@ -16,8 +16,8 @@ pub(super) struct Report<'r> {
     pub(super) result: &'r Comparison,
     /// Whether to list individual differences, not only the first difference.
     pub(super) details: bool,
-    /// Whether the report states that there are no differences. Text output stays empty instead, which is easier for
-    /// scripts.
+    /// Whether to print a message if there are no differences. False for text output, which then stays empty so that
+    /// scripts can check it easily.
     pub(super) says_same: bool,
 }
 

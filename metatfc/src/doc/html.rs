@@ -27,14 +27,14 @@ pre{overflow-x:auto}pre i{display:inline-block;min-width:3.5em;opacity:.6;font-s
 @media print{body{max-width:none}}
 ";
 
-/// The text of a page, which is written in blocks.
+/// An HTML page under construction, written to the sink block by block.
 pub(super) struct Doc {
     pub(super) text: String,
     sink: Box<dyn Sink + Send>,
     name: String,
 }
 
-/// Number of bytes at which the text is written.
+/// Number of bytes of text at which a block is written to the sink.
 const FULL: usize = 1 << 16;
 
 impl Doc {

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => Examples::default(),
     };
     let folder = OutputFolder::create(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
-    // Check this before writing anything.
+    // Check that the output directory does not contain an `index.html` of another origin before writing anything.
     check_ours(&folder, "index.html")?;
     let index = metatf_parser::index(dtd.text.as_bytes());
     let name = input::name(&args.file).into_owned();

@@ -56,7 +56,7 @@ pub(super) fn run(
     let mut widths = Widths::new(trace.schema());
     let mut progress = Progress::new("records").printing();
     let threads = args.threads.number();
-    // The results of all groups being printed have to wait, except for the first group.
+    // While the first group is written, the results of all other groups being printed must wait in memory.
     let groups = trace.par_groups().threads(threads).ahead(WAITING / BLOCK / threads.saturating_sub(1).max(1));
     let printed = groups.streamed(
         |group, out| print(args, select, group, out),

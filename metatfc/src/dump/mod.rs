@@ -222,7 +222,7 @@ trait Printer {
         }
     }
 
-    /// Decodes the event returned last.
+    /// Decodes the event that the trace returned last.
     fn decode(&mut self, trace: &mut Trace<'_>, event: Event) -> metatf::Result<()> {
         trace.decode(event)
     }
@@ -235,7 +235,7 @@ trait Printer {
     /// Omits the padding between columns, whose width depends on earlier output.
     fn leave_gaps(&mut self) {}
 
-    /// Returns the gaps omitted since the last call.
+    /// Returns the gaps whose padding was omitted since the last call.
     fn gaps(&mut self) -> Vec<text::Gap> {
         Vec::new()
     }
@@ -357,7 +357,7 @@ fn report(
     }
     let loss = container.loss_report();
     match loss {
-        // Nothing was lost, except for the data after an error.
+        // If there was an error and no other loss, only the data after the error is missing, so print only the error.
         Some(loss) if error.is_none() || !loss.is_empty() => {
             for line in loss.to_string().lines() {
                 print_message(&format!("{name}: salvage: {line}"));

@@ -78,7 +78,8 @@ impl<'a> Work<'a> {
         Ok(None)
     }
 
-    /// Skips records without reading them if every data record counts.
+    /// Skips records without reading them, if every data record is selected and the output does not depend on skipped
+    /// records.
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, tail, all, salvage, .. } = *self.args;
         // Annotations depend on earlier metadata records, and the thread column depends on the records that name
@@ -126,7 +127,8 @@ impl<'a> Work<'a> {
         Ok(true)
     }
 
-    /// Keeps the line until the end. Keeps at most `most` data records, and the lines between them.
+    /// Buffers the current line for printing at the end. Retains only the last `most` data records and the lines
+    /// between them.
     fn keep(&mut self, most: usize, data: bool) {
         self.tail.push_back((data, std::mem::take(&mut self.line)));
         self.kept += usize::from(data);
@@ -137,7 +139,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Prints the kept lines. Returns whether anything was printed in total.
+    /// Prints the buffered lines. Returns whether anything was printed in total.
     pub(super) fn finish(&mut self) -> Result<bool> {
         for (_, line) in std::mem::take(&mut self.tail) {
             self.output.buffer().extend_from_slice(&line);

@@ -101,7 +101,7 @@ fn tables(path: &Path, args: &Args) -> Result<Tables> {
     Ok(Tables { all, wanted })
 }
 
-/// Fails if a requested table or column exists in no trace, or if a table lacks a column of the condition.
+/// Fails if no trace contains a requested table or column, or if a table lacks a column used in the condition.
 fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {

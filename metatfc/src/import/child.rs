@@ -26,7 +26,7 @@ const MEMORY_A_BYTE: u64 = 64;
 
 /// CPU time limit in seconds for decoding part of a table or a few thousand rows.
 const SECONDS: u64 = 60;
-/// Number of table bytes that increase the CPU time limit by one second.
+/// Table bytes per additional second of CPU time.
 const BYTES_A_SECOND: u64 = 1 << 20;
 
 /// Maximum number of trace bytes in a message.
@@ -69,7 +69,7 @@ struct Request {
     limits: Limits,
 }
 
-/// The limits of the child, as bytes of memory and seconds of CPU time until the next message.
+/// The child's limits: memory in bytes, and CPU time in seconds until the next message.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Limits {
     memory: u64,
@@ -197,7 +197,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     let mut reading = |file: &Path| {
         limits.apply();
         let number = args.files.iter().position(|other| other == file).unwrap_or(0) as u64;
-        // If the parent has ended, sending the next bytes of the trace fails.
+        // Ignore errors here. If the parent has ended, sending the next bytes of the trace fails and reports the error.
         let _ = lock(&parent).send(READING, &number.to_le_bytes());
         let _ = lock(&parent).flush();
     };

@@ -1,4 +1,4 @@
-//! Answers to requests that do not change the text.
+//! Responses to requests that do not change the text.
 
 use super::document::Document;
 use super::place::{position, range};

@@ -49,7 +49,7 @@ impl Document {
     }
 
     /// Returns the index if it has been computed. Otherwise, returns the index of an earlier text if there is one, or
-    /// else computes the index. Use this for answers that are needed before the next key press and depend only on
+    /// else computes the index. Use this for responses that are needed before the next key press and depend only on
     /// names.
     pub(super) fn recent_index(&self) -> &Index {
         self.index.get().or(self.before.as_ref()).unwrap_or_else(|| self.index())

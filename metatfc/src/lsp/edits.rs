@@ -1,4 +1,4 @@
-//! Answers that contain or offer edits of the text.
+//! LSP responses that contain or offer text edits.
 
 use super::answers::{diagnostic, finding};
 use super::document::{Document, Refusal};

@@ -62,7 +62,7 @@ fn serve(connection: &Connection) -> Result<()> {
     connection.initialize_finish(id, server.capabilities()).map_err(protocol)?;
     let mut send = |answer| connection.sender.send(answer).is_ok();
     loop {
-        // Answers take precedence; diagnostics are published when typing pauses.
+        // Responses take precedence over diagnostics, which are published when typing pauses.
         let received = match server.is_published() {
             true => connection.receiver.recv().ok(),
             false => match connection.receiver.recv_timeout(PAUSE) {

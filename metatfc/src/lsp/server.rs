@@ -28,7 +28,7 @@ impl Server {
         Self { columns, documents: BTreeMap::new(), widths }
     }
 
-    /// Returns the answer to `initialize`.
+    /// Returns the response to `initialize`.
     pub(super) fn capabilities(&self) -> Value {
         let encoding = if self.columns == Columns::Utf8 { "utf-8" } else { "utf-16" };
         json!({
@@ -54,7 +54,7 @@ impl Server {
         })
     }
 
-    /// Handles a message. Every request is answered, even an unknown one.
+    /// Handles a message. Every request receives a response, even an unknown request.
     pub(super) fn handle(&mut self, message: Message, send: &mut dyn FnMut(Message) -> bool) {
         match message {
             Message::Request(request) => {

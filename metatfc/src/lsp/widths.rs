@@ -13,7 +13,7 @@ const MOST_RECORDS: u64 = 5_000_000;
 
 /// Maximum number of different lengths to count per field.
 const MOST_LENGTHS: usize = 16;
-/// The key for all other lengths.
+/// The key under which all further lengths are counted.
 const OTHER: usize = usize::MAX;
 
 /// The number of values of each length, by record name and field path.

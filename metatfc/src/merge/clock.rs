@@ -107,8 +107,9 @@ fn wall(record: &Record) -> Option<Place> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Points {
     points: Vec<(i128, i128)>,
-    /// Every n-th point is kept, where n is 2 to the power of `step`; `count` is the number of all points.
+    /// Base-2 logarithm of the sampling interval: every 2^`step`-th point is kept.
     step: u32,
+    /// The total number of points seen.
     count: u64,
 }
 
@@ -132,8 +133,8 @@ impl Points {
 }
 
 /// A mapping between trace times and wall-clock times, both in nanoseconds. Interpolates linearly between points.
-/// Before the first point and after the last point, both clocks run at the same rate. Without points, both times are
-/// equal.
+/// Before the first point and after the last point, the trace's clock is assumed to run at the rate of the wall clock.
+/// Without points, both times are equal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     /// The points, in ascending order of both numbers.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The state shared by all steps.
+/// The state shared by all steps of a merge.
 pub(super) struct Work<'a> {
     pub(super) args: &'a Args,
     pub(super) given: &'a [Given],

@@ -6,7 +6,7 @@ use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, LeafId, Record};
 use metatf_tools::roles::{self, Place, Role};
 
-/// The positions of the field in records.
+/// The position of the sort field in each record type.
 pub(crate) struct Keys {
     /// For each record type, the position among the values, and a mask that makes signed numbers comparable as unsigned
     /// numbers.

@@ -46,7 +46,7 @@ impl<'a> Runs<'a> {
         self.spill()
     }
 
-    /// Passes all records to `put` in order.
+    /// Passes all records to `put` in the order of their keys.
     pub(crate) fn write<W>(mut self, to: &mut W, put: &mut dyn FnMut(&mut W, &Keyed) -> Result<()>) -> Result<()> {
         if self.runs.is_empty() {
             self.kept.sort_by_key(|keyed| keyed.key);

@@ -59,7 +59,7 @@ struct Chunks {
     stored: u64,
     codecs: BTreeMap<&'static str, u64>,
     filters: BTreeMap<&'static str, u64>,
-    /// The number of chunks by codec and filter.
+    /// The number of chunks for each pair of codec and filter.
     #[serde(skip)]
     ways: BTreeMap<(&'static str, &'static str), u64>,
 }

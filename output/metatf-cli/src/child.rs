@@ -44,12 +44,12 @@ pub struct Message {
     pub content: Vec<u8>,
 }
 
-/// The reason why a child does not answer.
+/// The reason why a child sent no complete response.
 #[derive(Debug)]
 pub enum Death {
     /// The child could not be started, or its pipes failed.
     System(io::Error),
-    /// The child ended before its answer was complete.
+    /// The child ended before its response was complete.
     Ended(ExitStatus),
 }
 
@@ -158,7 +158,7 @@ fn signal(_: ExitStatus) -> Option<i32> {
 pub struct ToParent<'o>(BufWriter<&'o mut (dyn Write + Send)>);
 
 impl ToParent<'_> {
-    /// Sends a message, which may be buffered until the [next flush](Self::flush) or until the request is answered.
+    /// Sends a message, which may be buffered until the [next flush](Self::flush) or until the response is complete.
     ///
     /// # Errors
     /// Returns a pipe error.
@@ -175,7 +175,7 @@ impl ToParent<'_> {
     }
 }
 
-/// Runs in the child, and answers requests until the parent sends no more.
+/// Runs in the child, and handles requests until the parent sends no more requests.
 ///
 /// # Errors
 /// Returns an error of `answer` or of the pipes.

@@ -14,7 +14,7 @@ const STEPS: u64 = 1 << 14;
 /// The duration of work below which nothing is shown.
 const QUICK: Duration = Duration::from_secs(1);
 
-/// The interval at which the spinner turns, whether or not there are steps.
+/// The interval at which the spinner turns, even if no step is counted in the meantime.
 const TICK: Duration = Duration::from_millis(200);
 
 /// A counter that shows the number of steps.

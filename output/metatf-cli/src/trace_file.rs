@@ -18,8 +18,9 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// The warnings printed so far, so that a trace that is read twice does not repeat them.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Opens a trace; `-` is standard input. A file with chunks is read with positioned reads, so truncating it in the
-/// meantime causes an error. A file without chunks (version 0) is needed in full and is therefore [mapped](is_mapped).
+/// Opens a trace; `-` is standard input. A file with chunks is read with positioned reads, so an error is reported if
+/// the file is truncated while it is being read. A file without chunks (version 0) is needed in full and is therefore
+/// [mapped](is_mapped).
 ///
 /// # Errors
 /// Fails like [`Reader::open`].

@@ -8,7 +8,7 @@ use crate::units::count;
 pub(crate) struct Axis {
     /// The positions of the numbers, as fractions of the axis, and their text.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// The unit; empty if things are counted.
+    /// The unit; empty for counts.
     pub(crate) unit: &'static str,
     /// The value at the end of the axis, at least the value of the last tick.
     pub(crate) end: f64,

@@ -1,4 +1,4 @@
-//! Intervals next to each other.
+//! Pictures of intervals that are drawn next to each other.
 
 use std::borrow::Cow;
 

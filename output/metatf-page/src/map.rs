@@ -1,4 +1,4 @@
-//! Memory by address.
+//! Maps of the address space.
 
 use crate::Unit;
 
@@ -20,7 +20,7 @@ pub struct AddressMap {
 pub struct Region {
     /// The start address.
     pub address: u64,
-    /// The live part of each cell, from 0 to 1; `None` if the cell is not held.
+    /// The live fraction of each cell, from 0 to 1; `None` if the allocator holds no memory in the cell.
     pub cells: Vec<Option<f32>>,
 }
 

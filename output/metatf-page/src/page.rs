@@ -75,9 +75,9 @@ pub enum Block {
     Chart(Chart),
     /// A total, divided among call stacks.
     Flame(Flame),
-    /// Intervals next to each other.
+    /// Intervals drawn next to each other.
     Intervals(Intervals),
-    /// Memory by address.
+    /// A map of the address space.
     AddressMap(AddressMap),
 }
 

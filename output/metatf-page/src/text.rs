@@ -156,7 +156,7 @@ impl Text<'_> {
     }
 }
 
-/// Returns a sentence with its values.
+/// Returns the text of a sentence, including its values.
 fn said(note: &Note) -> String {
     let mut text = String::new();
     for (piece, value) in note.pieces() {

@@ -87,7 +87,7 @@ pub fn parse_nanoseconds(text: &str) -> Option<u64> {
         _ => return None,
     };
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    // No unit has more than 18 decimal digits of nanoseconds.
+    // Reject more than 18 decimals. Even in the largest unit, `Gs`, the 18th decimal is a single nanosecond.
     let scale = 10_u128.pow(u32::try_from(decimals.len()).ok().filter(|digits| (1..=18).contains(digits))?);
     let whole = u128::from(whole.parse::<u64>().ok()?);
     let decimals = u128::from(decimals.parse::<u64>().ok()?);

@@ -8,7 +8,7 @@ use crate::units;
 /// The unit of a number, which determines how it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A number of things: `1,234`.
+    /// A count: `1,234`.
     Count,
     /// Bytes: `1.50 KiB`.
     Bytes,
@@ -25,7 +25,7 @@ pub enum Value {
     Blank,
     /// An unknown value: `-`.
     Unknown,
-    /// A number of things: `1,234`.
+    /// A count: `1,234`.
     Count(u64),
     /// A number of bytes: `1.50 KiB`.
     Bytes(u64),

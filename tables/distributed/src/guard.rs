@@ -80,7 +80,8 @@ impl Guard {
     /// Allows plans to read files below a directory for all clients that know the token. Without a token, the worker
     /// can only listen on loopback addresses.
     ///
-    /// # Errors Returns an error if the directory does not exist.
+    /// # Errors
+    /// Returns an error if the directory does not exist.
     pub fn new(folder: &Path, token: Option<Token>) -> Result<Self> {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;

@@ -27,7 +27,7 @@ struct Finding {
     stopped: bool,
 }
 
-/// Maximum number of records to read. If the trace contains a load record of the program, these records include it.
+/// Maximum number of records to read. If the trace records that the program was loaded, this record is among them.
 const SOON: u64 = 4096;
 
 impl EventSink for Finding {

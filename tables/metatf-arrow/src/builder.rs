@@ -36,7 +36,8 @@ pub(crate) enum Builder {
     /// Lists of strings.
     Flags(Vec<i32>, Bytes),
     List(Vec<i32>, Box<Builder>),
-    /// For each record, the index of its value, if it has one; and the values.
+    /// For each record, the index of its value in the builder, or `None` if it has no value; and the builder of the
+    /// values.
     Optional(Vec<Option<u32>>, Box<Builder>),
     Struct(usize, Vec<Builder>),
 }

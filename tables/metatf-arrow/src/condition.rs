@@ -125,7 +125,7 @@ impl TableFields {
     fn add(&mut self, name: String, path: Path, leaf: &dyn Fn(&str) -> Option<Arc<Leaf>>) {
         let leaf_here = leaf(&name);
         match &path.data_type {
-            // A list of the names of set bits is a single number.
+            // A list of the names of set bits represents a single number, so its items are not added.
             DataType::List(_) if is_flags(&path.data_type, leaf_here.as_deref()) => {}
             DataType::List(item) => {
                 let data_type = item.data_type().clone();

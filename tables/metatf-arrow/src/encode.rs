@@ -252,8 +252,8 @@ where
     fits.then(|| all::<T>(column, |value| value.into().cast_unsigned()))
 }
 
-/// Parses decimal digits if the leaf has named values, because values without a name are exported as digits. In some
-/// other formats, words can also consist of digits.
+/// Parses decimal digits if the leaf has named values, because values without a name are exported as digits. Returns
+/// `None` for other leaves, because in some formats, words can also consist of digits.
 pub(crate) fn nameless(leaf: &Leaf, text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| matches!(leaf.names, Names::Values(_)))
 }

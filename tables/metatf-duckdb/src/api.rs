@@ -174,7 +174,7 @@ pub(crate) fn register<F: TableFunction>(to: &Connection, function: F) -> Result
 /// Runs the body of a callback. A panic must not unwind into DuckDB, so it is converted to an error.
 fn guard(run: impl FnOnce() -> Result<()>, set_error: impl FnOnce(&CStr)) {
     let result = catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err("internal error in the extension metatf".to_owned()));
+        .unwrap_or_else(|_| Err("internal error in the metatf extension".to_owned()));
     if let Err(message) = result {
         set_error(&c_string(&message));
     }

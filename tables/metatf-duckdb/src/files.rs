@@ -8,7 +8,8 @@ use crate::api::Result;
 ///
 /// If a file with exactly this name exists, only that file is returned.
 ///
-/// # Errors Returns an error if no file matches, or if a directory cannot be read.
+/// # Errors
+/// Returns an error if no file matches, or if a directory cannot be read.
 pub(crate) fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     let path = PathBuf::from(pattern);
     if path.exists() || !pattern.contains(['*', '?', '[']) {

@@ -15,8 +15,7 @@ use crate::error;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// Returns a stream of batches as a capsule. The consumer releases the stream. If it does not, the capsule releases the
-/// stream.
+/// Returns a stream of batches as a capsule. If the consumer does not release the stream, the capsule does.
 pub(crate) fn of_stream(py: Python<'_>, batches: Box<dyn RecordBatchReader + Send>) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(batches), STREAM)
 }

@@ -26,7 +26,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 /// The classes of a schema's records.
 pub(crate) struct Classes {
     schema: Schema,
-    /// Classes by record index and address of the items, or 0 for the record's own items.
+    /// Classes by record index and address of the items. For the record's own items, the address is replaced by 0.
     classes: HashMap<(u16, usize), Py<PyAny>>,
     namedtuple: Py<PyAny>,
     is_keyword: Py<PyAny>,

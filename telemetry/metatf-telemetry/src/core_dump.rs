@@ -19,7 +19,8 @@ const MANY: u64 = 0xffff;
 /// Finds the offset of buffers in a core dump from this machine.
 pub(crate) fn find(file: &File) -> Result<u64, Error> {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
-    // In a forged file, every segment may span the entire file, but no byte of a real core dump is in two segments.
+    // Scan at most as many bytes as the file contains. In a forged file, every segment may span the entire file, but
+    // the segments of a real core dump do not overlap.
     let mut left = length;
     for (from, bytes) in segments(file) {
         let bytes = bytes.min(length.saturating_sub(from)).min(left);

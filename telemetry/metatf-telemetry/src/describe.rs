@@ -207,7 +207,8 @@ fn ring_of(mapping: &Mapping, address: usize) -> Option<RingPart> {
 }
 
 /// Returns the address of an event of the calling thread, counted backwards from the last one. Events of its two rings
-/// are ordered by their stamps. Rare events have a stamp; other events without a stamp come first.
+/// are ordered by their stamps. Rare events always have a stamp. An ordinary event without a stamp is treated as newer
+/// than all rare events.
 fn last(back: u32, known: &Known, mapping: &Mapping) -> Option<usize> {
     let thread = sys::thread();
     let mut rings = mapping.rings().filter(|ring| ring.own.is_of(thread));

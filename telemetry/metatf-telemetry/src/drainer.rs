@@ -50,7 +50,8 @@ pub(crate) struct Drainer {
     encoder: Option<Encoder>,
     /// Additional sinks.
     queued: Vec<QueuedSink>,
-    /// Whether a flight recorder writes the trace while additional sinks receive the drained events.
+    /// Whether the trace of the process is a flight recorder, which is written only at the end, while additional sinks
+    /// receive the drained events.
     records: bool,
     /// The copied part of each ring.
     parts: Vec<Part>,
@@ -174,7 +175,8 @@ impl Drainer {
         if self.places.is_empty() && !all && self.is_half_full() {
             self.collect(now.stamp, false)?;
         }
-        // Events refer only to strings that existed before them.
+        // Events refer only to strings that already existed, so the strings up to this point include all strings of the
+        // collected events.
         let strings = self.mapping.strings_end();
         let has_new_strings = self.encoder.is_some() && all && strings > self.strings;
         if self.places.is_empty() && !has_new_strings {

@@ -12,7 +12,7 @@ use crate::sys;
 /// Number of files of dead processes to keep for `metatfc postmortem`.
 const KEPT: usize = 4;
 
-/// A file that is named like a buffers file.
+/// A file whose name matches the pattern for buffers files.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) process: u32,
@@ -21,7 +21,8 @@ pub(crate) struct Named {
     pub(crate) path: PathBuf,
 }
 
-/// Returns the files in a directory that are named like buffers files. The newest file of each process comes first.
+/// Returns the files in a directory whose names match the pattern for buffers files, with the newest file of each
+/// process first.
 pub(crate) fn files(folder: &Path) -> io::Result<Vec<Named>> {
     let named = |entry: fs::DirEntry| {
         let name = entry.file_name();
@@ -68,8 +69,8 @@ pub(crate) fn is_abandoned(file: &File) -> bool {
     is_free
 }
 
-/// Removes the buffers files of this user's dead processes, except for the newest files. Keeps all files that may be
-/// something else.
+/// Removes the buffers files of this user's dead processes, except for the newest files. Does not touch files that may
+/// not be buffers files.
 pub(crate) fn sweep(folder: &Path) {
     let Ok(files) = files(folder) else { return };
     let made = |path: &Path| {

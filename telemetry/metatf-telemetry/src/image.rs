@@ -228,7 +228,7 @@ impl Image {
         (self.u64(offset_of!(Header, batch)), self.u64(offset_of!(Header, preparing)))
     }
 
-    /// Returns the information about the batch on this side, which is the lowest bit of its number.
+    /// Returns the information about the batch on `side`, which is the lowest bit of the batch's number.
     pub(crate) fn batch(&self, side: usize) -> ImageBatch {
         let at = offset_of!(Header, batches) + side * size_of::<Batch>();
         let field = |field: usize| self.u64(at + field);

@@ -8,7 +8,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");
 pub const MAGIC_CHUNKS: u64 = u64::from_le_bytes(*b"MTFTELC1");
 /// Version of the layout.
 pub const VERSION: u32 = 3;
-/// A number that identifies the byte order.
+/// The value of [`Header::byte_order`], by which a reader recognizes the byte order of the file.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Offset of the strings, which are the DTD, the table, the name of the DTD, and the path of the trace.
 pub const TEXTS_AT: u64 = 8192;

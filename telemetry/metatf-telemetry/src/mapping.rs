@@ -189,9 +189,9 @@ impl Mapping {
 
     /// Acquires a ring for this thread. This is either the ring of an ended thread, in which this thread's events
     /// follow the events of the ended thread, or an unused ring if there is memory for one. A flight recorder prefers
-    /// an unused ring, and then the least recently released one.
+    /// an unused ring to the ring of an ended thread, and otherwise acquires the least recently released ring.
     pub(crate) fn take(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
-        // A thread with this ID that still has a ring must have ended, because its ID was reused.
+        // If a ring still belongs to a thread with this ID, that thread must have ended, because its ID was reused.
         for ring in self.rings_of(is_rare).filter(|ring| ring.own.is_of(thread)) {
             ring.own.leave();
         }

@@ -348,7 +348,8 @@ impl Buffers {
             encoder.dropped(&[missing, last.stamp], 0, &Scene { line: self.line(last), start })?;
         }
         let before: u64 = encoder.records().iter().sum();
-        // If the trace is missing or lost a part, it may lack strings that events refer to.
+        // If records of the trace are missing, it may also lack strings that events refer to, so write all strings
+        // again.
         let mut strings = if missing > 0 { 0 } else { done.strings };
         if preparing == batch + 1 {
             let next = self.image.batch(other);

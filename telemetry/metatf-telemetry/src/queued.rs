@@ -113,9 +113,9 @@ pub(crate) struct QueuedSink {
     strings: u64,
     /// The number of events dropped since the last batch that the sink accepted, by thread.
     dropped: BTreeMap<u32, u64>,
-    /// Whether the sink did not make room in time and has had no room since.
+    /// Whether the queue had no room for the last batch. If so, the drain does not wait for room again.
     gave_up: bool,
-    /// The value of the progress counter when a flush waited in vain.
+    /// The value of the progress counter when a flush last timed out.
     stuck: Option<u64>,
 }
 
@@ -195,7 +195,7 @@ impl QueuedSink {
     }
 
     /// Waits until the sink has accepted all data, as long as it makes progress in time. Does not wait for a sink that
-    /// has made no progress since the last time.
+    /// has made no progress since a flush timed out.
     pub(crate) fn flush(&mut self) {
         if self.stuck != Some(self.progress()) && !self.wait(WAIT, |sink| sink.shared.held.load(Acquire) == 0) {
             self.stuck = Some(self.progress());

@@ -27,7 +27,7 @@ pub(crate) struct OwnRing {
     owner: AtomicU32,
     /// ID of the thread that owns or last owned the ring.
     thread: AtomicU32,
-    /// The thread of the events at the end of the ring.
+    /// The ID of the thread that wrote the newest events in the ring.
     pub(crate) named: AtomicU32,
     /// Whether the ring's memory is reserved.
     pub(crate) reserved: AtomicU32,

@@ -510,7 +510,7 @@ impl Telemetry {
             if drainer.batch(false)? {
                 self.moved_on();
             } else if !drainer.is_over() {
-                // All remaining events are too young.
+                // All remaining events are still too young to drain.
                 sys::pause();
             }
             Ok(drainer.is_over())

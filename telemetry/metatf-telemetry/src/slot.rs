@@ -33,7 +33,7 @@ pub struct Slot {
     pub(crate) introduced: AtomicU32,
     /// The value of the telemetry's `moved` counter when the thread found no ring. While it is unchanged, no ring is free.
     pub(crate) refused_at: AtomicU32,
-    /// Whether the thread has waited in vain and has found no room since.
+    /// Whether the thread's last attempt to find room failed. If so, the thread does not wait for room again.
     pub(crate) gave_up: AtomicU32,
     /// Whether the slot uses a small ring, for rare events.
     pub(crate) is_rare: bool,

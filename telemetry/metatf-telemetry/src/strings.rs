@@ -84,7 +84,7 @@ impl Strings {
         }
     }
 
-    /// Allocates the memory. If two threads race, both use the mapping of the first one.
+    /// Allocates the memory. If two threads race, both use the mapping of the thread that stores its address first.
     fn make(&self) -> *mut u8 {
         let bytes = STRINGS_BYTES + 4 * SLOTS;
         let Ok(made) = usize::try_from(bytes).map_err(|_| libc::EFBIG).and_then(sys::private) else {
@@ -134,7 +134,7 @@ impl Strings {
             return StringId::NONE;
         };
         let Ok(place) = usize::try_from(at) else { return StringId::NONE };
-        // SAFETY: the entry is after the last one and before the slots.
+        // SAFETY: the new entry is after all existing entries and before the slots.
         unsafe {
             let mut to = base.add(place).cast::<u64>();
             store(to, length | u64::from(id) << 32);
@@ -336,7 +336,7 @@ impl Strings {
         self.refused.share();
         let base = self.make();
         self.base.store(base, Relaxed);
-        // SAFETY: the memory of the strings, which stays.
+        // SAFETY: this is the memory of the strings, which is permanent.
         unsafe {
             (0..words).for_each(|word| AtomicU64::from_ptr(base.cast::<u64>().add(word)).share());
             for text in texts {

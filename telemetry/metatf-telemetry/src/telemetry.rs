@@ -310,7 +310,7 @@ impl Telemetry {
             self.lost.fetch_add(1, Relaxed);
             return false;
         };
-        // A slot belongs to one telemetry, so events of another telemetry must not be written to its ring.
+        // The ring of a slot belongs to one telemetry, so events of another telemetry must not be written to it.
         let has_ring = slot.is_of(self) || (slot.is_detached() && self.attach(&mapping, slot));
         let Some(ring) = slot.part().filter(|_| has_ring) else {
             mapping.header().refused.fetch_add(1, Relaxed);

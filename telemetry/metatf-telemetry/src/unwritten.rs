@@ -42,7 +42,7 @@ impl Unwritten {
         Self { chunks, warnings, lost }
     }
 
-    /// Returns the numbers of the emitters.
+    /// Returns the numbers of the emitters that the chunks belong to.
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + '_ {
         self.chunks.iter().map(|chunk| chunk.thread)
     }

@@ -85,7 +85,7 @@ fn parent(explicit: Option<&Id>, is_root: bool) -> u64 {
 #[inline]
 fn callsite(metadata: &'static Metadata<'static>) -> u64 {
     let number = std::ptr::from_ref(metadata) as u64;
-    // While a thread exits, every use counts as the first.
+    // While a thread exits, its thread-local storage is no longer available, so every use counts as the first.
     let is_new = WRITTEN.try_with(|written| {
         // Descriptions are larger than 64 bytes.
         let place = usize::try_from(number >> 6).unwrap_or_default() % REMEMBERED;

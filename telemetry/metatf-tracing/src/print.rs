@@ -23,7 +23,7 @@ struct Span {
     values: String,
 }
 
-/// The owner of the values that follow.
+/// The span or event to which the values in a thread's next records belong.
 enum Owner {
     Span(u64),
     /// An event: its time, callsite and parent.
@@ -130,7 +130,7 @@ impl Printer {
                 self.value(record.thread, record.field, if record.truth == 0 { "false" } else { "true" })
             }
             Tracing::Text(record) => self.value(record.thread, record.field, &printable(record.words)),
-            // The owner of the values that follow is unknown.
+            // After a loss, it is unknown to which span or event the next values belong.
             Tracing::Dropped(record) => {
                 let line = self.end(record.thread);
                 Some(

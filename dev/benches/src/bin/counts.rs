@@ -8,7 +8,7 @@ use metatf_bench::{Event, Result, events, hand};
 use std::hint::black_box;
 use std::path::Path;
 
-/// Runs the counted part, which is a pass over the loop's entire input.
+/// Runs `pass`, which processes the entire input of a loop. Only the instructions of this function are counted.
 #[inline(never)]
 fn counted<T>(pass: impl FnOnce() -> T) -> T {
     black_box(pass())
@@ -136,7 +136,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Creates the files and prints their number of records.
+/// Creates the input files of the loops and prints the number of records in each file.
 fn make(directory: &Path, most: usize) -> Result<()> {
     let mut events = Vec::new();
     for path in events::shipped()? {

@@ -23,7 +23,8 @@ const ROUNDS: usize = 15;
 /// because their records have a few bytes each.
 const GROUP: usize = 2 << 20;
 const SMALL_GROUP: usize = 1 << 19;
-/// The first argument of a process that only reads. It is followed by the number of a trace and the path of its file.
+/// The first argument of a process that only reads. It is followed by the index of a trace in `WAYS` and the path of
+/// the trace's file.
 const ALONE: &str = "--alone";
 
 /// Reads a trace using this many threads.
@@ -90,8 +91,8 @@ fn write(number: usize, events: &[Event]) -> Result<Vec<u8>> {
     })
 }
 
-/// Returns the minimum time for each number of threads, and the minimum time of all processes together. Each process
-/// reads the trace once.
+/// Returns the minimum time for each number of threads, and the minimum time in which all processes together finish.
+/// Each process reads the trace once.
 fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Result<(Vec<Duration>, Duration)> {
     let expected = read(trace, 1)?;
     let mut times = vec![Duration::MAX; threads.len()];

@@ -1,6 +1,6 @@
 //! HATF 1.0 with frequent metadata records, as produced by the planner's `best`. Widths, bases, defaults and strides of
-//! sizes and addresses change between records, so the loop must keep them in variables. The loop relies on a known set
-//! of records, and on times, threads and heaps not being stored.
+//! sizes and addresses change between records, so the loop must keep them in variables. The loop supports only a fixed
+//! set of record types, and only traces that store no times, threads or heaps.
 
 use super::skip;
 use crate::{Counts, Event, Result};
@@ -11,8 +11,8 @@ const ALLOC: u8 = 4;
 const REALLOC: u8 = 5;
 const FREE: u8 = 6;
 
-/// The number of bytes that may be read from the start of a record. No record is longer than this before its
-/// attributes.
+/// The number of bytes that can always be read at the start of a record. The fields before a record's attributes never
+/// occupy more bytes.
 const ROOM: usize = 40;
 
 /// The contents of a chunk.
@@ -48,7 +48,7 @@ struct Leaf {
     base: u64,
     history: u64,
     previous: u64,
-    /// The last nonzero width.
+    /// The last nonzero width, which applies again when the leaf stores bytes again.
     remembered: u8,
     /// The number that identifies the interpretation in metadata.
     interpretation: u8,
@@ -61,7 +61,7 @@ impl Leaf {
     const ONE: Self =
         Self { width: 1, mask: 0xFF, sign: 0, base: 0, history: 0, previous: 0, remembered: 1, interpretation: 1 };
 
-    /// Returns the value, which starts at `at` (below 32) in the window.
+    /// Returns the value that starts at offset `at` in the window. `at` must be less than 32.
     #[inline(always)]
     fn value(&mut self, window: &[u8; ROOM], at: usize) -> Option<u64> {
         let raw = u64::from_le_bytes(*window.get(at & 31..)?.first_chunk()?) & self.mask;
@@ -104,11 +104,11 @@ impl Leaf {
 
 /// The state that changes between records.
 struct State {
-    /// Size, address, and length of the attributes.
+    /// The leaves of an allocation: size, address, and length of the attributes.
     alloc: [Leaf; 3],
-    /// Old address, address, and length of the attributes.
+    /// The leaves of a reallocation: old address, address, and length of the attributes.
     realloc: [Leaf; 3],
-    /// Address, and length of the attributes.
+    /// The leaves of a free: address, and length of the attributes.
     free: [Leaf; 2],
 }
 
@@ -228,7 +228,7 @@ pub fn all(chunks: &[Chunk]) -> Option<u64> {
     Some(sum)
 }
 
-/// Returns the sum of the sizes of allocations.
+/// Returns the total size of all allocations.
 #[must_use]
 pub fn one(chunks: &[Chunk]) -> Option<u64> {
     let mut sum = 0_u64;

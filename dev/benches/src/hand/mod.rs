@@ -35,8 +35,8 @@ fn four(data: &[u8]) -> Option<u64> {
     data.first_chunk().map(|bytes| u32::from_le_bytes(*bytes).into())
 }
 
-/// Returns the data after this many bytes. The length is usually 0, and a predicted branch for that case does not wait
-/// for the length.
+/// Skips this many bytes and returns the remaining data. The length is usually 0, and with a separate branch for 0, the
+/// CPU can continue before the length is known.
 #[inline(always)]
 fn skip(data: &[u8], length: u64) -> Option<&[u8]> {
     if length == 0 { Some(data) } else { data.get(usize::try_from(length).ok()?..) }

@@ -40,7 +40,7 @@ pub fn all(mut data: &[u8]) -> Option<u64> {
     Some(sum)
 }
 
-/// Returns the sum of the sizes of allocations.
+/// Returns the total size of all allocations.
 #[must_use]
 pub fn one(mut data: &[u8]) -> Option<u64> {
     let mut sum = 0_u64;
@@ -84,8 +84,8 @@ pub fn count(mut data: &[u8]) -> Option<Counts> {
     Some(counts)
 }
 
-/// Returns the data after a metadata record, whose meaning is known. It consists of record, field, property (with the
-/// length of the value) and value.
+/// Skips a metadata record, whose meaning is known, and returns the remaining data. The record consists of record,
+/// field, property (with the length of the value) and value.
 #[cold]
 fn metadata(tag: u8, rest: &[u8]) -> Option<&[u8]> {
     match rest {

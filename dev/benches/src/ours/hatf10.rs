@@ -27,7 +27,7 @@ pub fn stored() -> WriteOptions {
 /// The behaviour of a writer if a value does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// Writes metadata that makes room.
+    /// Writes metadata that widens the field.
     Widen,
     /// Fails.
     Strict,
@@ -60,8 +60,8 @@ macro_rules! format {
                 Ok(writer)
             }
 
-            /// Writes the events one by one. Fields that they lack have the values given by the DTD. If `wide` is set,
-            /// addresses take 8 bytes from the start.
+            /// Writes the events one by one. Fields that the events lack have the values given by the DTD. If `wide` is
+            /// set, addresses take 8 bytes from the start.
             ///
             /// # Errors
             /// A strict writer fails if a value does not fit.
@@ -141,7 +141,7 @@ macro_rules! format {
 
             loops! {}
 
-            /// Returns the sum of the sizes of allocations.
+            /// Returns the total size of all allocations.
             ///
             /// # Errors
             /// Returns the errors of the trace.
@@ -169,7 +169,7 @@ macro_rules! format {
                 Ok(counts)
             }
 
-            /// Returns the sum of the sizes of allocations, using `for_each`.
+            /// Returns the total size of all allocations, using `for_each`.
             ///
             /// # Errors
             /// Returns the errors of the trace.
@@ -193,7 +193,7 @@ macro_rules! format {
                 Ok(counts)
             }
 
-            /// Returns the sum of the sizes of allocations, using `only` and `next_record`.
+            /// Returns the total size of all allocations, using `only` and `next_record`.
             ///
             /// # Errors
             /// Returns the errors of the trace.
@@ -206,7 +206,7 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// Returns the sum of the sizes of allocations, using `only` and `for_each`.
+            /// Returns the total size of all allocations, using `only` and `for_each`.
             ///
             /// # Errors
             /// Returns the errors of the trace.
@@ -237,7 +237,7 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// Returns the sum of the sizes of allocations, using columns.
+            /// Returns the total size of all allocations, using columns.
             ///
             /// # Errors
             /// Returns the errors of the trace.

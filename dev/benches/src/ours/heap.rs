@@ -83,7 +83,7 @@ macro_rules! format {
 
             loops! {}
 
-            /// Returns the sum of the sizes of allocations, using `for_each`.
+            /// Returns the total size of all allocations, using `for_each`.
             ///
             /// # Errors
             /// Returns the errors of the trace.

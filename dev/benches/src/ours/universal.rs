@@ -56,7 +56,8 @@ pub fn entries_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Returns the index of the record `alloc` in the format, and the index of its leaf `size`, which is also its position.
+/// Returns the index of the record `alloc` in the format, and the index of its leaf `size`, which is also the position
+/// of the size among the record's values.
 fn alloc_size(format: &Format) -> Result<(u16, usize)> {
     let alloc = format.records.iter().position(|record| record.name == "alloc").ok_or("no alloc")?;
     let leaves = format.records.get(alloc).map_or(&[][..], |record| &record.leaves);
@@ -64,7 +65,7 @@ fn alloc_size(format: &Format) -> Result<(u16, usize)> {
     Ok((u16::try_from(alloc)?, size))
 }
 
-/// Returns the sum of the sizes of allocations, using the dynamic reader.
+/// Returns the total size of all allocations, using the dynamic reader.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -80,7 +81,7 @@ pub fn one(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Returns the sum of the sizes of allocations, using `for_each`.
+/// Returns the total size of all allocations, using `for_each`.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -130,7 +131,7 @@ pub fn count(trace: &[u8]) -> Result<Counts> {
     Ok(counts.counts())
 }
 
-/// Returns the number of events of each kind, using announcements of records that are not decoded.
+/// Returns the number of events of each kind, using the dynamic reader without decoding the records.
 ///
 /// # Errors
 /// Returns the errors of the trace.
@@ -178,7 +179,7 @@ pub fn columns_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Returns the sum of the sizes of allocations, using the dynamic reader in columns.
+/// Returns the total size of all allocations, using the dynamic reader in columns.
 ///
 /// # Errors
 /// Returns the errors of the trace.

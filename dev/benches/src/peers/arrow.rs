@@ -78,7 +78,7 @@ pub fn ipc_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     Ok(writer.finish()?)
 }
 
-/// Visits the batches, which refer to the buffer and are not copies.
+/// Visits the batches, which refer to the buffer instead of copying its content.
 fn ipc_each(bytes: &Buffer, mut visit: impl FnMut(&RecordBatch)) -> Result<()> {
     let mut decoder = StreamDecoder::new();
     let mut rest = bytes.clone();

@@ -50,7 +50,7 @@ pub enum Call {
         /// The address.
         address: u64,
     },
-    /// The end of a block and the start of another one.
+    /// A reallocation, which frees one block and allocates another block.
     #[brw(magic = 5u8)]
     #[deku(id = "5")]
     Realloc {
@@ -59,7 +59,7 @@ pub enum Call {
         /// The new address.
         address: u64,
     },
-    /// The end of a block.
+    /// The deallocation of a block.
     #[brw(magic = 6u8)]
     #[deku(id = "6")]
     Free {

@@ -5,7 +5,7 @@
  * Without hatf record, each of these functions consists of a load and a jump. With hatf record, the recorder provides the program with a table
  * of regions. Each region covers 64 MiB of addresses and contains, for every 64 bytes, two 32-bit counters for loads and stores, and the time of
  * the last access. A region without blocks has no counters, so accesses to the stack and to variables are not counted. The counters are not
- * atomic, so threads that count at the same time lose some accesses.
+ * atomic, so some accesses are not counted if several threads count at the same time.
  *
  * This is one file, because it is shipped as one string and becomes one object.
  *
@@ -35,10 +35,10 @@
 
 /* The recorder's side: heap/hatf-record/src/preload/accesses. */
 struct hatf_accesses {
-    /* Counters by address / 2^26; null if there are none. */
+    /* The counters of each region, indexed by address / 2^26; null if a region has no counters. */
     uint8_t *const *regions;
-    /* A call passes these arguments to uninstrumented code, which may follow addresses from there. If deep is 0, it follows only the addresses in
-     * objects that the arguments point to. */
+    /* A call passes these arguments to uninstrumented code, which may follow the addresses that they contain. If deep is 0, it
+     * follows only the arguments and the addresses in the objects that they point to. */
     void (*reach)(const uintptr_t *words, size_t count, int deep);
     /* The code from start to end (exclusive) is instrumented; the variables of that module are from variables to variables_end (exclusive). */
     void (*module)(uintptr_t start, uintptr_t end, uintptr_t variables, uintptr_t variables_end);
@@ -739,7 +739,7 @@ static void change_calls(void) {
     size_t bytes[2] = {0, 0};
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         uintptr_t value = entry->d_un.d_ptr;
-        /* The loader has relocated these. */
+        /* The loader has relocated some of these offsets to addresses, but not others. */
         const void *place = (const void *)(value < bias ? value + bias : value);
         switch (entry->d_tag) {
         case DT_SYMTAB: symbols = place; break;
@@ -783,7 +783,7 @@ static void change_calls(void) {
             unsigned type = ELF64_R_TYPE(entry->r_info);
             void **slot = (void **)(bias + entry->r_offset);
             int is_call = type == R_X86_64_JUMP_SLOT || (type == R_X86_64_GLOB_DAT && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC);
-            /* The module's own functions are instrumented. */
+            /* The module's own functions are instrumented, so calls to them stay unchanged. */
             if (!is_call || !*slot || ((uintptr_t)*slot >= start && (uintptr_t)*slot < end)) {
                 continue;
             }

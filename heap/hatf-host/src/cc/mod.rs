@@ -16,12 +16,12 @@ use hatf_trace::{Error, Result};
 /// The functions that instrumented code calls.
 const SOURCE: &str = include_str!("access.c");
 
-/// Flags for [`SOURCE`], independent of the flags for the program. `-fno-builtin` keeps the compiler from replacing
-/// loops in it by calls to the functions that it counts.
+/// Flags for [`SOURCE`], independent of the flags for the program. `-fno-builtin` prevents the compiler from replacing
+/// loops in the source with calls to the functions that it implements.
 const OWN_FLAGS: [&str; 6] = ["-O2", "-fPIC", "-mcx16", "-fno-builtin", "-w", "-std=gnu11"];
 
-/// Specs for GCC. Only the compilers proper receive the instrumentation option, and the linker receives the object. The
-/// driver's option would link the sanitizer.
+/// Specs for GCC, which pass the instrumentation option to the compilers proper and the object to the linker. The
+/// option must not be passed to the driver, because the driver would then link the sanitizer's library.
 const SPECS: &str = "\
 *cc1_options:
 + -fsanitize=thread -U__SANITIZE_THREAD__ --param=tsan-instrument-func-entry-exit=FUNCTIONS NO_BUILTIN
@@ -45,8 +45,8 @@ const CLANG: [&str; 7] = [
     "-tsan-instrument-func-entry-exit=FUNCTIONS",
 ];
 
-/// Functions whose calls are counted. Compilers must keep these calls instead of replacing them by instructions, which
-/// are not instrumented.
+/// Functions whose calls are counted. Compilers must keep these calls instead of replacing them with instructions,
+/// which would not be instrumented.
 const CALLS: [&str; 19] = [
     "memcpy", "memmove", "mempcpy", "memset", "memcmp", "bcmp", "memchr", "strlen", "strnlen", "strcpy", "stpcpy",
     "strncpy", "strcat", "strncat", "strcmp", "strncmp", "strchr", "strrchr", "strstr",
@@ -67,7 +67,7 @@ pub enum Family {
 /// Determines the family of a compiler.
 ///
 /// # Errors
-/// The compiler cannot be run, or is neither GCC nor Clang.
+/// Returns an error if the compiler cannot be run, or is neither GCC nor Clang.
 pub fn family(compiler: &OsString) -> Result<Family> {
     let name = compiler.to_string_lossy();
     let output = output_of(Command::new(compiler).arg("-v").stderr(Stdio::piped()));
@@ -90,8 +90,8 @@ fn family_of(version: &str) -> Option<Family> {
 /// reports function entries and exits.
 ///
 /// # Errors
-/// The compiler is unknown, cannot be run or cannot compile the counting code, or a temporary directory could not be
-/// created.
+/// Returns an error if the compiler is unknown, cannot be run or cannot compile the counting code, or a temporary
+/// directory could not be created.
 pub fn compile(compiler: &OsString, arguments: &[OsString], functions: bool) -> Result<ExitStatus> {
     let family = family(compiler)?;
     let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
@@ -142,7 +142,8 @@ fn flags(
     Ok(flags)
 }
 
-/// Returns a path for GCC specs. Specs do not support quoting, so a path with a space would become two words.
+/// Returns a path as a string for GCC specs, or an error if the path contains whitespace or characters with a special
+/// meaning. Specs do not support quoting, so a path with a space would become two words.
 fn quoted(path: &Path) -> Result<String> {
     let text =
         path.to_str().filter(|text| !text.contains(|letter: char| letter.is_whitespace() || "%{}\\".contains(letter)));
@@ -157,7 +158,8 @@ fn quoted(path: &Path) -> Result<String> {
 /// Writes the object with the functions that instrumented code calls, to be passed to a linker.
 ///
 /// # Errors
-/// The compiler cannot be run or rejects the source, for example because it does not target Linux on x86-64.
+/// Returns an error if the compiler cannot be run or rejects the source, for example because it does not target Linux
+/// on x86-64.
 pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
     let name = compiler.to_string_lossy();
     let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();

@@ -1,6 +1,6 @@
 //! Drains a spool with arbitrary content that other threads modify at the same time, for the fuzz target with this
-//! name. This is what `processes::drain` does for a program, but without a program: it merges in rounds or keeps the
-//! last part only, and returns chunks.
+//! name. Like `processes::drain`, but without a program, it merges events in rounds or keeps only the last part, and
+//! returns chunks to the spool.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -19,7 +19,7 @@ const ROUND: usize = 1_000;
 /// kept. Returns the number of events passed to the sink.
 ///
 /// # Errors
-/// The directory contains no spool, or the sink failed.
+/// Returns an error if the directory contains no spool, or the sink failed.
 #[doc(hidden)]
 pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) -> Result<u64> {
     let file = SpoolFile::open(folder)?;
@@ -32,7 +32,7 @@ pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) ->
     let mut last_part = keep.map(|keep| LastPart::new(keep, spool));
     let mut moments = VecDeque::new();
     for round in 1..=ROUNDS {
-        // The stamps have all possible lengths.
+        // The stamps grow from 16 to 64 bits, so that all encoded lengths occur.
         let now = Moment { stamp: 1 << (16 * round - 1), nanoseconds: round };
         moments.push_back(now);
         encode.timeline.learn(now);

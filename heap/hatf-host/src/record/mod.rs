@@ -51,7 +51,7 @@ pub use start::{RECORDER, record, record_with};
 
 use hatf_trace::Result;
 
-/// Constants of the recorder that traces use, too.
+/// The recorder and the trace format must agree on the numbers of Python frames.
 const _: () = assert!(hatf_record::PYTHON_FRAMES == hatf_trace::stacks::PYTHON_FRAMES);
 const _: () = assert!(
     matches!(hatf_record::names::EVENTS.as_bytes(), b"events")
@@ -61,7 +61,7 @@ const _: () = assert!(
 /// Returns the arguments of a running process, if [`record_process`] can record it.
 ///
 /// # Errors
-/// The process cannot be recorded.
+/// Returns an error if the process cannot be recorded.
 #[cfg(target_arch = "x86_64")]
 pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
     attach::command(process)
@@ -70,7 +70,7 @@ pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
 /// Reports that the process cannot be recorded, because attaching is not implemented for this machine.
 ///
 /// # Errors
-/// Always.
+/// Always returns an error.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
     Err(hatf_trace::Error::Trace(
@@ -78,10 +78,10 @@ pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
     ))
 }
 
-/// Fails like [`command_of_process`].
+/// Reports that the process cannot be recorded, like [`command_of_process`].
 ///
 /// # Errors
-/// Always.
+/// Always returns an error.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn record_process(process: u32, _: &mut dyn hatf_trace::EventSink, _: RecordOptions<'_>) -> Result<Outcome> {
     command_of_process(process).map(|_| unreachable!())

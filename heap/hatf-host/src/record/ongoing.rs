@@ -21,18 +21,18 @@ pub struct Ongoing {
     first: Option<SpoolFile>,
 }
 
-/// The state of a spool, including the numbers that its program has reported.
+/// The state of a spool, including the counts that its program has reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpoolState {
     /// The recorded process, or 0 if it has not loaded the recorder yet.
     pub process: u32,
-    /// The number of bytes of events that are not safe in the trace yet, counted in whole chunks.
+    /// The number of bytes of events that have not been safely written to the trace yet, counted in whole chunks.
     pub backlog: u64,
-    /// The capacity in bytes.
+    /// The capacity of the spool in bytes.
     pub room: u64,
     /// Events that the program had to drop.
     pub dropped: u64,
-    /// The number of times that a thread found no room.
+    /// The number of times that a thread found no room in the spool.
     pub waits: u64,
     /// Whether recording is off.
     pub is_off: bool,
@@ -57,7 +57,7 @@ impl Ongoing {
     /// Finds the recording of a process, and its trace.
     #[must_use]
     pub fn of_process(process: u32) -> Option<(Self, PathBuf)> {
-        // The process has mapped its spool.
+        // The process has mapped its spool, so the spool's path is in this list.
         let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
         let mut folders = maps.lines().filter_map(|line| {
             let path = Path::new(line.get(line.find('/')?..)?);
@@ -109,7 +109,7 @@ impl Ongoing {
     /// Marks the recording as watched. For the next three seconds, the trace is flushed twice per second.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Returns an error if a system call failed.
     pub fn watch(&self) -> Result<()> {
         self.control().write(WATCHED, &[])
     }
@@ -117,7 +117,7 @@ impl Ongoing {
     /// Sets a mark in the traces of all processes. `number` must differ from the number of the previous mark.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Returns an error if a system call failed.
     pub fn mark(&self, name: &str, number: u64) -> Result<()> {
         self.control().write(CONTROL, format!("mark {name}\n{}.{number}\n", std::process::id()).as_bytes())
     }

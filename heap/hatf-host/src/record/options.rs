@@ -37,7 +37,8 @@ pub struct RecordOptions<'a> {
     pub when_full: WhenFull,
     /// The time for which a thread of the program waits for space.
     pub patience: Duration,
-    /// The clock that stamps events. The default is the CPU's cycle counter, if the kernel relies on it.
+    /// The clock that stamps events. The default is the CPU's cycle counter if the kernel itself relies on this
+    /// counter, and `CLOCK_MONOTONIC` otherwise.
     pub stamps: Option<Clock>,
     /// The mean number of bytes between recorded blocks; 0 records every block.
     pub sample: u64,

@@ -148,7 +148,7 @@ impl Compiler {
     /// Creates a compiler that writes operations to an unnamed temporary file.
     ///
     /// # Errors
-    /// The file could not be created, or the cut contains no events.
+    /// Returns an error if the file could not be created, or the cut contains no events.
     pub fn new(cut: Cut) -> Result<Self> {
         if let (Some(from), Some(to)) = (cut.from, cut.to)
             && from > to
@@ -180,7 +180,7 @@ impl Compiler {
     /// Completes the file.
     ///
     /// # Errors
-    /// The file could not be written, or there is nothing to replay.
+    /// Returns an error if the file could not be written, or there is nothing to replay.
     pub fn finish(mut self) -> Result<Operations> {
         if self.began.is_none() {
             let events = self.events;

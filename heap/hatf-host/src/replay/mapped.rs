@@ -53,7 +53,7 @@ pub(super) struct Places(MmapRaw);
 pub(super) struct Place {
     /// The address of the block, or 0 if there is none.
     pub(super) address: AtomicU64,
-    /// The number of operations done on the slot.
+    /// The number of operations performed on the slot.
     pub(super) turns: AtomicU64,
 }
 

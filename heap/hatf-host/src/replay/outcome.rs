@@ -56,11 +56,11 @@ pub struct Outcome {
     pub latencies: Vec<Latency>,
 }
 
-/// Measures the time of `runs` replays on each allocator in turn, then memory and single calls in one replay each.
-/// Calls `step` after each replay.
+/// Measures the time of `runs` replays on each allocator in turn, and then memory and the latency of single calls in
+/// one replay each. Calls `step` after each replay.
 ///
 /// # Errors
-/// A replay failed.
+/// Returns an error if a replay failed.
 pub fn compare(
     worker: &Worker,
     operations: &Operations,

@@ -169,7 +169,7 @@ fn interval(interval: Interval) -> Value {
     Value::Interval(interval.mean, interval.half, 1)
 }
 
-/// Returns the outcomes in ascending order.
+/// Returns the outcomes in ascending order of the value that `by` returns.
 fn sorted(comparison: &Comparison, by: impl Fn(&Outcome) -> f64) -> Vec<&Outcome> {
     let mut outcomes: Vec<&Outcome> = comparison.outcomes.iter().collect();
     outcomes.sort_by(|a, b| by(a).total_cmp(&by(b)));

@@ -89,7 +89,7 @@ impl Worker {
     /// Runs one replay.
     ///
     /// # Errors
-    /// The process could not be run or failed, or the allocator could not be preloaded.
+    /// Returns an error if the process could not be run or failed, or the allocator could not be preloaded.
     pub fn run(&self, operations: &Operations, allocator: &Allocator, task: Task) -> Result<Run> {
         let failed = || Error::system("the replay process");
         let mut command = Command::new(&self.program);

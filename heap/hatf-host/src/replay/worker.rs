@@ -22,7 +22,8 @@ use hatf_trace::{Error, Result};
 /// The number of memory samples in a replay.
 const SAMPLES: u64 = 512;
 
-/// The measurement of a replay. Each costs time, so each has its own replay.
+/// The measurement to take in a replay. Each measurement takes time and would distort the others, so each has its own
+/// replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Look {
     /// Total time
@@ -128,7 +129,7 @@ struct Measured {
 /// Replays the operations in a file in this process.
 ///
 /// # Errors
-/// The file contains no operations, or the allocator returned no block.
+/// Returns an error if the file contains no operations, or the allocator returned no block.
 pub fn replay(operations: &Path, task: Task) -> Result<Run> {
     let (words, summary, blocks) = Words::open(operations)?;
     let places = Places::new(summary.most_live)?;
@@ -277,7 +278,7 @@ impl<A: Allocator> Replay<'_, A> {
             if self.stop.load(Ordering::Relaxed) {
                 return false;
             }
-            // The other thread may need this CPU.
+            // The thread whose turn comes first may need this CPU.
             match tries {
                 0..64 => std::hint::spin_loop(),
                 64..256 => thread::yield_now(),

@@ -179,7 +179,8 @@ impl Blocks {
             (at, end, count) = (block.below, block.address, count + 1);
         }
         if end != 0 || count + self.spare.len() != self.blocks.len() {
-            return Err(format!("{count} blocks down to {end}, {} spare, of {}", self.spare.len(), self.blocks.len()));
+            let (spare, all) = (self.spare.len(), self.blocks.len());
+            return Err(format!("{count} of {all} blocks are linked, {spare} are spare, and the list ends at {end}"));
         }
         Ok(free)
     }

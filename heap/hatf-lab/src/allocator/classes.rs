@@ -7,7 +7,7 @@ const TABLE: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Classes {
     sizes: Vec<u64>,
-    /// The class of each size up to `TABLE`, indexed by 8-byte words.
+    /// The class of each size up to `TABLE`, indexed by the size in 8-byte words.
     table: Vec<u16>,
 }
 

@@ -100,8 +100,8 @@ impl Mimalloc {
     /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: MimallocSettings) -> Self {
-        // The smallest classes are all multiples of a word, except that blocks of 16 bytes or more are multiples of 16
-        // for alignment.
+        // The smallest classes are the multiples of a word. Above 8 bytes, only multiples of 16 remain, because larger
+        // blocks are aligned to 16 bytes.
         let mut sizes = Classes::geometric(8, 2 * settings.steps, 16 * settings.steps);
         sizes.retain(|size| *size == 8 || size.is_multiple_of(16));
         let mut base = 16 * settings.steps;

@@ -13,21 +13,21 @@ tagged! {
     First(Rover) = "first"
 }
 
-/// The number of blocks that a search visits before it consults the order.
+/// The number of blocks that a search visits before it uses the [`Order`].
 const NEAR: u64 = 12;
-/// The number of blocks visited beyond [`NEAR`], in all searches together, after which an order is built. Most heaps
+/// The total number of blocks that all searches may visit beyond [`NEAR`] before an [`Order`] is built. Most heaps
 /// never reach this number.
 const FAR: u64 = 1 << 16;
 
 /// A circular, doubly linked list. A search begins at the rover and goes around once.
 ///
-/// Searches count the blocks of a linear walk. If walks are long, the order finds the same block and the same count
-/// without walking.
+/// Searches count the blocks that a linear walk would visit. If walks are long, an [`Order`] finds the same block and
+/// the same count without walking.
 #[derive(Debug)]
 pub(super) struct Rover {
     rover: u32,
     length: usize,
-    /// The number of further blocks that may be visited before an order is built.
+    /// The number of blocks that searches may still visit before an [`Order`] is built.
     left: u64,
     order: Option<Order>,
 }
@@ -39,7 +39,7 @@ impl Default for Rover {
 }
 
 impl Rover {
-    /// Builds the order from all blocks in the list.
+    /// Builds an [`Order`] of all blocks in the list.
     #[cold]
     fn put_in_order(&self, blocks: &Blocks) -> Order {
         let (mut order, mut at) = (Order::new(), self.rover);
@@ -143,7 +143,7 @@ impl FreeList for Rover {
 mod tests {
     use super::*;
 
-    /// On long walks, the blocks and counts with an order equal those without an order.
+    /// On long walks, searches find the same blocks and counts with and without an [`Order`].
     #[test]
     fn an_order_changes_nothing() {
         let heap = |left| Tagged::new(TagSettings::default(), Rover { left, ..Rover::default() });

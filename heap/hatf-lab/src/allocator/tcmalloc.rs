@@ -123,7 +123,8 @@ pub struct Tcmalloc {
     wait: i64,
 }
 
-/// Returns the size classes and the bytes of their spans. At most an eighth of a class and of a span is wasted.
+/// Returns the block sizes of the classes, and the classes. At most an eighth of a span is left over after its last
+/// block.
 fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
     let (mut sizes, mut of): (Vec<u64>, Vec<Class>) = (Vec::new(), Vec::new());
     let mut size = 8;
@@ -142,7 +143,7 @@ fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
         let batch = usize::try_from(batch).unwrap_or(2);
         let class = Class { pages: bytes / PAGE, batch, slots: usize::try_from(slots).unwrap_or(1) };
         match (sizes.last_mut(), of.last_mut()) {
-            // A span holds equally many blocks of the larger class, so replace the smaller class.
+            // A span holds the same number of blocks of either size, so replace the smaller class with the larger one.
             (Some(last), Some(before)) if before.pages == class.pages && bytes / *last == bytes / size => {
                 (*last, *before) = (size, class);
             }

@@ -57,8 +57,9 @@ impl Peak {
 }
 
 impl Peak {
-    /// Returns whether more pages were held per live byte than at `than`. Only points with many held pages count; their
-    /// minimum number of pages grows with the maximum.
+    /// Returns whether this point has more held pages per live byte than `than`. Only points with many held pages
+    /// count: if the numbers of pages round down to different powers of two, the point with more pages counts as
+    /// sparser.
     #[inline]
     fn is_sparser(&self, than: &Self) -> bool {
         let many = |pages: u64| pages.checked_ilog2();

@@ -123,7 +123,7 @@ pub struct Pages {
 }
 
 impl Moment {
-    /// Analyses the blocks live after the event with this number and time.
+    /// Analyzes the blocks that are live just after the event with this number and time.
     #[must_use]
     pub fn new(live: Vec<Object>, (tick, time): (u64, u64), settings: Settings, names: Names<'_>) -> Self {
         let Names { site, function } = names;

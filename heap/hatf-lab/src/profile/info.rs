@@ -266,8 +266,8 @@ impl HeapInfo {
     /// Merges a later heap info block of the same context. A value that is unknown in either block is unknown in the
     /// result.
     ///
-    /// `neighbours` must be false if the two come from different runs; the last block of one is then not compared with
-    /// the first block of the other.
+    /// `neighbours` must be false if the two heap info blocks come from different runs. The last block of one run is
+    /// then not compared with the first block of the other.
     pub fn merge_with(&mut self, later: Self, neighbours: bool) {
         fn both<T>(earlier: &mut Option<T>, later: Option<T>, merge: impl FnOnce(&mut T, T)) {
             match (earlier.as_mut(), later) {
@@ -285,7 +285,7 @@ impl HeapInfo {
             }
             _ => None,
         };
-        // If one of them counts no blocks, there are no values to merge.
+        // If either heap info block counts no blocks, there are no values to merge.
         if later.alloc_count == 0 || self.alloc_count == 0 {
             if self.alloc_count == 0 {
                 *self = later;

@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// The pair at the boundary of two entries, which requires the `first_*` fields.
+/// Comparing the two blocks at the boundary between two entries requires the `first_*` fields.
 #[test]
 fn a_b_a_in_one_set_of_one_way() {
     let block = |context, alloc, dealloc| Ended {
@@ -197,8 +197,8 @@ fn replacement_by_hand() {
         let left: Vec<u64> = infos[evicted.len()..].iter().map(|info| info.context).collect();
         (evicted, left)
     };
-    // 3 1 2, then a hit of 1 gives 1 3 2. 3 and 2 have one block each, so the one in the lower way is evicted, and 1
-    // moves there: 4 1 2.
+    // The set contains 3 1 2, and a hit of 1 changes it to 1 3 2. Both 3 and 2 have one block, so 3, which is in the
+    // lower way, is evicted. Then 1 moves to its way and 4 to way 0: 4 1 2.
     assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 1, 4]), (vec![3], vec![4, 1, 2]));
     // All entries have one block, so way 0 (the newest) is evicted.
     assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 4, 5]), (vec![3, 4], vec![5, 1, 2]));

@@ -98,7 +98,7 @@ macro_rules! tcmalloc {
     };
 }
 
-/// Returns a candidate that is only a model without a library.
+/// Returns a candidate for a model that corresponds to no library.
 const fn model(allocator: &'static str) -> Candidate {
     Candidate { allocator, environment: None, replay: None }
 }

@@ -28,8 +28,8 @@ enum Against {
     Replay,
 }
 
-/// The error of a simulator, as fractions of the measured peak. The error is that for real programs, or for replays if
-/// no program was measured.
+/// The error of a simulator, as fractions of the measured peak. The error is measured with real programs or, if no
+/// program was measured, with replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KnownError {
     /// The mean absolute error, where 0.05 means 5%.

@@ -96,8 +96,8 @@ pub struct Advice {
     pub allocator: &'static str,
     /// The environment settings; empty if none are needed.
     pub set: &'static str,
-    /// The shared object of another allocator, without which the program must run for the environment settings to take
-    /// effect.
+    /// The shared object of another allocator. The environment settings take effect only if the program runs without
+    /// this shared object.
     pub without: Option<String>,
     /// The number of bytes saved at the peak.
     pub bytes: u64,
@@ -155,7 +155,8 @@ impl WhatIf {
 }
 
 /// Returns the best prediction for each library, in ascending order of the peak. Omits libraries whose saving does not
-/// exceed the errors of both simulators. `predictions` must be in the order of [`CANDIDATES`].
+/// exceed the combined errors of the simulators of the library and of the allocator in use. `predictions` must be in
+/// the order of [`CANDIDATES`].
 fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
     let error = |prediction: &Prediction| prediction.error.as_ref().map_or(0.0, |error| error.mean);
     let saves = |prediction: &Prediction| prediction.saves.unwrap_or(0.0);
@@ -239,7 +240,7 @@ mod tests {
         assert!(printed(&whatif).contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
     }
 
-    /// Returns outcomes with these peaks in the order of the candidates. Candidates without a peak get the last one.
+    /// Returns outcomes with these peaks, in the order of the candidates. All other candidates get the last peak.
     fn outcomes(peaks: &[(&str, u64)]) -> Vec<Outcome> {
         let mut outcomes = Grid::new(simulations().unwrap(), 1).unwrap().finish().unwrap();
         for (candidate, outcome) in CANDIDATES.iter().zip(&mut outcomes) {

@@ -61,7 +61,7 @@ fn cycles() -> u64 {
 #[cold]
 #[must_use]
 pub fn nanoseconds() -> u64 {
-    // All executions of a model must be identical.
+    // In a model, do not read the real clock, because all executions of a model must be identical.
     #[cfg(all(loom, test))]
     if crate::sync::model::is_running() {
         return 0;

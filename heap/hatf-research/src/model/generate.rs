@@ -92,7 +92,7 @@ impl Generator {
             if standing >= STANDING {
                 return Err(Error::Model(format!("its clock does not advance: {STANDING} allocations at {now}")));
             }
-            // At the same time, frees precede an allocation.
+            // Frees precede an allocation at the same time.
             while self.totals.events < events
                 && let Some(free) = self.queue.until(now)
             {

@@ -65,7 +65,7 @@ pub(super) struct Outline {
     pub(super) events: u64,
     /// The number of events in each frame.
     frames: Packed,
-    /// For each group, its sizes (which are equally frequent) and the number of frees of each rank.
+    /// For each group, its sizes (which are equally frequent) and the number of freed objects in each rank class.
     groups: Vec<(Packed, Packed)>,
     /// For each group and frame, the number of objects allocated and the number freed.
     counts: Packed,

@@ -244,7 +244,7 @@ impl Player {
         let last = live.saturating_sub(1);
         match bin {
             0..ENDS => rank(bin, random).min(last),
-            // In the trace, only the youngest objects were freed.
+            // In the trace, only the youngest objects of the group were freed.
             RANKS => 0,
             _ if bin < 2 * ENDS => last.saturating_sub(rank(bin - ENDS, random)),
             _ => below(live, random),

@@ -150,8 +150,8 @@ impl Source {
         let stored = parts.buckets.as_deref().unwrap_or_default();
         let width = end / wide(stored.len().max(1) as u64);
         let bucket = |bucket: &super::file::Bucket| {
-            // The mean is length / count instead of the mean of the intervals. The deviation remains that of the
-            // intervals.
+            // The mean interarrival time is the length of the bucket divided by its number of objects, not the mean of
+            // the observed intervals. The deviation is that of the observed intervals.
             let mean = width / wide(bucket.count);
             let deviation = bucket.iat.deviation();
             let iat = if deviation > 0.0 { Law::Normal { mean, deviation } } else { Law::Constant(mean) };

@@ -66,7 +66,7 @@ impl Chain {
     /// Draws the successor of the current size. Returns `None` if the first size has no successor.
     pub(super) fn next(&mut self, random: &mut Random) -> Option<&Cell> {
         let Some(row) = self.rows.get(self.row) else {
-            // Consume the same number of random bits as in a trace with a successor.
+            // Consume as many random bits as if the size had a successor.
             random.bits();
             return None;
         };

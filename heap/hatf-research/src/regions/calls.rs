@@ -123,7 +123,7 @@ impl Recorder {
         let name = |number: Option<u64>| number.and_then(name).unwrap_or_default();
         let mut edges: BTreeMap<(u64, Option<u64>, u64), u64> = BTreeMap::new();
         let mut below: Vec<Vec<usize>> = self.nodes.iter().map(|_| Vec::new()).collect();
-        // Iterate backwards, because the last node on the stack is visited first.
+        // Iterate backwards, because the loop below visits the most recently pushed node first.
         let mut next = Vec::new();
         for (number, node) in self.nodes.iter().enumerate().rev() {
             match node.above.and_then(|above| Some((below.get_mut(above)?, self.nodes.get(above)?))) {

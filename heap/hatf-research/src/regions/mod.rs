@@ -23,7 +23,7 @@ pub use parts::{MOST_REGIONS, OfMethod, OfRegion};
 pub use settings::{Oversize, Settings};
 pub use simulation::{Simulated, Simulation, Stacks};
 
-/// The choice of a block within a region (section 4.1).
+/// The policy for choosing a block within a region (section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intra {
     /// The first block with enough space.
@@ -32,7 +32,7 @@ pub enum Intra {
     Best,
 }
 
-/// The choice of a region in the prefix (section 4.2).
+/// The policy for choosing a region in the prefix of the region stack (section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inter {
     /// The capturing region, which is the last region of the prefix.

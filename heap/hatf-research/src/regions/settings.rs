@@ -17,9 +17,9 @@ pub enum Oversize {
 pub struct Settings {
     /// Bytes per block, which must not be 0.
     pub block: u64,
-    /// The choice of a block.
+    /// The policy for choosing a block within a region.
     pub intra: Intra,
-    /// The choice of a region.
+    /// The policy for choosing a region.
     pub inter: Inter,
     /// The treatment of objects larger than a block.
     pub oversize: Oversize,

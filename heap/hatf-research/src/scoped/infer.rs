@@ -67,7 +67,7 @@ impl Names {
         }
         let Some(&site) = candidate.sites.first() else { return Vec::new() };
         let inner = self.stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
-        // The sites of the innermost call may be on several lines of its function, so its line is omitted.
+        // Sites can be on several lines of the innermost call's function, so the line of this function is omitted.
         let outermost = |(outer, location): (usize, &Location)| match outer {
             0 => location.names().last(),
             _ => location.names_with_lines().last(),

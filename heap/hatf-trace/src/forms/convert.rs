@@ -31,7 +31,7 @@ pub fn convert(
     let begin = to.create.ok_or_else(only_read)?;
     let from = open.form.map_or_else(|| input.guess(), Ok)?;
     if from == &hatf1::FORM && to == &jsonl::FORM {
-        // JSON lines of HATF 1.0 records lose nothing.
+        // Printing HATF 1.0 records as JSON lines loses no data.
         return hatf1::print_lines(input.into_read(), output).map(|()| Losses::default());
     }
     let mut source = read(input, &OpenOptions { form: Some(from), ..*open })?;

@@ -49,8 +49,8 @@ const THREADS: usize = 1 << 12;
 struct Inner {
     /// The addresses of each thread's last alloc and last free, if nothing else followed them.
     last: HashMap<u64, [Option<u64>; 2]>,
-    /// For each of these addresses, the thread and whether it was the alloc or the free. Any use of the block by
-    /// another thread removes its entry.
+    /// For each address in `last`, the thread, and whether the thread allocated (`ALLOC`) or freed (`FREE`) the block
+    /// at this address. Any use of the block by another thread removes its entry.
     whose: HashMap<u64, (u64, usize)>,
 }
 
@@ -58,9 +58,9 @@ const ALLOC: usize = 0;
 const FREE: usize = 1;
 
 impl Inner {
-    /// Processes a record. Returns the part of it that earlier records do not already contain. Earlier calls count as
-    /// part of a realloc only if they would otherwise contradict it, because the new block was already live or the old
-    /// block already freed.
+    /// Processes a record. Returns the part of the record that earlier records do not already contain. Earlier alloc
+    /// and free records count as part of a realloc only if the realloc would otherwise contradict them, because its new
+    /// block is already live or its old block is already freed.
     fn take(&mut self, thread: u64, record: RecordKind) -> Option<RecordKind> {
         match record {
             RecordKind::Alloc { address, .. } => self.note(thread, ALLOC, Some(address)),
@@ -85,7 +85,7 @@ impl Inner {
         Some(record)
     }
 
-    /// Remembers a thread's last operation on a block.
+    /// Remembers the block of a thread's most recent alloc or free, and forgets the previous one.
     fn note(&mut self, thread: u64, which: usize, address: Option<u64>) {
         if self.last.len() >= THREADS && !self.last.contains_key(&thread) {
             self.last.clear();
@@ -286,7 +286,7 @@ pub(super) fn print_lines(read: impl Read, write: &mut dyn Sink) -> Result<()> {
     Ok(write.flush()?)
 }
 
-/// Prints a comment. The section is a JSON value.
+/// Prints a comment as a JSON line. `section` is the value of `@section` as JSON.
 pub(super) fn print_comment(section: &str, text: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
     write!(line, "{{\"@section\":{section},\"@record\":\"comment\",\"text\":")?;
     match std::str::from_utf8(text) {

@@ -120,7 +120,7 @@ impl Input {
         }
     }
 
-    /// Opens the input as a Meta-TF trace.
+    /// Opens the input as a Meta-TF trace unless it is already open.
     fn look(&mut self) -> Result<()> {
         let Content::Bytes(read) = &mut self.content else { return Ok(()) };
         let read = std::mem::replace(read, Box::new(io::empty()));

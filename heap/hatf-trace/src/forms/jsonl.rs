@@ -169,7 +169,7 @@ struct JsonSource<R> {
 
 /// The content of a line.
 enum Parsed {
-    /// No event.
+    /// A line without an event.
     Nothing,
     /// A comment, whose bytes are stored in the reader.
     Comment,
@@ -222,7 +222,8 @@ impl<R: BufRead> JsonSource<R> {
                 self.native.take(&native).map_or(Parsed::Nothing, Parsed::Native)
             }),
             (Some("heap"), record) => self.heap_record(record, &line),
-            // Elements of streams and tables are skipped; records contain the values they use.
+            // Elements of stream sections and tables are skipped, because each record contains the elements it refers
+            // to.
             (Some(_), _) => Ok(Parsed::Nothing),
         };
         parsed.map(Some).map_err(|error| self.wrong(&error.to_string()))
@@ -233,7 +234,7 @@ impl<R: BufRead> JsonSource<R> {
         Error::Trace(format!("JSON lines, line {}: {problem}", self.number).into())
     }
 
-    /// Stores the bytes of a string or of `{"hex":".."}`.
+    /// Stores the bytes of a JSON string or of an object `{"hex":".."}`.
     fn keep_bytes(&mut self, value: &Value) -> Result<()> {
         let hex = value.get("hex").and_then(Value::as_str).and_then(from_hex);
         let bytes = value.as_str().map(|text| text.as_bytes().to_vec()).or(hex);
@@ -241,7 +242,8 @@ impl<R: BufRead> JsonSource<R> {
         Ok(())
     }
 
-    /// Stores the frames of a stack: `0`, or an offset with its element.
+    /// Stores the frames of the stack in a line. The stack is `0`, or an offset together with the element at this
+    /// offset.
     fn keep_stack(&mut self, line: &Value) -> Result<()> {
         self.stack.clear();
         let stack = line.get("stack").unwrap_or(&Value::Null);
@@ -255,7 +257,7 @@ impl<R: BufRead> JsonSource<R> {
         Ok(())
     }
 
-    /// Stores the text of a name: an offset with its element.
+    /// Stores the text of the name in a line. The name is an offset together with the element at this offset.
     fn keep_name(&mut self, line: &Value) -> Result<()> {
         let name = line.get("name").unwrap_or(&Value::Null);
         let element = name.get("element").and_then(|element| element.get("vfield"));

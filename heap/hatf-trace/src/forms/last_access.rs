@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::Result;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
 
-/// A mark for a block that keeps its original end.
+/// The value in `ends` for a block that keeps its original end.
 const OWN_END: u64 = u64::MAX;
 
 /// A collector of the last accesses to the blocks of a trace. It uses 8 bytes of memory per block.
@@ -36,9 +36,9 @@ struct Block {
 pub struct FreedEarly {
     /// The number of blocks.
     pub blocks: u64,
-    /// The number of early ends, which are blocks that end at their last access.
+    /// The number of blocks that end at their last access.
     pub early: u64,
-    /// The number of early ends whose blocks the program itself freed later.
+    /// The number of these blocks that the program itself freed later.
     pub freed_later: u64,
 }
 
@@ -55,7 +55,7 @@ impl LastAccesses {
         self.live.insert(address, Block { number, began, reached: false });
     }
 
-    /// Keeps the original end of a block that a realloc ends, because the realloc needs the block until it is called.
+    /// Keeps the original end of a block that a realloc ends, because the realloc may copy the block's data.
     fn keep(&mut self, address: u64) {
         if let Some(block) = self.live.remove(&address)
             && let Some(end) = self.ends.get_mut(block.number)
@@ -252,7 +252,7 @@ mod tests {
             (50, free(1)),
             // A block that uninstrumented code may access reuses the address of the first block.
             (60, call(0, 1)),
-            // A realloc needs the data it copies until it is called.
+            // A realloc copies the data of its old block, so the block stays live until the realloc is called.
             (70, last(3, 30)),
             (70, call(3, 5)),
             (80, last(2, 60)),

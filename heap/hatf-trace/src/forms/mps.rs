@@ -13,7 +13,7 @@ use crate::event::{Call, Event, EventKind, EventSource, Function, Item, UserMeta
 use crate::trace::dtd_has;
 use crate::{Error, Result};
 
-/// The DTD of such logs, which traces made from a log embed.
+/// The DTD of these logs. Traces made from a log embed this DTD.
 const DTD: &str = include_str!("../../dtds/mps.dtd");
 
 /// The format of logs from a 64-bit little-endian machine. The input can also be a trace that `metatfc sort` or
@@ -103,7 +103,7 @@ impl Rate {
 impl Log {
     fn read(&mut self, mut trace: Trace<'static>) -> Result<()> {
         let schema = trace.schema().clone();
-        // These records have no repeated fields, so the index of a leaf is its position.
+        // The records below have no repeated fields, so the index of a leaf is also its position in a decoded record.
         let place = |record: &str, field: &str| {
             let number = schema.dtd.records.iter().position(|found| found.name == record)?;
             let place = schema.dtd.records.get(number)?.leaves.iter().position(|leaf| leaf.key == field)?;
@@ -146,8 +146,9 @@ impl Log {
         read.map_err(|error| failed(metatf::explain(&schema.format, &error)))
     }
 
-    /// Returns the ends of objects whose allocation is not in the log, each with the number of events after which the
-    /// object can have been allocated at the earliest. Also returns the number of objects that ended with their pool.
+    /// Returns the ends of objects whose allocation is not in the log. Each end is paired with the number of events up
+    /// to the previous end at the same address, before which the object cannot have been allocated. Also returns the
+    /// number of objects that ended with their pool.
     fn unseen(&self) -> (Vec<(usize, Kept)>, u64) {
         let (mut live, mut ended, mut unseen) = (HashMap::new(), HashMap::new(), Vec::new());
         let mut with_pool = 0;
@@ -179,13 +180,14 @@ struct Objects {
     events: Vec<Kept>,
     start: u64,
     rate: Option<Rate>,
-    /// Objects whose allocation is not in the log, each with the number of events that precede it.
+    /// Ends of objects whose allocation is not in the log, each with the number of events after which the object
+    /// begins.
     unseen: Vec<(usize, Kept)>,
     with_pool: u64,
     /// The numbers of elements of `events` and `unseen` consumed so far.
     taken: (usize, usize),
     live: HashMap<u64, Option<u64>>,
-    /// Events to return before the next one is consumed.
+    /// Events to return before the next event of the log is consumed.
     ready: VecDeque<(u64, EventKind<'static>)>,
 }
 
@@ -233,14 +235,15 @@ impl Objects {
         self.rate.as_ref().map_or(steps, |rate| rate.nanoseconds(steps))
     }
 
-    /// Consumes the next event and the allocations that follow the previous one. Returns false at the end.
+    /// Consumes the next event of the log and makes the resulting events ready, after the allocations that are missing
+    /// from the log at this position. Returns false at the end.
     fn advance(&mut self) -> bool {
         let allocated = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
         let (at, mut begun) = self.taken;
         let behind = at.checked_sub(1).and_then(|at| self.events.get(at)).map_or(0, |event| self.time(event.clock));
         while let Some(&(_, free)) = self.unseen.get(begun).filter(|(behind, _)| *behind == at) {
             begun += 1;
-            // Only its own free ends the object.
+            // The pool of this object is unknown, so only its own free ends the object.
             self.live.insert(free.address, None);
             self.ready.push_back((behind, allocated(free.address, free.size)));
         }

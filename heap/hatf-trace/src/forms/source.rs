@@ -11,8 +11,8 @@ use crate::pipeline::EventFeed;
 /// A reader of a trace of any format.
 pub struct TraceReader(Box<dyn Source>);
 
-/// An [`EventSource`] of unknown type. It is called once for all events, so each source has its own loops for both
-/// kinds of sinks.
+/// An [`EventSource`] of unknown type. Each method passes all events, so it is called dynamically only once per trace,
+/// and each source has its own loop for each kind of sink.
 trait Source: EventSource {
     fn give(&mut self, sink: &mut dyn EventSink) -> Result<()>;
     fn feed(&mut self, feed: &mut EventFeed) -> Result<()>;

@@ -243,7 +243,7 @@ fn expected(events: &[Event<'_>]) -> Vec<String> {
     std::iter::once(comment).chain(events.iter().map(|event| format!("{event:?}"))).collect()
 }
 
-/// Changes that names do not express increase the version number, and a later version is rejected.
+/// A format change that is not visible in names increases the version number, and readers reject later versions.
 #[test]
 fn heap_traces_of_a_later_version() {
     let version = |format: &str| {
@@ -277,7 +277,7 @@ fn everything_to_heap_and_json_and_back() {
     }
 }
 
-/// Uses more stacks than the reader and the writer remember, each of them three times.
+/// Uses more stacks than the reader and the writer remember, and uses each stack three times.
 #[test]
 fn stacks_without_end() {
     let stacks: Vec<Vec<u64>> = (1..=200).map(|stack| (1..=10).map(|frame| stack << 8 | frame).collect()).collect();
@@ -506,7 +506,7 @@ fn records_inside_of_a_realloc() {
     };
     let all = [alloc(10, 1000, 1), alloc(30, 2000, 1), free(1000, 1), moved(30, 1000, 2000, 1), free(2000, 1)];
     assert_eq!(totals(&all), (2, 40, 0, 0));
-    // A record of another thread in between, only one of the two records, the reverse order, and neither record.
+    // The inner records are interleaved with a record of another thread, incomplete, in reverse order, or missing.
     let between = [all[0], all[1], alloc(5, 9000, 2), all[2], all[3], all[4]];
     assert_eq!(totals(&between), (3, 45, 0, 0));
     let (malloc_alone, free_alone) = ([all[0], all[1], all[3], all[4]], [all[0], all[2], all[3], all[4]]);
@@ -522,15 +522,15 @@ fn records_inside_of_a_realloc() {
         record(Kind::ReallocFree, 0, 500, 0, 1),
     ];
     assert_eq!(totals(&ends), (1, 7, 0, 0));
-    // Another thread frees the block, and the realloc reuses its address: all are separate calls.
+    // Another thread frees the block at an address that the realloc then reuses, so all records are separate calls.
     let recycled = [alloc(10, 1000, 1), alloc(30, 2000, 1), free(2000, 2), moved(30, 1000, 2000, 1), free(2000, 1)];
     assert_eq!(totals(&recycled), (3, 70, 0, 0));
-    // Another thread reuses the freed block.
+    // Another thread reuses the address of the freed block, so all records are separate calls.
     let passed = [alloc(10, 1000, 1), free(1000, 1), alloc(20, 1000, 2), moved(30, 1000, 2000, 1), free(2000, 1)];
     assert_eq!(totals(&passed), (3, 60, 0, 0));
 }
 
-/// A stream written with inner records is the same trace.
+/// A stream with inner records is read as the same trace as a stream without them.
 #[test]
 fn inner_records_are_written_and_read() {
     let bytes = decompressed(GAWK);

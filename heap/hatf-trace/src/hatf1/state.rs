@@ -44,7 +44,8 @@ pub enum Interpretation {
     BaseOffset(u64),
     /// The value is the sum of the sign-extended bytes and the previous value, which is initially this number.
     Delta(u64),
-    /// Nothing is stored; the value is the sum of the previous value and the second number.
+    /// Nothing is stored; the value is the sum of the previous value, which is initially the first number, and the
+    /// second number.
     Stride(u64, u64),
 }
 

@@ -132,7 +132,7 @@ fn cut_anywhere() {
     }
 }
 
-/// The positions of errors.
+/// Errors report the offset of the invalid byte.
 #[test]
 fn places() {
     for (bytes, offset, text) in [

@@ -174,7 +174,7 @@ impl<W: Write> Writer<W> {
                 if remembered < needed {
                     self.set(field, Change::Width(Width::Fixed(needed)))?;
                 }
-                // A field that already stores bytes takes the width immediately.
+                // If the field already stores bytes, the new width is already in effect, and this call changes nothing.
                 self.store(field, Interpretation::None)
             }
         }

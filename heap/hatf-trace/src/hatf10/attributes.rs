@@ -5,8 +5,9 @@ use std::io::Write as _;
 use super::Dialect;
 use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE};
 
-/// Attributes as this crate writes them: space-separated items, first the name of the call unless the record implies
-/// it, then `key=value` pairs. In attributes from other sources, these lookups find nothing.
+/// Attributes in the form in which this crate writes them, which is a list of space-separated items. The first item is
+/// the name of the call, unless the record implies it. All other items are `key=value` pairs. Lookups in attributes
+/// from other sources find nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes<'a>(pub &'a [u8]);
 

@@ -14,8 +14,8 @@
 //! | free | free | none |
 //! | a call that failed, a mark, a phase, lost events | a comment | |
 //! | a program image begins | createHeap, the image's number | `time=7 process=42 path=/bin/sh` |
-//! | it ends, or execs another | destroyHeap | `exit=0 time=9`, `signal=9 ..`, `exec ..` |
-//! | a thread begins, ends | createThread, destroyThread | `time=7 by=1`, `time=9` |
+//! | a program image ends or executes another program | destroyHeap | `exit=0 time=9`, `signal=9 ..`, `exec ..` |
+//! | a thread begins or ends | createThread, destroyThread | `time=7 by=1`, `time=9` |
 //!
 //! The native format ([`crate::hatf1`]) stores the size of reallocs and the time of every record, so it omits these
 //! attributes. Attributes of traces from other sources are passed on unchanged.

@@ -9,8 +9,7 @@ use super::format::{
 use crate::Result;
 use crate::event::{self, Call, EventKind, Function, Pages, Resident};
 
-/// A record as an event, except for the data it shares with other records: its name, its stack, and the thread of
-/// calls.
+/// A record as an event, without the data that records share: the name, the stack, and the thread of a call.
 pub(crate) struct Decoded {
     /// The kind, without its name.
     pub(crate) kind: EventKind<'static>,

@@ -189,7 +189,7 @@ impl<'w> HeapWriter<'w> {
     #[inline(never)]
     fn note_losses(&mut self, event: &Event<'_>) {
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
-        // An image begins another heap.
+        // An image event has another heap number because it begins a heap, so this is not a loss.
         let has_heap = !names_its_thread(&event.kind) && !matches!(event.kind, EventKind::Image { .. });
         self.losses.note_if(has_heap && event.heap != self.heap, Loss::Heap);
     }
@@ -385,7 +385,7 @@ impl EventSink for HeapWriter<'_> {
             self.note_losses(event);
         }
         match event.kind {
-            // These are half of all events.
+            // About half of all events are calls to `malloc`.
             EventKind::Call(Call { function: Function::Malloc, size, usable, address, .. }) => {
                 self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)
             }

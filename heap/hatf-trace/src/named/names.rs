@@ -65,7 +65,7 @@ const HEAP: &[&str] = &["heap", "heapid", "pool", "arena"];
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) does: Does,
-    /// The C library function with the record's name, or an equivalent function.
+    /// The C function with the record's name, or else `realloc` or `malloc`, depending on the record's effect.
     pub(crate) function: Function,
     pub(crate) address: usize,
     pub(crate) old: Option<usize>,
@@ -170,7 +170,8 @@ impl Roles {
     }
 }
 
-/// Returns the function with this name if its effect matches, or else the plain function.
+/// Returns the C function with this name. For any other name, returns `realloc` for a reallocation and `malloc`
+/// otherwise.
 fn function(name: &str, does: Does) -> Function {
     let is_it = |function: &&Function| plain(function.name()) == name;
     let known = Function::ALL.iter().find(is_it).copied();

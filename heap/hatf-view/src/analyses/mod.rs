@@ -73,15 +73,15 @@ pub struct Analysis {
 /// Properties of an analysis and of its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// The command has its own file, because it offers more than the analysis, such as several passes.
+    /// Whether the command has its own source file, because it offers more than the analysis, such as several passes.
     pub own_command: bool,
-    /// The answer shows stacks, so the command has options for the table size and for finding functions. Implement
-    /// [`Running::shown`], so that functions are looked up only for these stacks.
+    /// Whether the answer shows stacks. The command then has options for the table size and for finding functions.
+    /// Implement [`Running::shown`], so that functions are looked up only for these stacks.
     pub stacks: bool,
-    /// The answer needs [`View::counts`] and [`View::functions`].
+    /// Whether the answer needs [`View::counts`] and [`View::functions`].
     pub functions: bool,
-    /// The analysis also works for traces that contain the sizes of blocks but not their ends. A report accepts such a
-    /// trace if all its analyses do.
+    /// Whether the analysis also works for traces that contain the sizes of blocks but not their ends. A report accepts
+    /// such a trace if all its analyses do.
     pub sizes_only: bool,
 }
 
@@ -180,7 +180,7 @@ pub trait Running: Observer {
         Ok(Vec::new())
     }
 
-    /// Returns the cause of an error that ended the pass. The default is the error itself.
+    /// Returns the error to report if `error` ended the pass. By default, this is `error` itself.
     fn cause(self: Box<Self>, error: Error) -> Error {
         error
     }

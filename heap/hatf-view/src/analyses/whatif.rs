@@ -113,7 +113,8 @@ impl Observer for Simulated {
 #[derive(Default)]
 struct Program {
     known_by: KnownBy,
-    /// A function of the allocator linked into the first program, and the name of that allocator.
+    /// A function of the allocator that is statically linked into the first program, and the allocator's name, if
+    /// known.
     linked_in: Option<(String, Option<String>)>,
     images: u64,
     libc: Option<String>,

@@ -174,13 +174,13 @@ impl ReportBuilder {
         self.off_since.map_or(0, |since| self.now.saturating_sub(since))
     }
 
-    /// Handles a pause of the recording.
+    /// Handles the start of a pause in the recording.
     fn stop(&mut self) {
         self.off.get_or_insert_default().times += 1;
         self.off_since.get_or_insert(self.now);
     }
 
-    /// Handles the end of a pause.
+    /// Handles the end of a pause in the recording.
     fn go_on(&mut self) {
         let duration = self.off_for();
         self.off_since = None;

@@ -96,7 +96,8 @@ impl Collected {
         self.of_last.sum(self.weight.amount(object.size));
     }
 
-    /// Adds the blocks counted for the current pair of threads, unless there are too many pairs.
+    /// Adds the blocks counted for the current pair of threads. If there are too many pairs, new pairs are combined
+    /// into one.
     #[cold]
     fn note_threads(&mut self) {
         let noted = std::mem::take(&mut self.of_last);

@@ -24,7 +24,8 @@ impl Functions {
         let mut this = Self::default();
         let mut known = HashMap::new();
         for (trace, side) in sides.iter().enumerate() {
-            // For a single trace, each group is a function, because two files may define functions with the same name.
+            // In a report on one trace, each group is a separate function. Keys would merge functions of the same name
+            // in different files.
             let keys = (sides.len() > 1).then(|| function_keys(side.places));
             let groups = 0..u32::try_from(side.places.keys().len()).unwrap_or(u32::MAX);
             let numbers = groups.map(|group| {

@@ -22,9 +22,9 @@ const NEVER: u64 = 0;
 /// Maximum size of the compressed data in a report, in bytes.
 const MOST: usize = 650_000;
 
-/// Denominator of the smallest share of some total for which a node is kept.
+/// Denominator of the minimum share of any total at which a node of the call tree is kept.
 const SHARES: u64 = 5_000;
-/// Denominator of the smallest share for which a node is kept even if the report is too large.
+/// Denominator of the minimum share at which a node is kept even if the report exceeds its maximum size.
 const FEWEST_SHARES: u64 = 100;
 /// Minimum number of points in time kept.
 const FEWEST_MOMENTS: usize = 100;

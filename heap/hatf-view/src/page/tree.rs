@@ -139,8 +139,9 @@ impl Tree {
         lived.iter().for_each(|(_, span)| add(&mut total, *span));
         running(&mut total);
         let inverse: Vec<f64> = total.iter().map(|all| if *all > 0.0 { 1.0 / all } else { 0.0 }).collect();
-        // Most nodes are too small at every check. An upper bound of their share, the sum of the largest shares of
-        // their spans, detects these nodes, which are merged into their callers here.
+        // Most nodes are too small at every check. To detect these nodes, compute an upper bound of the share of each
+        // node, which is the sum of the largest shares of its spans. If the bound is too small, merge the node into its
+        // caller here.
         let mut bounds = vec![0.0; self.nodes.len()];
         for (node, (from, to, bytes)) in &lived {
             let most = inverse.iter().take(*to).skip(*from).copied().fold(0.0, f64::max);
@@ -188,7 +189,8 @@ impl Tree {
             row.clear();
             spare.push(row);
         }
-        // Remaining nodes have consecutive numbers from 0. A merged node has a number that occurred before.
+        // Remaining nodes have consecutive numbers from 0. A merged node has its caller's number, which occurred
+        // before.
         let mut most_of = (0..).zip(most_of).peekable();
         for (share, now) in shares.iter_mut().zip(&now) {
             most_of.next_if(|(number, _)| number == now).into_iter().for_each(|(_, most)| *share = share.max(most));

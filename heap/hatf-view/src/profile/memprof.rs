@@ -110,7 +110,7 @@ impl CompilerFrames {
             let offsets: Vec<u64> = locations.iter().map(|(_, location)| location.offset).collect();
             let image = Image { path, build_id };
             let Answer { frames, missing } = symbolizer.symbolize(&image, &offsets);
-            // An address is used only if all of its frames are known.
+            // An address is used only if the functions and lines of all its frames are known.
             let frames =
                 frames.into_iter().map(|frames| frames.into_iter().map(CompilerFrame::new).collect::<Option<Stack>>());
             let frames: Vec<Stack> = frames.map(Option::unwrap_or_default).collect();
@@ -223,8 +223,8 @@ impl Memprof {
                     allocations.push((stack, info));
                 }
             }
-            // Each function of a call, inlined or not, records all functions of that call. The first call is the
-            // allocation.
+            // Record each chain of inlined calls in every function of the chain. The first frame of the first chain is
+            // the allocation, which is not recorded as a call.
             for (number, call) in stack.chunk_by(|frame, _| frame.inlined).enumerate() {
                 for frame in call.iter().skip(usize::from(number == 0)) {
                     records.entry(&frame.function).or_default().calls.insert(call);

@@ -121,12 +121,14 @@ impl Tables<'_> {
     }
 }
 
-/// Returns the single optional group of a record.
+/// Returns the only element of `groups`, or `None` if a record does not contain the group. Fails if there are several.
 fn only<T>(name: &str, context: u64, groups: Vec<T>) -> Result<Option<T>> {
     let mut groups = groups.into_iter();
     let first = groups.next();
     match groups.next() {
-        Some(_) => Err(Error::Trace(format!("a heap info block of context {context} has several {name}").into())),
+        Some(_) => Err(Error::Trace(
+            format!("a heap info block of context {context} contains more than one `{name}` group").into(),
+        )),
         None => Ok(first),
     }
 }

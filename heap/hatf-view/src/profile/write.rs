@@ -25,7 +25,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
 /// Writes a profile record by record.
 pub struct ProfileWriter<'w> {
     writer: format::Writer<&'w mut dyn Sink>,
-    /// Offsets of the locations written so far. Keys are indices in the list that all stacks refer to.
+    /// Offsets of the locations written so far, by index in the list of locations that all stacks refer to.
     locations: HashMap<u32, u64>,
     /// The error that stopped the writer as an [`InfoSink`].
     error: Option<Error>,

@@ -218,7 +218,7 @@ fn thread(comparison: &Comparison<'_>, place: usize) -> String {
     if [before, after].into_iter().flatten().all(|number| number == name) {
         format!("thread {name}")
     } else {
-        format!("thread {name} (numbers: {}, {})", number(before), number(after))
+        format!("thread {name} (number {} before, {} after)", number(before), number(after))
     }
 }
 

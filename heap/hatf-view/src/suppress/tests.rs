@@ -116,7 +116,7 @@ fn errors_have_a_line() {
         ("\n\n{\n", "x.supp:3: the file ends before the suppression's name"),
         ("{\n}\n", "x.supp:2: the suppression ends before its name"),
         ("{\nn\n}\n", "x.supp:3: the suppression ends before its kind, such as Memcheck:Leak"),
-        ("{\nn\nLeak\n", "x.supp:3: expected the kind of the error, such as Memcheck:Leak"),
+        ("{\nn\nLeak\n", "x.supp:3: expected an error kind, such as Memcheck:Leak"),
         ("{\nn\nMemcheck:Leak\nfun:x\n", "x.supp:1: the suppression does not end: expected `}`"),
         (
             "{\nn\nMemcheck:Leak\nfun x\n}\n",

@@ -65,7 +65,7 @@ fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames
     let (_, name) = next("name")?;
     let (at, kind) = next("kind, such as Memcheck:Leak")?;
     let Some((tools, kind)) = kind.split_once(':') else {
-        return Err((at, "expected the kind of the error, such as Memcheck:Leak".to_owned()));
+        return Err((at, "expected an error kind, such as Memcheck:Leak".to_owned()));
     };
     let is_leak = kind.trim() == "Leak" && tools.split(',').any(|tool| tool.trim() == "Memcheck");
     let mut frames = Vec::new();

@@ -83,11 +83,11 @@ fn line(frame: &Frame<'_>) -> Option<String> {
     if is_plain(function) {
         return Some(format!("fun:{function}"));
     }
-    // A mangled name contains the same identifiers with other characters in between.
+    // The mangled name contains the same identifiers in the same sequence, with other characters in between.
     let name = identifiers(function, ' ');
     let words: Vec<&str> =
         name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
-    // Mangled names of constructors, operators and the std namespace contain different words.
+    // For constructors, operators and the std namespace, mangled names contain other words than demangled names.
     let is_renamed = |words: &[&str]| {
         words.first() == Some(&"std")
             || words.contains(&"operator")
@@ -124,8 +124,8 @@ fn identifiers(name: &str, arguments: char) -> String {
 /// Returns a pattern that matches a function regardless of its template arguments.
 fn lsan_pattern(function: &str) -> String {
     let name = printable(&identifiers(function, '*'));
-    // At the ends of a pattern, these characters anchor the pattern or are redundant. Without them, the pattern can
-    // match anywhere.
+    // Remove these characters from both ends of the pattern, where they would be redundant or anchor the pattern. The
+    // pattern can then match anywhere in a name.
     let name =
         name.trim_start_matches(['*', '^']).trim_end_matches(|c: char| matches!(c, '*' | '$') || c.is_whitespace());
     name.trim_start_matches("::").to_owned()

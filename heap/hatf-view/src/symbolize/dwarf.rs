@@ -107,7 +107,7 @@ impl<'b> LookUp<'b> {
     /// The debug information is corrupt.
     pub(super) fn frames(&self, address: u64) -> gimli::Result<Vec<Frame>> {
         if address == u64::MAX {
-            // There is no next address, but the library searches for ranges that begin before it.
+            // The library searches for ranges that begin before the next address, which does not exist here.
             return Ok(Vec::new());
         }
         for (load, loaded) in self.context.preload_units(address) {

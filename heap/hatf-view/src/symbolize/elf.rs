@@ -45,8 +45,8 @@ impl Mapped {
 
 fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: nothing here writes to the mapping. Another program may modify the file meanwhile, so every reader of
-    // these bytes validates what it finds each time. If the file is truncated, reading kills this process by a signal;
-    // with a helper, only the helper.
+    // these bytes validates them each time. If the file is truncated, a read kills the process with a signal. If a
+    // helper reads the file, this kills only the helper.
     unsafe { Mmap::map(file) }
 }
 

@@ -19,7 +19,7 @@ use super::symbolizer::Symbolizer;
 use super::{Place, Wanted};
 use hatf_trace::stacks::{Function, Module};
 
-/// A reason for which frames of a module have no names or no lines.
+/// The reason why frames of a module have no names or no lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The path of the module.

@@ -60,7 +60,8 @@ pub fn name_stacks(stacks: &mut Stacks, from: usize, files: &Files) -> Vec<Probl
     problems
 }
 
-/// Filters problems to those that concern displayed frames, and sets their numbers of frames accordingly.
+/// Keeps only problems that concern displayed frames, and sets their frame counts to the numbers of displayed frames
+/// without names.
 #[must_use]
 pub fn of_shown<'l>(problems: Vec<Problem>, shown: impl IntoIterator<Item = &'l Location>) -> Vec<Problem> {
     let mut nameless = HashMap::<&str, usize>::new();

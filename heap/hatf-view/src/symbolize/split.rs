@@ -54,7 +54,7 @@ impl<'b> Split<'b> {
         Self { package, kept, image: own.path, files, endian, missing: RefCell::new(None) }
     }
 
-    /// Returns the reason that the first missing file could not be used.
+    /// Returns the reason why the first missing file could not be used, or `None` if no file is missing.
     pub(super) fn missing(self) -> Option<String> {
         self.missing.into_inner()
     }

@@ -43,7 +43,8 @@ impl Symbolizer {
         answer
     }
 
-    /// Passes a query to the child process, if there is one. If the file is missing, no child is needed.
+    /// Symbolizes addresses of an image, in the child process if one is configured. If the image file is missing,
+    /// returns without starting a child process.
     fn ask(&mut self, image: &Image, addresses: &[u64], fetched: &Fetched) -> Answer {
         if let Err(missing) = files::candidates_of(image, &self.files, fetched) {
             return Answer::without(addresses.len(), missing);

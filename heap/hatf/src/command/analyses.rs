@@ -1,4 +1,4 @@
-//! Commands for the analyses that a row in [`ANALYSES`] describes completely.
+//! Commands for analyses that are fully described by a row in [`ANALYSES`].
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
@@ -15,7 +15,7 @@ use super::symbols::Symbols;
 pub(crate) struct Analyze {
     analysis: &'static Analysis,
     source: Source,
-    /// The options for stacks, if the answer shows stacks.
+    /// The options for stacks, if the analysis prints stacks.
     stacks: Option<Stacks>,
     output: OutputArgs,
     options: ArgMatches,

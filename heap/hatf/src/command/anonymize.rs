@@ -69,7 +69,7 @@ fn tokens(options: &Anonymize) -> Result<Tokens> {
         let mut key = [0; 16];
         let failed = |error: rustix::io::Errno| Error::System("random bytes".to_owned(), error.into());
         let got = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
-        // The system returns either all bytes in a single call or no bytes.
+        // For so few bytes, `getrandom` returns either all of them in a single call or an error.
         return if got == key.len() {
             Ok(Tokens::new(key))
         } else {

@@ -171,7 +171,7 @@ impl EventSink for Whole<'_> {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        // Remove the number of events, which is that of the complete trace.
+        // Remove the number of events, because it counts all events of the input trace.
         let mut user_metadata = user_metadata.clone();
         user_metadata.remove("events");
         self.sink.user_metadata(&user_metadata)

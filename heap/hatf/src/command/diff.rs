@@ -113,7 +113,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let (mut after, of_after) = summary(&options.after, options)?;
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
     problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
-    // Most problems occur in both traces, but each is printed once.
+    // Most problems with symbols occur in both traces, but each problem is printed only once.
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert((problem.path.clone(), problem.why.clone())));
     print_problems(&problems);

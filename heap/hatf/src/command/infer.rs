@@ -127,8 +127,8 @@ struct Arena {
 #[derive(Serialize)]
 struct Together {
     frees_saved: u64,
-    /// Maximum number of live bytes without arenas. `most_with_arenas` is the maximum with arenas, which keep all their
-    /// bytes.
+    /// Maximum number of live bytes without arenas. `most_with_arenas` is the maximum with arenas, in which no bytes
+    /// are freed before the arena itself.
     most_live: u64,
     most_with_arenas: u64,
     blocks: Outcome,
@@ -198,19 +198,23 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
 fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
-            let bound = "A bound: calls are inferred from the stacks of allocations, so successive calls from one \
+            let bound = "This is only a bound: calls are inferred from the stacks of allocations, so successive calls from one \
                          place can look like a single call. The arena of such a call keeps the allocations of all of \
                          them, so it may cost too much. For an exact result, build the program with hatf cc \
                          --functions and record it again.";
             (false, bound.to_owned())
         }
-        _ if coverage.lost > 0 => {
-            (false, format!("A bound: {} events were lost, possibly including function exits.", count(coverage.lost)))
-        }
+        _ if coverage.lost > 0 => (
+            false,
+            format!(
+                "This is only a bound: {} events were lost, possibly including function exits.",
+                count(coverage.lost)
+            ),
+        ),
         Encloses::Functions if contradicted > 0 => (
             false,
             format!(
-                "A bound: the stacks of {} objects lack functions that were entered but never left, possibly because of longjmp.",
+                "This is only a bound: the stacks of {} objects lack functions that were entered but never left, possibly because of longjmp.",
                 count(contradicted)
             ),
         ),

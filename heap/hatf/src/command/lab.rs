@@ -30,7 +30,7 @@ pub(crate) struct Source {
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
 
-    /// The trace, if it is read more than once.
+    /// The input prepared for reading more than once, if a command has requested this.
     #[arg(skip)]
     reread: OnceLock<RereadInput>,
 
@@ -187,7 +187,7 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// Returns the options of site tables ranked by blocks or by bytes.
+    /// Returns the options for site tables, ranked by blocks or by bytes.
     pub(crate) fn by(self, by_blocks: bool) -> SiteTables {
         SiteTables { rows: self.rows, depth: self.depth, by_blocks }
     }

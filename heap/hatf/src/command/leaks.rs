@@ -150,7 +150,7 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
     Ok(1)
 }
 
-/// Data of a trace.
+/// The data collected by reading a trace.
 struct Read {
     heap: Heap,
     leaked: Leaked,
@@ -175,7 +175,7 @@ fn read(options: &Leaks) -> Result<Read> {
         other => other.clone(),
     };
     let kept = startup.map(|startup| Kept::new(startup, Point::End));
-    // Stop after the first event at the earliest.
+    // Stop after the first event at the earliest, even if the chosen time is before it.
     let until = at.map(|tick| Until::new(tick.max(1)));
     let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));
     let read = source.read(&mut tracker);

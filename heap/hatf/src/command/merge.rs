@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     let opened = |path: &PathBuf| open(path, &OpenOptions { form: None, note: print_message });
     let opened = traces.iter().map(opened).collect::<Result<Vec<TraceReader>>>()?;
     let offsets = if *as_is { vec![0; traces.len()] } else { offsets(traces, &opened)? };
-    // The output uses the finest clock of the inputs.
+    // The output uses the finest clock resolution among the inputs.
     let resolution = opened.iter().map(|trace| trace.resolution()).min().unwrap_or(1);
     let latest = offsets.iter().copied().max().unwrap_or(0);
     let merged = traces.iter().zip(opened).zip(offsets);

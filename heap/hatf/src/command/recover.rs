@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let folder = &spool_of(given)?;
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes()?;
-    // For a process that created its own spool, no trace name was specified.
+    // A process that created its own spool specifies no trace name, so choose one.
     let named = spooled.is_standalone() && spooled.about()["output"].is_null();
     let named = options.output.clone().or_else(|| named.then(|| free_name(without_slash(folder).as_os_str())));
     let mut of_program = spooled.about().clone();
@@ -62,7 +62,8 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     for process in &processes {
         let process = spooled.open_process(process)?;
         let own = path_from_json(&process.about()["output"]);
-        // For a process that the recorder has not seen yet, the stored data is that of the program.
+        // If the recorder was killed before it noticed the process, the data stored for the process is a copy of the
+        // program's data.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
         let output = match process.process() {
             Some(which) if named.is_some() || !is_seen => trace_of(&of_program, &which),

@@ -28,7 +28,7 @@ pub(crate) fn with() -> impl TypedValueParser<Value = &'static Analysis> {
     super::row(names).try_map(|name| Analysis::named(&name).ok_or("unknown analysis"))
 }
 
-/// The report, and the answers of other analyses by name.
+/// The report, and the results of other analyses by name.
 struct Reports<'h> {
     report: &'h Report,
     answers: Vec<(&'static str, Box<dyn Answer + 'h>)>,
@@ -150,8 +150,8 @@ pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     Ok(analysis.report(&heap))
 }
 
-/// Prints the location of the remaining events if the recording of a trace has not ended or was interrupted. If the
-/// trace is finished, a remaining spool is ignored.
+/// Prints the location of the events not yet in the trace if recording is still in progress or was interrupted. If the
+/// trace is finished, a leftover spool is ignored.
 fn warn_of_spool(path: &Path) {
     if path == Path::new("-") || !path.is_file() {
         return;

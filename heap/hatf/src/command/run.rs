@@ -83,7 +83,8 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     Ok(status)
 }
 
-/// Returns the largest trace of a recording. The recorded program may only start another program that does the work.
+/// Returns the largest trace of a recording. The recorded program may be a launcher whose trace is small, because
+/// another program does the work.
 fn largest(trace: &Path) -> PathBuf {
     let size = |path: &PathBuf| path.metadata().map_or(0, |about| about.len());
     let others = std::fs::read_dir(folder_of(trace)).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -293,7 +293,7 @@ fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
     Ok(Counted { heap, counts, at, between })
 }
 
-/// Returns the stacks in the tables of these measures.
+/// Returns the stacks that the tables of these measures will show.
 pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, tables: Tables) -> ShownStacks {
     let first = |measure: &Measure| ranked(counts, *measure, by_blocks).into_iter().take(tables.rows);
     Some((measures.iter().flat_map(first).map(|(site, _)| site as u64).collect(), tables.depth))

@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     Ok(u8::from(is_failure))
 }
 
-/// Writes function names into a trace. The old file is kept until the new one is complete.
+/// Writes function names into a trace. The old file is kept until the new file is complete.
 pub(crate) fn write_symbols(
     trace: &Path,
     create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,

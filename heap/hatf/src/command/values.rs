@@ -25,7 +25,7 @@ pub(super) fn signal(text: &str) -> Result<i32, String> {
     found.ok_or_else(|| "expected USR1, USR2, URG, WINCH, or RTMIN+N".to_owned())
 }
 
-/// Parses the size of the part of a recording to keep, which is a time or a number of bytes.
+/// Parses how much of a recording to keep, as a duration or a number of bytes.
 pub(super) fn keep(text: &str) -> Result<Keep, String> {
     let bytes = || metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes);
     let kept = nanoseconds(text).map(Keep::Time).or_else(bytes);
@@ -42,7 +42,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
         .ok_or_else(|| "expected a name, such as worker* or libfoo.so*, without a path".to_owned())
 }
 
-/// Parses a mean number of bytes.
+/// Parses the mean number of allocated bytes per sampled block.
 pub(super) fn sample(text: &str) -> Result<u64, String> {
     let bytes = metatf_page::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));
     bytes.ok_or_else(|| "expected a number of bytes, such as 512KiB".to_owned())

@@ -249,7 +249,7 @@ fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathB
     }
 }
 
-/// Repeatedly updates the functions that hold memory, working at most a quarter of the time.
+/// Continuously updates the list of functions that hold memory, using at most a quarter of the time.
 fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols), followed: &Followed) {
     let begun = Instant::now();
     let mut name_at = Duration::ZERO;

@@ -20,9 +20,9 @@ const STEP: u64 = 1 << 30;
 const STEPS: u64 = 1 << 16;
 /// Size of the address range of each module.
 const MODULE: u64 = 1 << 24;
-/// Start of the module range. Frames below are in no module.
+/// Start of the address range for modules. Frames below this address are in no module.
 const MODULES: u64 = 1 << 33;
-/// End of the module range. Frames of Python code are above.
+/// End of the address range for modules. Frames of Python code are above this address.
 const MODULES_END: u64 = 1 << 47;
 
 /// User metadata keys defined by the format rather than by the program.
@@ -139,7 +139,7 @@ struct Frames {
     counts: HashMap<u64, u64>,
 }
 
-/// A sink that forwards a trace without names.
+/// A sink that removes the names from a trace and forwards it.
 pub struct Anonymizer<'s> {
     tokens: Tokens,
     kept: Kept,
@@ -197,8 +197,7 @@ impl<'s> Anonymizer<'s> {
         self.tokens.token("/p", path).into_bytes()
     }
 
-    /// Returns the new name of a module, which consists of the tokens of the build ID (in decimal digits) and of the
-    /// path.
+    /// Returns the new name of a module, which consists of the build ID's token (decimal digits) and the path's token.
     fn module(&self, name: &[u8]) -> Vec<u8> {
         let space = name.iter().position(|byte| *byte == b' ');
         let (id, path) = space.map_or((&b"-"[..], name), |at| {
@@ -339,7 +338,7 @@ impl EventSink for Anonymizer<'_> {
             }
             EventKind::ModuleUnload { start } => match self.modules.remove(&start) {
                 Some(module) => EventKind::ModuleUnload { start: module.start },
-                // An unknown module has no address.
+                // A module that was not loaded in the trace has no new address.
                 None => EventKind::ModuleUnload { start: MODULES_END - MODULE },
             },
             EventKind::Source { path } => {

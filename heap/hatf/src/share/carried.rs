@@ -31,7 +31,8 @@ pub(super) struct Amount {
     pub(super) blocks: u64,
     pub(super) bytes: u64,
     pub(super) records: u64,
-    /// The number of heaps of earlier programs. The numbers of later heaps are reduced by this number.
+    /// The number of heaps that belonged to programs that ended earlier. This number is subtracted from the numbers of
+    /// later heaps.
     pub(super) heaps: u64,
 }
 

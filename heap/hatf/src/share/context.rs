@@ -10,7 +10,7 @@ use super::mapped::Mapped;
 use hatf_trace::event::{Event, EventKind};
 use hatf_trace::stacks::is_python;
 
-/// The number of a record that is still in effect, and the record.
+/// A record that is still in effect, with its number.
 type Holding = (u64, OwnedEvent);
 
 /// The state of a thread.
@@ -45,7 +45,7 @@ pub(super) struct Context {
     resident: Option<Holding>,
     modules: BTreeMap<u64, Holding>,
     symbols: HashMap<u64, Vec<Symbol>>,
-    /// The source file of the following symbols.
+    /// The source file to which the next symbol records belong.
     source: Vec<u8>,
     /// The frame of the previous symbol, if another symbol for this frame may follow.
     open: Option<u64>,

@@ -22,8 +22,8 @@ pub struct Records {
 pub struct CutCounts {
     /// The number of records from the trace.
     pub records: u64,
-    /// The number of records inserted before these. They restore the state at the beginning of the part, which consists
-    /// of blocks, modules, symbols, threads, phases, and pages.
+    /// The number of records inserted before the records from the trace. They restore the state at the beginning of the
+    /// part: blocks, modules, symbols, threads, phases, and pages.
     pub carried_records: u64,
     /// The number of live blocks among the inserted records.
     pub carried_blocks: u64,
@@ -61,7 +61,8 @@ impl<'s> Cut<'s> {
         }
     }
 
-    /// Returns whether the last record was forwarded. If so, the sink's error only served to stop reading.
+    /// Returns whether the last record of the part was forwarded. If so, this sink returned an error only to stop the
+    /// reader.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
@@ -70,7 +71,7 @@ impl<'s> Cut<'s> {
     /// Returns the counts of the part.
     ///
     /// # Errors
-    /// The trace contains no records of the part, or the sink failed.
+    /// Returns an error if the trace does not contain the first record of the part, or the sink failed.
     pub fn finish(mut self) -> Result<CutCounts> {
         let (first, seen) = (self.records.first, self.seen);
         if first > seen.max(1) && self.records.last.is_none_or(|last| last >= first) {
@@ -137,7 +138,7 @@ impl EventSink for Cut<'_> {
             return Ok(());
         }
         self.user_metadata.clone_from(user_metadata);
-        // Remove the number of events, which is that of the entire trace.
+        // Remove the number of events, because it counts all events of the input trace.
         self.user_metadata.remove("events");
         if let Some(before) = &mut self.before {
             before.user_metadata(user_metadata)?;

@@ -7,7 +7,7 @@ use hatf_trace::OwnedEvent;
 
 use hatf_trace::event::{Event, EventKind, Pages};
 
-/// Pages mapped by a call, from the map key to `end` (exclusive).
+/// Pages mapped by a call, from the range's key in the map to `end` (exclusive).
 #[derive(Clone, Debug)]
 struct Range {
     end: u64,
@@ -25,7 +25,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Processes a call for pages in record number `record`.
+    /// Processes the page-level call `pages` in record number `record`.
     pub(super) fn note(&mut self, record: u64, event: &Event<'_>, pages: Pages) {
         let given = |start, length| {
             let Pages::Map { protection, flags, .. } = pages else { return None };

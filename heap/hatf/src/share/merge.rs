@@ -116,7 +116,8 @@ fn about(name: &str, error: Error) -> Error {
 /// traces.
 ///
 /// # Errors
-/// There are too many traces, a trace cannot be merged with the others, or reading or writing failed.
+/// Returns an error if there are too many traces, a trace cannot be merged with the others, or reading or writing
+/// failed.
 pub fn merge(traces: Vec<Merged>, sink: &mut dyn EventSink) -> Result<()> {
     if traces.len() > MOST {
         return Err(Error::Usage(format!("at most {MOST} traces can be merged at a time")));

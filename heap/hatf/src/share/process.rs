@@ -77,7 +77,8 @@ fn process_of(frame: u64) -> u64 {
     if is_python(frame) { (frame - PYTHON_FRAMES) >> PYTHON } else { frame >> ADDRESS }
 }
 
-/// A sink that forwards the events of one process in a merged trace, with their original addresses and thread numbers.
+/// A sink that forwards the events of one process from a merged trace, with their original addresses and thread
+/// numbers.
 pub struct OfProcess<'s> {
     /// The process number, from 1.
     number: u64,
@@ -134,7 +135,7 @@ impl EventSink for OfProcess<'_> {
         let own = self.threads.get(&event.thread).copied();
         let wanted = match event.kind {
             EventKind::Image { .. } => true,
-            // Drop resident memory, which is that of all processes together.
+            // Drop resident memory, because a merged trace contains only the total over all processes.
             EventKind::Resident(_) => false,
             EventKind::Source { .. } => true,
             EventKind::Symbol { frame: at, .. }
@@ -150,7 +151,7 @@ impl EventSink for OfProcess<'_> {
             EventKind::ThreadStart { creator, task } => {
                 EventKind::ThreadStart { creator: self.threads.get(&creator).copied().unwrap_or(0), task }
             }
-            // A thread name without the process label was not set by the thread.
+            // A thread name without the process label was added by the merge.
             EventKind::ThreadName { name } => match self.own(name) {
                 Some(name) => EventKind::ThreadName { name },
                 None => return Ok(()),

@@ -85,11 +85,11 @@ impl Checked {
     }
 }
 
-/// Compares a trace with its anonymized trace. `original` and `made` open the traces, and `path` is the file of the
+/// Compares a trace with its anonymized version. `original` and `made` open the traces, and `path` is the file of the
 /// anonymized trace.
 ///
 /// # Errors
-/// A trace could not be read.
+/// Returns an error if a trace could not be read.
 pub fn check(
     original: &dyn Fn() -> Result<TraceReader>,
     made: &dyn Fn() -> Result<TraceReader>,
@@ -301,7 +301,7 @@ fn moment(heap: &Heap, when: (u64, u64)) -> Moment {
 }
 
 fn json(report: &impl Serialize) -> Result<Value> {
-    // Convert the report through text, because sums may exceed 2^64.
+    // Convert the report to JSON text first, because a JSON value cannot be built directly from sums that exceed 2^64.
     let text = serde_json::to_vec(report).map_err(|error| Error::Trace(error.into()))?;
     serde_json::from_slice(&text).map_err(|error| Error::Trace(error.into()))
 }
@@ -330,8 +330,8 @@ fn compare(place: String, before: &Value, after: &Value, figure: &mut Figure) {
     }
 }
 
-/// Compares the operations of two replays byte by byte. The rest of a replay contains names, and its figures are
-/// compared elsewhere.
+/// Compares the operations of two replays byte by byte. The rest of a replay file is not compared, because it contains
+/// names, and its figures are compared elsewhere.
 fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result<Figure> {
     let failed = Error::temporary_file;
     let mut lengths = [0_u64; 2];

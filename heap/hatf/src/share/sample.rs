@@ -68,7 +68,7 @@ fn mix(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Returns a number in `0.0..1.0` for a block.
+/// Returns a pseudorandom number in `0.0..1.0` for a block.
 ///
 /// The seed is hashed before it is combined with the block number. If the two were merely added, seed `s + 1` would
 /// select the same blocks as seed `s`, shifted by one.
@@ -82,7 +82,7 @@ impl Wanted for Chosen {
         let number = self.number;
         self.number += 1;
         let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
-        // A block of a trace that is already a sample was selected with probability `before`.
+        // If the trace is already a sample, each of its blocks was selected with probability `before`.
         let before = self.before.map_or(1.0, |mean| chance(size, mean));
         spread(number, self.seed) * before < chance(size, self.mean)
     }
@@ -118,7 +118,7 @@ impl EventSink for Sampler<'_> {
             }
             chosen.before = Some(before);
         }
-        // Remove the number of events, which is that of the entire trace.
+        // Remove the number of events, because it counts all events of the input trace.
         user_metadata.remove("events");
         user_metadata.insert("sampling".to_owned(), json!({"bytes": chosen.mean}));
         self.subset.user_metadata(&user_metadata)
@@ -181,7 +181,8 @@ mod tests {
         (0..BLOCKS).map(move |number| spread(number, seed) < CHANCE)
     }
 
-    /// The sizes of 1,000 samples are binomially distributed, so averages over seeds and their errors are correct.
+    /// The sizes of samples with 1,000 consecutive seeds are binomially distributed, so averages over seeds and their
+    /// errors are correct.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
     fn samples_of_1000_neighbouring_seeds_are_independent() {

@@ -29,7 +29,7 @@ pub struct Subset<'s, W> {
     /// Live blocks that were forwarded, with their sizes.
     live: AddressMap<u64>,
     sink: &'s mut dyn EventSink,
-    /// The numbers of forwarded blocks and bytes. `all` contains the total numbers.
+    /// The numbers of forwarded blocks and bytes. `all` contains the numbers of all blocks and bytes in the trace.
     passed: (u64, u64),
     all: (u64, u64),
 }
@@ -40,7 +40,7 @@ impl<'s, W: Wanted> Subset<'s, W> {
         Self { wanted, live: AddressMap::default(), sink, passed: (0, 0), all: (0, 0) }
     }
 
-    /// Returns the numbers of forwarded blocks and bytes, followed by the total numbers.
+    /// Returns the numbers of blocks and bytes forwarded, followed by the numbers of blocks and bytes in the trace.
     #[must_use]
     pub fn counts(&self) -> [(u64, u64); 2] {
         [self.passed, self.all]

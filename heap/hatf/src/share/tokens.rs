@@ -32,7 +32,7 @@ impl Tokens {
         Self::new(hasher.finish128().as_u128().to_le_bytes())
     }
 
-    /// Returns a number for a string.
+    /// Returns the number that replaces a string: a hash that depends on the key.
     #[must_use]
     pub fn number(&self, text: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_keys(self.key.0, self.key.1);

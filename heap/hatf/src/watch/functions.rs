@@ -84,7 +84,7 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Returns the rows in a sort order.
+    /// Returns the rows in the given sort order.
     #[must_use]
     pub fn sorted(&self, sort: Sort) -> Vec<&Function> {
         let mut rows: Vec<_> = self.rows.iter().collect();

@@ -76,7 +76,7 @@ impl Screen {
         }
         // If a thread has panicked and restored the terminal, keep the panic message readable.
         if !TAKEN.load(Ordering::SeqCst) {
-            return Err(Error::Trace("a thread of hatf watch has ended".into()));
+            return Err(Error::Trace("a hatf watch thread panicked".into()));
         }
         self.terminal.draw(draw).map(drop).map_err(Error::system("the terminal"))
     }

@@ -169,7 +169,9 @@ fn exact_where_the_trace_has_functions() {
     hatf(["regions", "infer", "--by", "phases", &symbolized]).exits(1).says("the trace has no phases or marks");
     // Functions that a longjmp leaves do not end.
     record(&["jump"]);
-    hatf(["regions", "infer", &symbolized]).exits(0).prints("A bound: the stacks of 200 objects lack functions");
+    hatf(["regions", "infer", &symbolized])
+        .exits(0)
+        .prints("This is only a bound: the stacks of 200 objects lack functions");
 }
 
 /// Phases that nest and overlap, and marks.

@@ -1,5 +1,5 @@
-//! All addresses that the model knows. They belong to live objects, and to freed objects until too many of them remain
-//! unused.
+//! All addresses that the model knows. They belong to live objects, and to freed objects, of which the oldest are
+//! evicted if there are too many.
 
 use super::super::NONE;
 use super::places::AddressIndex;
@@ -15,11 +15,11 @@ pub(super) struct HeapBlock {
     pub(super) class: u32,
     /// For a live block, its position in the context's allocation order; otherwise [`FREED`] or [`FORGOTTEN`].
     pub(super) slot: u32,
-    /// For a freed block, its neighbors in its class. `newer` of the newest block is out of date, because its class
-    /// tracks the newest block.
+    /// For a freed block, the next older and the next newer block in the list of its class. For the newest block,
+    /// `newer` is not maintained, because the class stores which block is newest.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// For a freed block, the number of earlier frees modulo 2^32.
+    /// For a freed block, the number of frees in the heap before the block was freed, modulo 2^32.
     stamp: u32,
 }
 
@@ -30,9 +30,10 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 
 /// Number of freed blocks kept regardless of the heap's size.
 const KEPT: usize = 4096;
-/// Number of freed blocks kept per block of the peak number of live blocks.
+/// Number of freed blocks kept for each live block at the peak.
 const KEPT_PER_LIVE: usize = 4;
-/// Divisor of the maximum. If there are too many freed blocks, only the blocks of the last `kept / STAY` frees remain.
+/// Divisor of the maximum number of freed blocks (`kept`). If the maximum is exceeded, only the blocks freed by the
+/// last `kept / STAY` frees remain.
 const STAY: usize = 2;
 
 /// The blocks, by index and by address.
@@ -150,7 +151,7 @@ impl HeapBlocks {
         self.live -= 1;
     }
 
-    /// Adds a freed block to a class as its newest block, after `older`.
+    /// Adds a freed block to a class as its newest block. `older` is the previous newest block.
     #[inline]
     pub(super) fn enter(&mut self, block: u32, class: u32, older: u32) {
         let stamp = self.frees;
@@ -195,7 +196,7 @@ impl HeapBlocks {
         self.get(block).map(|b| self.frees.wrapping_sub(b.stamp).wrapping_sub(1) as usize)
     }
 
-    /// Evicts a block that is no longer in any list.
+    /// Evicts a block, which must no longer be in any list.
     pub(super) fn forget(&mut self, block: u32) {
         let Some(b) = self.get_mut(block) else { return };
         b.slot = FORGOTTEN;

@@ -13,7 +13,7 @@ pub(super) trait Rounding: Sized {
     /// Returns the rule with this number.
     fn from_number(number: u64) -> Option<Self>;
 
-    /// Returns a size that the rule rounds to `round`.
+    /// Returns an object size that the rule rounds up to `round`.
     fn size_of(self, round: u64) -> u64;
 
     /// Returns the number of bytes that an object of this size occupies.
@@ -58,11 +58,12 @@ pub(super) struct SizeClass {
     /// Number of bytes that an object occupies; 0 if no object has belonged to this class yet.
     pub(super) round: u64,
     pub(super) newest: u32,
-    /// The neighbors of the object taken last, on the older and the newer side.
+    /// The blocks that were next to the most recently reused block in the list, on the older side and on the newer
+    /// side.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// End of the last object whose address neither a freed object nor a bump pointer explains; 0 if there is no such
-    /// object.
+    /// End of the last object of the class whose address neither a freed object nor a bump pointer predicted; 0 if
+    /// there is no such object.
     pub(super) fresh: u64,
 }
 
@@ -78,8 +79,7 @@ impl SizeClass {
 /// The classes of a context.
 #[derive(Clone, Debug)]
 pub(super) struct Classes {
-    /// The classes of the most important sizes, indexed by `round / 16` and including unused ones, followed by the
-    /// large classes.
+    /// The small classes, indexed by `round / 16` and including unused ones, followed by the large classes.
     all: Vec<SizeClass>,
     /// Indices of the large classes.
     large: HashMap<u64, u32>,
@@ -101,7 +101,7 @@ impl Classes {
         clear(&mut self.large);
     }
 
-    /// Returns the index that a class has or would have. The class may not have been used yet.
+    /// Returns the index of the class for a rounded size. The class may not have been used yet.
     #[inline]
     pub(super) fn index(&self, round: u64) -> Option<u32> {
         let small = round / 16;
@@ -109,7 +109,7 @@ impl Classes {
         if small < SMALL { Some(small as u32) } else { self.large.get(&round).copied() }
     }
 
-    /// Returns the index like [`index`](Self::index), but only for the most important sizes.
+    /// Returns the index like [`index`](Self::index), but only for small classes.
     #[inline(always)]
     pub(super) fn small(&self, round: u64) -> Option<u32> {
         let small = round / 16;

@@ -7,7 +7,7 @@ use super::classes::Classes;
 use super::freed::{AFTER, BEFORE, DISTANCE, NEWEST};
 use super::order::LiveOrder;
 
-/// Number of pointers into fresh memory.
+/// Number of bump pointers, which point to the ends of objects in fresh memory.
 pub(super) const BUMPS: usize = 8;
 /// Number of recent frees stored individually.
 pub(super) const RECENT: usize = 128;
@@ -20,10 +20,11 @@ pub(super) struct HeapContext {
     pub(super) order: LiveOrder,
     /// Ends of the objects most recently allocated in fresh memory, most recent first.
     pub(super) bumps: [u64; BUMPS],
-    /// The most recently freed addresses, or 0 if there are none yet. `recent_at` is the position of the next one.
+    /// A ring buffer of the most recently freed addresses, in which unused entries are 0. `recent_at` is the position
+    /// of the next entry to be written.
     recent: [u64; RECENT],
     recent_at: usize,
-    /// The address of the last miss.
+    /// The address that was most recently coded as a miss.
     pub(super) last_miss: u64,
 }
 
@@ -80,7 +81,7 @@ impl HeapContext {
         self.bumps[0] = end;
     }
 
-    /// Returns the live object for a free's code, if the code needs no element.
+    /// Returns the live object that a free's code denotes, if the code needs no stream section element.
     #[inline(always)]
     pub(super) fn by_rank(&self, code: u64) -> Option<u32> {
         match code {
@@ -139,13 +140,13 @@ impl HeapContext {
     /// Returns the neighbors of a freed block in its class, the older one and the newer one.
     #[inline]
     pub(super) fn neighbours(&self, block: u32, b: &HeapBlock) -> (u32, u32) {
-        // The newest block's link to a newer block is out of date.
+        // The `newer` link of the newest block is not maintained.
         let newest = self.classes.get(b.class).is_some_and(|list| list.newest == block);
         (b.older, if newest { NONE } else { b.newer })
     }
 
-    /// Removes a block from its class. If `taken` is set, the block is about to be reused, so its neighbors may be
-    /// next.
+    /// Removes a block from its class. If `taken` is set, the block is about to be reused, so its neighbors become
+    /// candidates for the next allocation.
     #[inline(always)]
     pub(super) fn unlink(&mut self, blocks: &mut HeapBlocks, block: u32, taken: bool) {
         let Some(b) = blocks.get(block).filter(|b| b.slot == FREED) else { return };

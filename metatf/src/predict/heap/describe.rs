@@ -24,9 +24,9 @@ pub(crate) fn free(code: u64) -> String {
     use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEWEST, NULL};
     match code {
         NEWEST..AFTER => format!("object with {} newer", code - NEWEST),
-        AFTER..BEFORE => format!("after the one freed last, {} between", code - AFTER),
-        BEFORE..DISTANCE => format!("before the one freed last, {} between", code - BEFORE),
-        DISTANCE => "at a distance from the one freed last".to_owned(),
+        AFTER..BEFORE => format!("after the most recently freed object, with {} objects between", code - AFTER),
+        BEFORE..DISTANCE => format!("before the most recently freed object, with {} objects between", code - BEFORE),
+        DISTANCE => "at a distance from the most recently freed object".to_owned(),
         FOREIGN => "of another context".to_owned(),
         MISS => "no object known there, a distance".to_owned(),
         NULL => "address 0".to_owned(),

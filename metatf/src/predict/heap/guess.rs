@@ -7,8 +7,8 @@ use metatf_container::SizeRule;
 /// Number of allocations to examine.
 const ENOUGH: u32 = 4096;
 
-/// Counts, for each rule, the objects that begin where the previous object, or the previous object of their class,
-/// ends.
+/// For each size rule, counts the objects that begin where the rule expects the previous object, or the previous object
+/// of the same class, to end.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess {
     seen: u32,

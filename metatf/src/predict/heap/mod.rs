@@ -1,10 +1,10 @@
 //! The heap model, which predicts the object that a free refers to and the address that an allocator returns.
 //!
-//! A free is coded by the position of its object in the allocation order: among the newest, near the most recently
-//! freed object, or at a distance from it. An allocation is coded by the origin of its address: the top of the free
-//! list of its size class, the neighbors of the object last taken from that list, an end of the list, a recently freed
-//! object, or fresh memory after an earlier object. All other addresses are coded as distances, which are stored in the
-//! stream section.
+//! A free is coded by the position of its object in the allocation order: among the newest objects, near the most
+//! recently freed object, or at a distance from the most recently freed object. An allocation is coded by the origin of
+//! its address: the top of the free list of its size class, the neighbors of the block last reused from that list,
+//! another block near the top of the list, a recently freed object, or fresh memory after an earlier object. All other
+//! addresses are coded as distances, which are stored in the stream section.
 //!
 //! This file is longer than most because coding, decoding and learning must visit the same candidates in the same order
 //! and are kept side by side.
@@ -33,7 +33,7 @@ mod allocated {
     use super::{BUMPS, RECENT};
     /// The newest freed object of its class.
     pub(super) const NEWEST: u64 = 0;
-    /// The older and the newer neighbor, in the list of the class, of the object taken last.
+    /// The older and the newer neighbor of the block that was last reused from the list of the class.
     pub(super) const OLDER: u64 = 1;
     pub(super) const NEWER: u64 = 2;
     /// Directly after the last fresh object of its class.
@@ -43,7 +43,7 @@ mod allocated {
     /// The k-th object from the top of the list of its class.
     pub(super) const DEEP: u64 = BUMP + BUMPS as u64;
     pub(super) const DEPTH: u64 = 24;
-    /// At a distance from the address of the last miss, given by one element.
+    /// At a distance, given by one element, from the address of the last miss.
     pub(super) const MISS: u64 = DEEP + DEPTH;
     /// The address 0, which is not an object.
     pub(super) const NULL: u64 = MISS + 1;
@@ -54,7 +54,7 @@ mod allocated {
 
 /// Codes of a free or a use.
 mod freed {
-    /// The object with k newer objects.
+    /// The live object that has k newer live objects.
     pub(super) const NEWEST: u64 = 0;
     pub(super) const NEWER: u64 = 32;
     /// The k-th object after the most recently freed one in the allocation order.
@@ -62,7 +62,7 @@ mod freed {
     pub(super) const NEAR: u64 = 8;
     /// The k-th object before the most recently freed one.
     pub(super) const BEFORE: u64 = AFTER + NEAR;
-    /// At a distance from the most recently freed object, given by one element.
+    /// At a distance, given by one element, from the most recently freed object in the allocation order.
     pub(super) const DISTANCE: u64 = BEFORE + NEAR;
     /// An object of another context, given by two elements: the context, and the number of slots from its newest
     /// object.
@@ -80,9 +80,10 @@ pub(crate) struct Heap {
     blocks: HeapBlocks,
     contexts: Vec<HeapContext>,
     by: HashMap<u64, u32>,
-    /// The most recent lookup in `by`.
+    /// The key and the result of the most recent lookup in `by`.
     latest: (u64, u32),
-    /// Memory of evicted contexts. The memory of the first context is at the end.
+    /// Discarded contexts, kept for their memory. The memory of the first context is at the end, so that the first new
+    /// context reuses it.
     spare: Vec<HeapContext>,
 }
 
@@ -95,7 +96,7 @@ const ADDRESSES_PER_CONTEXT: usize = 512;
 const KEPT_CONTEXTS: usize = 16;
 
 /// The live objects of a context: the number that identifies the context, and the objects from oldest to newest. Each
-/// object is an address and a size of the same class.
+/// object is given by its address and a size that belongs to the object's class.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
 
 /// A candidate, which consists of an address and, if known, its block.
@@ -130,7 +131,8 @@ impl Heap {
     /// already live.
     ///
     /// # Errors
-    /// Returns any error from `next`, or one for an unknown rule. The heap is unusable afterwards.
+    /// The outer result is any error from `next`, and the inner result is an error if the rule is unknown. The heap is
+    /// unusable after an error.
     pub(crate) fn open(&mut self, next: &mut dyn FnMut() -> Result<u64>) -> Result<Result<(), ErrorKind>> {
         let number = next()?;
         let Some(rule) = SizeRule::from_number(number) else {
@@ -267,7 +269,7 @@ impl Heap {
             return Some(allocated::DEEP + k);
         }
         let k = match self.contexts.len() {
-            // This is the only context, so all frees belong to it.
+            // There is only one context, so all frees in the heap belong to it.
             1 => self.blocks.frees_since(block).filter(|&k| k < RECENT && context.recent(k) == address),
             _ => context.recency(address),
         };
@@ -357,7 +359,7 @@ impl Heap {
         self.encode_elsewhere(by, size, address)
     }
 
-    /// Returns the code of an object that is large or is not at the address of the newest object of its class.
+    /// Returns the code of a new object that is large or does not reuse the newest freed block of its class.
     #[inline(never)]
     fn encode_elsewhere(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
         if address == 0 {
@@ -387,7 +389,7 @@ impl Heap {
         self.encode_older(by, address)
     }
 
-    /// Returns the code of an object other than the newest.
+    /// Returns the code of a freed object that is not the newest live object.
     #[inline(never)]
     fn encode_older(&mut self, by: u64, address: u64) -> Option<u64> {
         let own = self.own(by)?;
@@ -414,7 +416,7 @@ impl Heap {
         self.allocated_otherwise(by, size, code)
     }
 
-    /// Returns `result` after closing up the order of the current context.
+    /// Closes up the allocation order of the current context and returns `result`.
     #[cold]
     #[inline(never)]
     fn closed_up(&mut self, result: u64) -> Option<u64> {
@@ -453,7 +455,7 @@ impl Heap {
         self.freed_usual(by, code)
     }
 
-    /// Returns `result` after evicting surplus blocks.
+    /// Evicts surplus freed blocks and returns `result`.
     #[cold]
     #[inline(never)]
     fn swept(&mut self, result: u64) -> Option<u64> {
@@ -461,7 +463,7 @@ impl Heap {
         Some(result)
     }
 
-    /// Learns a new object. `hint` is its block, if known.
+    /// Learns that an object was allocated. `hint` is the block at its address, if known.
     #[inline(never)]
     pub(crate) fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64, hint: u32) {
         if address == 0 {
@@ -515,7 +517,8 @@ impl Heap {
         }
     }
 
-    /// Returns the block for a new object at an address, removed from any list or order. `hint` is the block, if known.
+    /// Returns the block for a new object at an address, after removing it from its free list or allocation order.
+    /// `hint` is the block, if known.
     #[inline(never)]
     fn place(&mut self, own: u32, class: u32, address: u64, hint: u32) -> Option<u32> {
         let (block, known) = match hint {
@@ -669,7 +672,7 @@ fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
     order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR).map(|rank| freed::BEFORE + rank)
 }
 
-/// Returns the code of a freed block in one of the positions where an allocator looks first.
+/// Returns the code of a freed block if it is the newest of its class or a neighbor of the block reused last.
 #[inline]
 fn near(class: &SizeClass, block: u32) -> Option<u64> {
     match block {
@@ -680,7 +683,7 @@ fn near(class: &SizeClass, block: u32) -> Option<u64> {
     }
 }
 
-/// Learns about fresh memory from a new object.
+/// Updates the ends of fresh memory for a new object.
 fn learn_fresh(context: &mut HeapContext, class: u32, (address, end): (u64, u64), code: u64) {
     let bump = match code {
         allocated::BUMP..allocated::DEEP => usize::try_from(code - allocated::BUMP).unwrap_or(0),

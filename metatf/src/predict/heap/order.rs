@@ -1,12 +1,12 @@
 //! The live objects of a context in the order of their allocation.
 //!
-//! An object keeps its slot until the order is closed up, so a dead object leaves a gap. One bit per slot marks the
-//! live objects, so the counts in codes can be computed from the bits of a single word.
+//! An object keeps its slot until the order is closed up, so the slot of a dead object is a gap until then. One bit per
+//! slot marks the live objects, so the counts in codes can be computed from the bits of a single word.
 
 use super::blocks::{FORGOTTEN, HeapBlocks};
 use std::cmp::Ordering;
 
-/// Number of slots examined from one position, which is the number of bits in a word.
+/// Number of slots that a rank can cover, which is the number of bits in a word.
 const WINDOW: usize = 64;
 /// An order shorter than this is never closed up.
 const SHORT: usize = 1024;
@@ -91,7 +91,7 @@ impl LiveOrder {
         self.block(self.slots.checked_sub(1)?)
     }
 
-    /// Returns the live object with `rank` newer ones, or `None` outside the window.
+    /// Returns the live object that has `rank` newer live objects, or `None` if it is outside the window.
     #[inline(always)]
     pub(super) fn newest(&self, rank: u64) -> Option<u32> {
         if rank == 0 { self.last() } else { self.before(self.slots(), rank) }
@@ -126,7 +126,8 @@ impl LiveOrder {
         if alive == 0 { None } else { self.block(start + alive.trailing_zeros() as usize) }
     }
 
-    /// Returns the number of live objects that are newer than a slot, or `None` outside the window.
+    /// Returns the number of live objects that are newer than the object in a slot, or `None` if the slot is outside
+    /// the window.
     #[inline]
     pub(super) fn rank_from_newest(&self, slot: usize) -> Option<u64> {
         self.rank(slot + 1, self.slots())
@@ -197,8 +198,8 @@ impl LiveOrder {
         self.alive.resize(length / WINDOW, 0);
     }
 
-    /// Marks the object in a slot as dead, because it was freed in this or another context, or because another object
-    /// begins at its address.
+    /// Marks the object in a slot as dead, because it was freed or because another object begins at its address.
+    /// `freed_here` indicates whether this context freed the object.
     #[inline(always)]
     pub(super) fn bury(&mut self, slot: usize, freed_here: bool) {
         if freed_here {
@@ -213,8 +214,8 @@ impl LiveOrder {
         }
     }
 
-    /// Shrinks the slots in use to end with the last live slot, after the object in the last slot has died. `from` is
-    /// the word of the last slot.
+    /// After the object in the last slot has died, shrinks the slots in use so that they end with the last live slot.
+    /// `from` is the index of the word that contains the old last slot.
     #[inline(always)]
     fn trim(&mut self, from: usize) {
         let mut index = from;

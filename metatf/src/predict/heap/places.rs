@@ -1,9 +1,9 @@
 //! Finds the block at an address.
 //!
-//! Allocators return nearby multiples of 16, so each leaf covers 16 consecutive multiples. One lookup and one cache
-//! line serve several neighbors. A leaf is found in a table indexed by the last bits of its key, so neighbors in
-//! memory are also neighbors in the table; only colliding leaves are hashed. Addresses that are not multiples of 16 are
-//! hashed individually.
+//! Allocators return addresses that are multiples of 16 and close to each other, so each leaf of the index covers 16
+//! consecutive multiples. One lookup and one cache line then serve several neighbors. A leaf is found in a table
+//! indexed by the last bits of its key, so neighbors in memory are also neighbors in the table; only colliding leaves
+//! are hashed. Addresses that are not multiples of 16 are hashed individually.
 
 use super::super::NONE;
 use super::clear;
@@ -20,7 +20,8 @@ const PER_LEAF: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct AddressIndex {
     near: Near,
-    /// Leaves by `address / 256` that are not in the table, because another leaf occupies or once occupied their slot.
+    /// Leaves, by `address / 256`, that could not be stored in the table, because their slot was occupied or the
+    /// remaining bits of their key do not fit in 32 bits.
     far: HashMap<u64, u32>,
     leaves: Vec<AddressLine>,
     /// Leaves without a block, for reuse.
@@ -85,7 +86,7 @@ impl Near {
         }
     }
 
-    /// Stores the leaf of a key if its slot is free.
+    /// Stores the leaf of a key if the key's slot is free, and returns whether it was.
     fn put(&mut self, key: u64, leaf: u32) -> bool {
         let (index, rest) = self.split(key);
         match (self.leaves.get_mut(index), u32::try_from(rest)) {
@@ -118,7 +119,7 @@ impl AddressIndex {
         Self { near: Near::of(NEAR), far: HashMap::new(), leaves: Vec::new(), spare: Vec::new(), odd: HashMap::new() }
     }
 
-    /// Removes everything but keeps as much memory as was needed, because the next use may need as much again.
+    /// Removes all entries but keeps as much memory as they needed, because the next use may need as much again.
     pub(super) fn clear(&mut self) {
         self.near.clear(self.leaves.len());
         clear(&mut self.far);
@@ -189,7 +190,7 @@ impl AddressIndex {
     fn grow(&mut self) {
         let old = std::mem::replace(&mut self.near, Near::of(self.leaves.len()));
         for (index, &(rest, leaf)) in (0..).zip(&old.leaves).filter(|(_, near)| near.1 != NONE) {
-            // Two leaves with separate slots cannot collide in a longer table.
+            // Leaves with different slots in the old table cannot collide in the longer table.
             self.near.put(u64::from(rest) << old.bits | index, leaf);
         }
         let near = &mut self.near;
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn like_a_map() {
-        // As many leaves as the table has initial capacity for, and more.
+        // More leaves than the initial capacity of the table.
         like_a_map_of(3000);
         like_a_map_of(200_000);
     }

@@ -44,7 +44,8 @@ fn fresh_memory_and_free_lists() {
     assert_eq!(heap.allocate(0, 20, 0x1090), allocated::NEWEST);
     assert_eq!(heap.free(0, 0x1020), freed::NEWEST + 1);
     assert_eq!(heap.free(0, 0x1000), freed::NEWEST + 1);
-    // A smaller object replaces a larger one. Its class has no such freed object, but the address was freed recently.
+    // A smaller object is allocated at the address of a freed larger object. The list of its class does not contain the
+    // address, but the list of recently freed addresses does.
     assert_eq!(heap.allocate(0, 40, 0x1020), allocated::RECENTLY + 1);
     assert_eq!(heap.allocate(0, 24, 0x1000), allocated::NEWEST);
 }
@@ -58,7 +59,7 @@ fn what_is_not_known() {
     assert_eq!(heap.allocate(0, u64::MAX, u64::MAX), allocated::MISS);
     assert_eq!(heap.free(0, u64::MAX), freed::NEWEST);
     assert_eq!(heap.free(0, u64::MAX), freed::MISS);
-    // Two allocations at one address: the first object is gone.
+    // The second allocation at an address ends the life of the first object.
     heap.allocate(0, 8, 0x10);
     heap.allocate(0, 8, 0x10);
     assert_eq!(heap.free(0, 0x10), freed::NEWEST);

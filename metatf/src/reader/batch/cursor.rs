@@ -15,7 +15,7 @@ pub(super) struct TypeCursor {
 }
 
 impl TypeCursor {
-    /// Matches no record, because no tag is this large and no record is this long.
+    /// A cursor that matches no record, because no tag is this large and no record is this long.
     pub(super) const NONE: Self = Self {
         tag: u32::MAX,
         position: u16::MAX,

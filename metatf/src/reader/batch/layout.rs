@@ -12,9 +12,9 @@ const LONGEST: usize = 1 << 30;
 pub(in crate::reader) enum Mode {
     /// Records are decoded in batches.
     Batched,
-    /// Records are decoded one by one. They change only cells, so decoding can be repeated from the same cells.
+    /// Records are decoded one by one. Decoding changes only cells, so it can be repeated after restoring the cells.
     Single,
-    /// Records are decoded one by one.
+    /// Records are decoded one by one, and decoding them cannot be repeated.
     #[default]
     General,
 }
@@ -47,7 +47,7 @@ pub(in crate::reader) struct Extent {
     pub(super) length: usize,
     /// The mask for reading the length, or 0 if there is no such array.
     pub(super) mask: u64,
-    /// Nonzero if leaves consume elements of stream sections.
+    /// Nonzero if leaves of the record consume elements of stream sections.
     pub(super) streamed: u64,
 }
 
@@ -56,7 +56,7 @@ pub(in crate::reader) struct Extent {
 pub(in crate::reader) struct Layout {
     pub(in crate::reader) mode: Mode,
     pub(in crate::reader) takes: Vec<Take>,
-    /// Whether any leaf depends on its previous value.
+    /// Whether any leaf of the record type depends on its previous value.
     pub(in crate::reader) has_history: bool,
     floors: Vec<Floor>,
     /// The tag, or `None` for a catch-all record.
@@ -145,7 +145,8 @@ impl Layout {
 }
 
 impl Extent {
-    /// Adds a number. Its previous value must belong to it alone, and no other record may access that value.
+    /// Adds a number. Returns `None` if another leaf refers to its last value, or if another leaf shares a previous
+    /// value on which it depends.
     fn number(&mut self, plan: &Plan, is_alone: impl FnOnce() -> bool) -> Option<Take> {
         if plan.flags & !LAST == 0 && plan.mask == 0 {
             return Some(Take::Number(plan.base));
@@ -187,7 +188,8 @@ impl Extent {
         Some(Take::Rest(self.fixed, self.length, self.mask))
     }
 
-    /// Returns whether this many bytes can follow. Nothing can follow a byte array of variable length.
+    /// Returns whether a leaf of this many bytes can be added. No leaf that stores bytes can follow a byte array of
+    /// variable length.
     fn takes(&self, bytes: usize) -> bool {
         bytes == 0 || self.mask == 0
     }

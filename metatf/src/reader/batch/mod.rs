@@ -14,13 +14,14 @@ pub(super) use types::{Type, Types};
 /// The records found by one or more scans, in trace order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// For each record, the start of its row in `places`, or the position of its type in its section.
+    /// For each record, the start of its row in `places` (if rows are requested), or otherwise the position of its type
+    /// in its section.
     pub(super) order: Vec<u32>,
     /// Number of records; `order` has capacity for more.
     pub(super) len: usize,
     /// The start of each record within the part, stored in the first slot of its row.
     pub(super) places: Vec<u64>,
-    /// Positions of the record types encountered.
+    /// Positions, in the section, of the record types encountered.
     pub(super) met: Vec<u16>,
     /// Number of bytes in byte arrays at the ends of records.
     pub(super) bytes: usize,

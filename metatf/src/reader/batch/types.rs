@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::streams::Streams;
 use metatf_container::Order;
 
-/// Marks a position that does not exist.
+/// The position of a record type that does not exist.
 const NONE: u16 = u16::MAX;
 
 /// Number of records of less common types after which the most common types are determined again.
@@ -23,10 +23,10 @@ pub(in crate::reader) struct Types {
     pub(in crate::reader) types: Vec<Type>,
     /// The position of a data record by its tag, for tags less than 256.
     by_tag: Vec<u16>,
-    /// Positions of the most frequent types. Their tags are compared rather than looked up. Since a branch can be
-    /// predicted, the next record is found before this record's tag has been loaded.
+    /// Positions of the most frequent types. Their tags are compared rather than looked up. Since the CPU can predict
+    /// these comparisons, it can locate the next record before this record's tag has been loaded.
     common: [u16; 3],
-    /// Number of records of other types since the common types were determined.
+    /// Number of records of less common types since the common types were last determined.
     uncommon: u32,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::reader) struct Type {
     pub(in crate::reader) elements: Vec<Vec<u64>>,
 }
 
-/// The data needed for storing a record's position besides its bytes.
+/// The data, apart from the content, that is needed to store a record's position.
 pub(super) struct Rest<'s> {
     pub(super) types: &'s mut [Type],
     pub(super) streams: &'s mut Streams,
@@ -82,8 +82,9 @@ impl Types {
         types
     }
 
-    /// Finds and stores the next records, up to `limit`, stopping at any other event. Returns the position of the next
-    /// data record's type if that type cannot be handled. `ROWS` selects the entries that `order` receives.
+    /// Finds the next records, up to `limit`, and stores their positions. Stops at any other event. If the scan stops
+    /// at a data record of a type that cannot be handled, returns the position of this type. `ROWS` selects the entries
+    /// that `order` receives.
     pub(in crate::reader) fn scan<const ROWS: bool>(
         &mut self,
         batch: &mut Batch,
@@ -110,7 +111,8 @@ impl Types {
     ) -> Option<u16> {
         let width = if WIDTH == 0 { width } else { WIDTH };
         let (data, mut at) = (run.data, run.position);
-        // The loop may load eight bytes at a time past the end of a record.
+        // Stop eight bytes before the end of the data, because the loop loads eight bytes at a time and may read past
+        // the end of a record.
         let end = data.len().checked_sub(8)?;
         let common = self.common;
         let cursors =
@@ -198,7 +200,7 @@ impl Rest<'_> {
         Some(noted)
     }
 
-    /// Updates a type after records were stored through a copy of its cursor.
+    /// Updates a type after records were stored through `cursor`, a copy of the type's cursor.
     fn go_to(&mut self, cursor: TypeCursor) {
         let Some(known) = self.types.get_mut(usize::from(cursor.position)) else { return };
         let count = (cursor.next - known.cursor.next) / cursor.step;
@@ -322,7 +324,7 @@ impl TypeCursor {
         }
         let place = places.get_mut(slot)?;
         let length = u64::from_le_bytes(eight(data, at + length)?) & mask;
-        // This branch is predicted well, because both are usually 0.
+        // The CPU predicts this branch well, because both values are usually 0.
         if length | streamed != 0 {
             next += rest.pass(self.position, length, end - next)?;
         }

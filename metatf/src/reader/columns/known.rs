@@ -14,8 +14,8 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 impl RecordReader<'_> {
-    /// Fills columns like [`next_columns`](Self::next_columns) with records that `read` knows. `read` receives the
-    /// index of a section and the sink that reads it.
+    /// Fills columns like [`next_columns`](Self::next_columns), but decodes records with generated code: `read`
+    /// receives the index of a section and the sink that reads the section's records.
     pub(crate) fn next_columns_known(
         &mut self,
         columns: &mut Columns,
@@ -102,8 +102,8 @@ impl<'r> Reads<'r> for ColumnSink<'_, 'r> {
 }
 
 impl ColumnSink<'_, '_> {
-    /// Reads the next records as long as their types are not stored in slots or the end of the part is near. If `any`
-    /// is set, always reads the first record. Returns whether any records were read.
+    /// Reads the next records leaf by leaf, as long as their types are not stored in slots or the end of the part is
+    /// near. If `any` is set, reads the first record in any case. Returns whether any records were read.
     #[inline(never)]
     fn push_others(&mut self, section: usize, any: bool) -> bool {
         let Self { run, columns } = self;
@@ -125,7 +125,8 @@ impl ColumnSink<'_, '_> {
     }
 }
 
-/// Returns, as a bit set of positions, the records in which constants of the DTD may have been changed.
+/// Returns a bit set of the positions of record types in which metadata may have changed values that are constant in
+/// the DTD.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
     !run.state.encoding.tiers.planned()

@@ -1,8 +1,8 @@
 //! Filling columns.
 //!
-//! The records are located first. Then the leaves are decoded type by type and leaf by leaf, each in a loop with a
-//! single plan. Located records can wait while metadata changes the plans of other types. Records whose leaves depend
-//! on other leaves are read one by one.
+//! The records are located first. Then the leaves are decoded, type by type and leaf by leaf, with one loop for all
+//! values of a leaf, which need only a single plan. If metadata changes the plans of one type, the located records of
+//! other types need not be decoded yet. Records whose leaves depend on other leaves are read one by one.
 
 mod known;
 mod take;
@@ -36,7 +36,7 @@ struct NotedSection {
 enum NoteEnd {
     /// The columns are full.
     Full,
-    /// Another reason.
+    /// Anything else, such as another event or the end of the part.
     Other,
 }
 
@@ -55,7 +55,8 @@ impl RecordReader<'_> {
         self.filled(columns, filled)
     }
 
-    /// Returns whether columns were filled. An error is held back until the records before it have been returned.
+    /// Returns whether the columns contain any records. An error is held back until the records before it have been
+    /// returned.
     fn filled(&mut self, columns: &Columns, filled: Result<()>) -> Result<bool> {
         match filled {
             Ok(()) => Ok(!columns.is_empty()),
@@ -89,7 +90,7 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Adds a record that has been announced.
+    /// Decodes the announced record and adds it to the columns.
     fn add(&mut self, columns: &mut Columns, section: usize, record: u16) -> Result<()> {
         let listed = self.format.sections.get(section).map(|s| &s.records);
         let position = listed.and_then(|records| records.iter().position(|&r| r == record)).unwrap_or(usize::MAX);

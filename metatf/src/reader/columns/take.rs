@@ -5,8 +5,8 @@ use crate::formula::{Plan, eight, plain};
 use crate::reader::batch::{Batch, Take, Type};
 use crate::state::State;
 
-/// The progress of a type's columns. A leaf can be ahead of the other leaves, because it is decoded before its encoding
-/// changes.
+/// The progress in decoding the columns of a record type. One leaf can be ahead of the others, because the pending
+/// values of a leaf are decoded before metadata changes its encoding.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// For each leaf, the number of located records whose value has been decoded.
@@ -42,7 +42,8 @@ impl Progress {
         let Type { layout, elements, .. } = known;
         self.taken.resize(layout.takes.len(), 0);
         let extent = layout.learn(state, state.encoding.plans_of(position), |leaf, before, _| {
-            // A leaf that depends on its previous value has already been decoded completely.
+            // No previous value is needed here, because a leaf that depends on its previous value has already been
+            // decoded completely.
             self.take_leaf(leaf, before, noted, elements, &mut 0, columns);
         });
         known.set_extent(extent);
@@ -51,7 +52,8 @@ impl Progress {
         }
     }
 
-    /// Decodes the leaves that depend on their previous value, because metadata may set that value.
+    /// Decodes the leaves that depend on their previous value. This must happen before metadata is applied, because
+    /// metadata may set the previous value.
     pub(super) fn take_history(
         &mut self,
         known: &mut Type,
@@ -101,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Decodes the remaining values of a leaf, given the value before the first of them.
+    /// Decodes the remaining values of a leaf. `last` is the value before the first of them.
     fn take_leaf(
         &mut self,
         leaf: usize,
@@ -140,7 +142,7 @@ impl Progress {
                     column.push(array(data, start, at, place(length)));
                 }
             }
-            // Later records may need the last value.
+            // The values are not requested, but later records may need the last value.
             (Take::Stored(at, plan), Column::Empty) if take.cell().is_some() => {
                 let data = data.get(at..).unwrap_or_default();
                 *previous = starts.iter().fold(*previous, |last, &start| last.wrapping_add(stored(data, start, &plan)));

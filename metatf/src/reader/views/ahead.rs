@@ -12,10 +12,10 @@ use crate::state::{State, VIEWS};
 use metatf_container::Order;
 use std::ops::ControlFlow;
 
-/// Minimum number of records decoded ahead, if that many follow.
+/// Minimum limit on the number of records decoded ahead.
 const FEW: usize = 16;
 
-/// Number of words of individually decoded records after which no more records are decoded ahead.
+/// Number of words in the rows of individually decoded records after which no further records are decoded ahead.
 const WORDS: usize = 1 << 14;
 
 /// The decoding state of the data records of all sections, and the most recently decoded records.
@@ -28,7 +28,7 @@ pub(in crate::reader) struct Views {
     /// The section of the batch.
     pub(super) section: usize,
     singles: Singles,
-    /// The end of the rows that belong to types.
+    /// The end of the rows that belong to record types, as an index in the batch's `places`.
     rows_end: usize,
     /// The start and end of the batch within the part, and the cells before the batch if it changes any.
     pub(super) start: usize,
@@ -119,7 +119,8 @@ impl Views {
         }
         if run.has_stopped() {
             if self.batch.len > 0 {
-                // These records are returned before the error is found again.
+                // Discard the error for now. The decoded records are returned first, and then the same error is found
+                // again.
                 *run.stopped = None;
                 self.decode_again(run, self.batch.len);
             } else {
@@ -137,15 +138,16 @@ impl Views {
         self.end = run.position;
     }
 
-    /// Continues with a record that could not be located, possibly because of its type. Returns false if that is not
-    /// possible.
+    /// Continues decoding after a scan that stopped, possibly because of the next record's type. Returns false if that
+    /// is not possible.
     fn go_on(&mut self, stopped_by: Option<u16>, run: &mut Run<'_>) -> bool {
         let section = self.sections.get_mut(self.section);
         let found = stopped_by.map(usize::from).zip(section);
         let found = found.and_then(|(at, section)| section.types.types.get_mut(at).zip(section.rows.get_mut(at)));
         let mode = found.as_ref().map_or(Mode::General, |(known, _)| known.layout.mode);
         match (mode, found) {
-            // Otherwise, its rows would overlap the rows of single records.
+            // This requires that no single record has a row yet, because rows of the type would overlap the rows of
+            // single records.
             (Mode::Batched, Some((known, rows)))
                 if !known.is_allotted() && self.batch.places.len() == self.rows_end =>
             {
@@ -219,7 +221,7 @@ impl Views {
         (self.batch.len, self.next) = (0, 0);
     }
 
-    /// Updates the plans of a section that have changed.
+    /// Updates the rows of a section for the plans that have changed.
     #[inline(never)]
     fn learn(&mut self, format: &Format, state: &mut State) {
         if self.sections.len() < format.sections.len() {

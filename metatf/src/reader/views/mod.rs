@@ -17,7 +17,8 @@ impl RecordReader<'_> {
     /// Returns the next data record, or `None` at the end and after an error. Comments, metadata and other events are
     /// skipped.
     ///
-    /// # Errors Returns the first error in the trace. After the error, the reader returns nothing more.
+    /// # Errors
+    /// Returns the first error in the trace. After the error, the reader returns nothing more.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
         let row = match self.views.step() {
@@ -104,8 +105,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Moves back to the end of the last returned record if more records were decoded ahead, so that reading can
-    /// continue in any way.
+    /// If more records were decoded ahead than returned, moves back to the end of the last returned record, so that
+    /// reading can continue in any way.
     #[inline]
     pub(super) fn commit(&mut self) {
         match self.next {
@@ -135,12 +136,13 @@ impl RecordReader<'_> {
         if self.next == Next::Ahead { self.views.next as u64 } else { 0 }
     }
 
-    /// Returns the end of the last returned record if more were decoded ahead.
+    /// Returns the end of the last returned record if more records were decoded ahead.
     pub(super) fn position_ahead(&self) -> Option<usize> {
         (self.next == Next::Ahead).then(|| self.views.position())
     }
 
-    /// Returns the row of the next data record when no decoded records are left, skipping metadata and other events.
+    /// Decodes more records after all decoded records have been returned, and returns the row of the next data record.
+    /// Skips metadata and other events.
     #[inline(never)]
     fn go_on(&mut self) -> Result<Option<u32>> {
         loop {
@@ -169,7 +171,7 @@ impl RecordReader<'_> {
             while run.apply_metadata().is_some() {}
             is_filled = views.fill(&mut run);
         }
-        // No record has been returned yet.
+        // No record of this batch has been returned yet, so the position is the start of the batch.
         let position = if is_filled { views.start } else { run.position };
         end.tell(position, run.count, run.has_stopped());
         if is_filled {

@@ -35,21 +35,23 @@ pub(super) struct TypeRows {
     head: Head,
     /// The spans by leaf.
     pub(super) spans: Vec<Span>,
-    /// The leaves that are decoded for each record. The rows already contain the values of the remaining leaves.
+    /// The leaves that are decoded for each record. The values of the remaining leaves are constant and already in the
+    /// rows.
     numbers: Vec<usize>,
     /// The leaves of the constants that have changed, each with the number of rows that already contain the new value.
     fresh: Vec<(usize, usize)>,
     /// Number of rows that contain all constants.
     filled: usize,
-    /// The leaf with the number of bytes at the end. It is the constant 0 in a batch without such bytes.
+    /// The leaf that contains the length of the byte array at the end of the record. In a batch in which all these
+    /// arrays are empty, it is treated as the constant 0.
     length: usize,
     /// Whether decoding records of the type changes cells.
     pub(super) has_cells: bool,
 }
 
 impl Head {
-    /// The position of a record with its own row, and the position of a catch-all record with its own row. No type has
-    /// a position this large.
+    /// Positions that mark a record, or a catch-all record, that was decoded individually and has its own row. No
+    /// record type has a position this large.
     pub(super) const SINGLE: u16 = u16::MAX;
     pub(super) const CATCH_ALL: u16 = u16::MAX - 1;
 
@@ -118,7 +120,7 @@ impl TypeRows {
         }
     }
 
-    /// Invalidates the values of a leaf in the rows.
+    /// Marks the values of a constant leaf in the rows as out of date.
     fn refresh(&mut self, leaf: usize) {
         self.filled = 0;
         match self.fresh.iter_mut().find(|(fresh, _)| *fresh == leaf) {
@@ -177,7 +179,7 @@ impl TypeRows {
             let value = match known.layout.takes.get(*leaf) {
                 Some(Take::Number(value)) => *value,
                 Some(Take::Stored(..)) if *leaf != self.length || known.has_bytes => continue,
-                // The number of bytes is 0, and so is the number in place of bytes.
+                // The length of an absent byte array is 0, and so is the number at the place of a byte array.
                 _ => 0,
             };
             for row in rows.chunks_exact_mut(stride).skip(*filled) {

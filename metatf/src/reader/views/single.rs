@@ -1,4 +1,5 @@
-//! Records decoded individually, leaf by leaf. Each has its own row, after the rows of all types.
+//! Records decoded individually, leaf by leaf. Each such record has its own row, after the rows that belong to record
+//! types.
 
 use super::rows::{HEAD, Head, Span};
 use crate::decode::{ContentRow, Run};

@@ -23,8 +23,8 @@ pub struct ChildLimits {
     pub memory: u64,
     /// The CPU time limit in seconds, counted from now.
     pub seconds: u64,
-    /// Whether wall-clock time is limited as well, to ten times the CPU seconds. This suits work that does not wait for
-    /// anything.
+    /// Whether wall-clock time is limited as well, to ten times the CPU seconds. Set this only for work that does not
+    /// wait for other processes or devices.
     pub is_clocked: bool,
 }
 
@@ -42,7 +42,7 @@ impl ChildLimits {
             // SAFETY: the call writes to a valid structure.
             if unsafe { libc::getrlimit(resource, &raw mut limit) } == 0 {
                 limit.rlim_cur = limit.rlim_max.min(most);
-                // SAFETY: the structure is valid. If the call fails, the previous limit stays.
+                // SAFETY: the structure is valid. If the call fails, the previous limit remains in effect.
                 unsafe { libc::setrlimit(resource, &raw const limit) };
             }
         }

@@ -1,4 +1,4 @@
-//! Tests with children that run `sh` scripts, which answer or die.
+//! Tests with children that run `sh` scripts, which send a response or die.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 use super::*;
@@ -28,7 +28,7 @@ fn a_death_says_why() {
         ("kill -XCPU $$", "takes too long for a file of its size"),
         ("kill -ALRM $$", "takes too long for a file of its size"),
         ("exit 101", "failed in its child process: exit status: 101"),
-        // A message that is announced, but incomplete.
+        // A message whose content is shorter than the announced length.
         (r"printf 'a\377\377\377\177one'; exit 7", "failed in its child process: exit status: 7"),
     ] {
         assert_eq!(death(script).to_string(), why, "{script}");

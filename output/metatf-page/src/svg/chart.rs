@@ -1,4 +1,4 @@
-//! Charts.
+//! Draws charts as SVG.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

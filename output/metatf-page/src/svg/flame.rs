@@ -43,7 +43,7 @@ impl Picture<'_> {
         let total = Value::of(node.total, self.flame.unit);
         let exact = total.exact().unwrap_or_else(|| total.to_string());
         let share = Value::Part(node.total, self.flame.root.total);
-        // A function has the same color everywhere.
+        // Derive the color from the name, so that a function has the same color everywhere.
         let hash = name.bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
         writeln!(
             self.out,

@@ -1,4 +1,4 @@
-//! Intervals next to each other.
+//! Draws intervals next to each other.
 
 use std::io::{self, Write};
 

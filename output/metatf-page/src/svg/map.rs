@@ -1,4 +1,4 @@
-//! A map of the address space, with a cell for every few pages. The more of the cell is live, the darker it is.
+//! Draws a map of the address space, in which each cell covers a few pages. Cells with more live memory are darker.
 
 use std::io::{self, Write};
 

@@ -85,7 +85,8 @@ impl Collector for Lifetimes<'_> {
     fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
         heap.objects.live().for_each(|object| self.add(&object, None));
         let mut hashes = StackHashes::default();
-        // Stacks with the same hash are merged into one row, and so are lifetimes if the trace does not contain them.
+        // Stacks with the same hash are merged into one row. If the trace does not contain lifetimes, all lifetimes of
+        // a stack are merged as well.
         let mut classes: BTreeMap<(u64, Option<u64>), (u64, u64)> = BTreeMap::new();
         for ((site, below), (objects, bytes)) in self.classes {
             let below = below.filter(|_| !heap.has_sizes_only());

@@ -18,8 +18,8 @@ pub(crate) struct SiteRow {
     counts: Counts,
     bounds: Bounds,
     own_function: Option<String>,
-    /// Whether the trace shows when objects end, and whether it contains lifetimes. The measures that require missing
-    /// information have no meaning.
+    /// Whether the trace shows when objects end, and whether it contains lifetimes. Measures that require missing
+    /// information are null.
     ends_are_known: bool,
     lives_are_known: bool,
 }
@@ -133,7 +133,8 @@ impl Row for SiteRow {
             let lives_are_known = Measure::Short.is_known(heap);
             let own = Places::own_functions(&heap.stacks, &names.folding());
             let mut hashes = StackHashes::default();
-            // After an exec, a program loaded at a different address has the same stacks with different numbers.
+            // After an exec, a program at another address has the same stacks under other numbers, so rows are keyed by
+            // hash.
             let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
             for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
                 let stack = hashes.of(&heap.stacks, number as u64);

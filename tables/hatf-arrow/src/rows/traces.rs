@@ -136,7 +136,7 @@ impl Row for TraceRow {
     ];
 
     fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        // Only the first process is needed.
+        // The rows of processes are discarded, because only the first process is needed.
         let processes = Processes::new(nothing);
         let finish = move |(facts, mut processes): (Facts, Processes<_>), heap: &Heap, _: &dyn Names| {
             processes.end_image()?;

@@ -153,7 +153,7 @@ impl SpanPass {
         self.end_at(put);
     }
 
-    /// Stops reading if a row was refused.
+    /// Stops reading if a row could not be added.
     fn end_at(&mut self, put: Result<()>) {
         if let Err(error) = put {
             self.stop = Some(error);

@@ -57,7 +57,7 @@ const WAYS: [Way; 5] = [
 ];
 
 impl Daemon {
-    /// Starts the daemon and waits until it answers.
+    /// Starts the daemon and waits until it responds.
     pub(crate) fn start(folder: &Path, program: &Path) -> Result<Self> {
         let home = folder.join("lttng");
         std::fs::create_dir_all(&home)?;
@@ -104,7 +104,7 @@ impl Daemon {
         }
         run(create.arg(SESSION))?;
         run(self.lttng().args(["enable-channel", "--userspace", "events"]).args(way.channel))?;
-        // A disabled event is one that no session enables.
+        // To measure a disabled event, enable only an event that the program does not emit.
         let event =
             if way.event == "off" { "metatf_bench:said".to_owned() } else { format!("metatf_bench:{}", way.event) };
         run(self.lttng().args(["enable-event", "--userspace", "--channel", "events", &event]))?;
@@ -131,7 +131,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(mut daemon) = self.own.take() {
-            // The daemon ends its consumers when it is asked to end, but not when it is killed.
+            // On SIGTERM, unlike on SIGKILL, the daemon also ends its consumer processes.
             let id = daemon.id().to_string();
             let _ = Command::new("kill").arg(&id).status();
             let _ = daemon.wait();

@@ -40,7 +40,7 @@ fn random_to_file(n: u64) {
     filed_events::stamped!(address, size = others as u32, cpu = (others >> 32) as u16);
 }
 
-/// Returns the nth number of SplitMix64.
+/// Returns the nth random number of the SplitMix64 generator.
 fn random(n: u64) -> u64 {
     let z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

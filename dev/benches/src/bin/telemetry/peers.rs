@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Events in a measurement that takes a microsecond per event.
+/// Number of events per measurement of a slow method, which takes about a microsecond per event.
 const FEW: u64 = EVENTS / 20;
 
 /// Row names, their names in [`subscribers`], and whether the events are written to a file.

@@ -82,7 +82,7 @@ fn blocked(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Emits this many events per second in batches of a hundred. Prints the number of lost events.
+/// Emits `rate` events per second in batches of a hundred. Prints the number of lost events.
 fn paced(folder: &Path, ring: u64, rate: f64) -> Result<()> {
     let settings = Settings { ring_bytes: ring << 20, ..ours::settings(folder, "paced.mtf", Policy::Drop) };
     let telemetry = ours::filed_events::TELEMETRY.start_with(settings)?;

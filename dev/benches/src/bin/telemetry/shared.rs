@@ -45,8 +45,7 @@ struct Library(*mut c_void);
 impl Library {
     fn open(path: &Path) -> Result<Self> {
         let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: this is a library of this crate. While it is being loaded, it does only what Rust's standard library
-        // does.
+        // SAFETY: this is a library of this crate. Loading it runs only the initializers of Rust's standard library.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         if library.is_null() { Err(format!("{} cannot be loaded", path.display()).into()) } else { Ok(Self(library)) }
     }

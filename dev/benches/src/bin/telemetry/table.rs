@@ -28,7 +28,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Returns the table with medians, and the minimum of the first number.
+    /// Returns the table, with the median of each measurement and the minimum CPU time of the emitting thread.
     pub(crate) fn text(&self) -> String {
         let mut out = String::from(
             "| | thread, ns | least | all, ns | bytes | lost |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",

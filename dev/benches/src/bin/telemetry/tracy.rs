@@ -16,16 +16,16 @@ pub(crate) fn alone(program: &Path) -> Result<String> {
 /// Measures zones that are written to a file.
 pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<String> {
     let (file, said) = (folder.join("zones.tracy"), folder.join("capture"));
-    // The port that the system would assign next is still free shortly afterwards.
+    // Let the system choose a free port. The port is very likely still free when the emitter opens it.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let before = children();
     let mut emitter = Command::new(program);
-    // At its end, the emitter waits until all data is sent.
+    // With TRACY_NO_EXIT, the emitter does not exit before it has sent all data.
     emitter.arg("connected").env("TRACY_PORT", &port).env("TRACY_NO_EXIT", "1").stdout(Stdio::piped());
     let mut emitter = emitter.spawn()?;
     let mut writer = Command::new(capture);
     writer.args(["-f", "-a", "127.0.0.1", "-p", &port, "-o"]).arg(&file).stdout(File::create(&said)?);
-    // The writer ends along with its client, or immediately if it does not understand the protocol.
+    // The capture program exits when the emitter exits, or immediately if it does not support the emitter's protocol.
     if !writer.status().is_ok_and(|status| status.success()) {
         emitter.kill()?;
         emitter.wait()?;
@@ -49,7 +49,7 @@ pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<S
 fn children() -> f64 {
     // SAFETY: the structure consists of numbers, for which zeros are valid values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is a valid place for the answer.
+    // SAFETY: `usage` is valid memory for the result.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let nanoseconds = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
     nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)

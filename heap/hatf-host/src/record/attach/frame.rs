@@ -1,20 +1,20 @@
 //! A stack frame as the kernel builds it for a thread that runs a signal handler. It contains the registers, vector
 //! state and blocked signals that the system call `rt_sigreturn` restores.
 //!
-//! A function that a thread runs at the request of another process returns through such a frame. While that process is
-//! alive, it stops the thread before the system call and restores everything itself, so that an interrupted system call
-//! is restarted. If it has been killed, the frame lets the thread resume by itself.
+//! A function that `hatf` calls in a thread of another process returns through such a frame. As long as `hatf` is
+//! running, it stops the thread before `rt_sigreturn` and restores the thread's state itself, so that an interrupted
+//! system call is restarted. If `hatf` has been killed, the frame lets the thread resume by itself.
 
 /// Number of 8-byte words in the frame: the return address, the flags and a link, the alternate signal stack, the
 /// registers, and the blocked signals.
 const WORDS: usize = 1 + 2 + 3 + 32 + 1;
-/// The offset of the kernel's description of the vector state in that state.
+/// The offset, within the vector state, of the kernel's description of that state.
 const ABOUT: usize = 464;
 const MAGIC_1: u32 = 0x4650_5853;
 const MAGIC_2: u32 = 0x4650_5845;
 /// Flags which state that the vector state exceeds the SSE state, and that the stack segment is valid.
 const FLAGS: u64 = 1 | 2 | 4;
-/// Invalid flags for the alternate signal stack, so that it does not change.
+/// Invalid flags for the alternate signal stack, so that the kernel leaves this stack unchanged.
 const NO_STACK: u64 = 0x7777;
 
 /// Returns the maximum size of a frame whose vector state has this many bytes.
@@ -24,8 +24,8 @@ pub(super) fn most_bytes(vectors: usize) -> usize {
     WORDS * 8 + vectors + 4 + 8 + 16 + 64
 }
 
-/// Builds a frame below an address. Returns the address and the bytes of the frame. The frame begins with the return
-/// address for a function, so a call can begin there.
+/// Builds a frame below an address. Returns the address and the bytes of the frame. The frame begins with a return
+/// address, so a function can be called with its stack pointer at the frame.
 pub(super) fn frame(
     top: u64,
     back: u64,
@@ -36,7 +36,7 @@ pub(super) fn frame(
     let mut saved = vectors.to_vec();
     let size = u32::try_from(vectors.len()).unwrap_or_default();
     if let Some(about) = saved.get_mut(ABOUT..ABOUT + 24) {
-        // The kernel has stored there which vector registers are present.
+        // At this offset, the kernel has stored which vector registers are present.
         let features: [u8; 8] = vectors.get(ABOUT..ABOUT + 8).and_then(|word| word.try_into().ok()).unwrap_or_default();
         about[..4].copy_from_slice(&MAGIC_1.to_ne_bytes());
         about[4..8].copy_from_slice(&(size + 4).to_ne_bytes());
@@ -83,7 +83,8 @@ fn again(registers: &libc::user_regs_struct) -> libc::user_regs_struct {
     registers
 }
 
-/// Returns the code to which functions return. It stores their result and makes the kernel restore the frame.
+/// Returns the machine code to which called functions return. The code stores the function's result and makes the
+/// kernel restore the frame.
 pub(super) fn code(result: u64) -> Vec<u8> {
     let [a, b, c, d, e, f, g, h] = result.to_ne_bytes();
     vec![

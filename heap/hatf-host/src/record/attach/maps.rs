@@ -10,7 +10,7 @@ pub(super) struct Mapping {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) is_code: bool,
-    /// The device and the inode.
+    /// The device and the inode of the mapped file.
     pub(super) file: (String, u64),
     pub(super) path: String,
 }

@@ -32,7 +32,8 @@ const LIBRARY: &CStr = c"libhatf_record.so";
 /// spool.
 const DETACH: Duration = Duration::from_secs(15);
 
-/// Returns the arguments of a process that can be recorded, as far as this is known without touching it.
+/// Returns the arguments of a process, or an error if the process cannot be recorded, as far as this can be determined
+/// without stopping it.
 pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
     Target::find(process).map(|_| target::command(process))
 }

@@ -17,7 +17,7 @@ pub(super) fn wait(thread: i32, time: Duration) -> io::Result<Option<i32>> {
     let begun = Instant::now();
     loop {
         let mut status = 0;
-        // SAFETY: the pointer is to a valid integer that receives the answer.
+        // SAFETY: the pointer is to a valid integer that receives the result.
         match unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL | libc::WNOHANG) } {
             -1 => return Err(io::Error::last_os_error()),
             0 if begun.elapsed() >= time => return Ok(None),

@@ -4,10 +4,10 @@
 //! thread resumes its previous work: see `frame.rs`.
 //!
 //! A function that takes a lock is never interrupted while it may hold the lock, because the process would then wait
-//! for that lock forever. It may take any amount of time. If the user does not want to wait, the thread stays in the
-//! call and resumes by itself as above. Before such a function is called, [`RemoteCalls::begin`] tests whether the
-//! thread can obtain the required locks. The functions for this test may be interrupted while they wait, because they
-//! hold no lock then.
+//! for that lock forever. Such a function may take any amount of time. If the user does not want to wait, the thread
+//! stays in the call and resumes by itself, as described above. Before such a function is called,
+//! [`RemoteCalls::begin`] tests whether the thread can obtain the required locks. The functions for this test may be
+//! interrupted while they wait, because they hold no lock then.
 
 use std::ffi::CStr;
 use std::io;
@@ -20,8 +20,8 @@ use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
 use hatf_trace::{Error, Result};
 
-/// The time limit for a trial call that may wait for a lock. The limit matters if the thread itself holds the lock,
-/// because the process cannot proceed in the meantime.
+/// The time limit for a trial call that may wait for a lock. The limit matters if the thread itself holds the lock: the
+/// call would then wait forever, and the process cannot proceed in the meantime.
 const TRIAL: Duration = Duration::from_secs(2);
 /// The interval at which the time limit is checked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -52,9 +52,9 @@ pub(super) type GiveUp<'t> = &'t (dyn Fn() -> bool + Sync);
 enum Limit {
     /// Wait for the function.
     None,
-    /// Interrupt the function after some time.
+    /// Interrupt the function after this time.
     Cut(Duration),
-    /// Interrupt the function after some time if it is waiting for a lock.
+    /// Interrupt the function after this time if it is waiting for a lock.
     CutWaiting(Duration),
 }
 
@@ -75,7 +75,7 @@ impl<'t> RemoteCalls<'t> {
     /// Tests that the thread can obtain the locks of the dynamic linker and of the allocator.
     ///
     /// # Errors
-    /// The stack cannot be created, or the thread itself holds one of these locks.
+    /// Returns an error if the stack cannot be created, or the thread itself holds one of these locks.
     pub(super) fn begin(stopped: StoppedThread<'t>, give_up: GiveUp<'t>) -> Result<Self> {
         let mut calls = Self { stopped, give_up, stack: 0, errno: None, at_entrance: false };
         calls.prepare()?;
@@ -83,7 +83,8 @@ impl<'t> RemoteCalls<'t> {
         Ok(calls)
     }
 
-    /// Allocates and frees a small and a large block with the functions that the dynamic linker finds.
+    /// Tests that the locks can be obtained: looks up `malloc` and `free` through the dynamic linker, and uses them to
+    /// allocate and free a small and a large block.
     fn try_locks(&mut self) -> Result<()> {
         let find = self.stopped.target.function(c"dlsym")?;
         let mut functions = [NULL; 2];
@@ -117,7 +118,7 @@ impl<'t> RemoteCalls<'t> {
         self.stack = memory;
         let code = number(libc::PROT_READ | libc::PROT_EXEC);
         self.system_call(c"mprotect", libc::SYS_mprotect, [memory + STACK, CODE, code, 0, 0, 0])?;
-        // The called function may set `errno`, and the thread may not have read its value yet.
+        // Save `errno`, because called functions may set it before the thread has read its current value.
         let errno = self.call(c"__errno_location", &[])?;
         let mut value = [0; 4];
         if self.stopped.memory.read_exact_at(&mut value, errno).is_ok() {
@@ -184,7 +185,7 @@ impl<'t> RemoteCalls<'t> {
         let is_end = |now: &libc::user_regs_struct, enters: bool| !enters && now.orig_rax == call.unsigned_abs();
         let ended = self.run(&registers, &name, Limit::None, is_end)?;
         self.stopped.memory.write_all_at(&below, lowest).map_err(self.about(&name))?;
-        // Addresses in the last page are error numbers.
+        // A result that would be an address in the last page is a negated error number.
         match ended.rax.cast_signed() {
             error @ -4095..0 => {
                 let error = io::Error::from_raw_os_error(i32::try_from(-error).unwrap_or_default());
@@ -229,7 +230,8 @@ impl<'t> RemoteCalls<'t> {
         ptrace(libc::PTRACE_SETREGS, thread, 0, core::ptr::from_ref(registers) as usize).map_err(&system)?;
         let mut now = *registers;
         let begun = Instant::now();
-        // A thread stopped at the entry of a system call that is not made will also stop at its exit.
+        // A thread that was stopped at the entry of a system call also stops at the exit, even though the call is not
+        // made.
         let mut enters = self.at_entrance;
         self.at_entrance = false;
         let mut signal = 0;
@@ -333,5 +335,5 @@ fn about_memory(target: &Target) -> impl FnOnce(io::Error) -> Error {
     move |_| error
 }
 
-/// A null pointer in the other process.
+/// A null pointer as an argument or result of a function in the other process.
 pub(super) const NULL: u64 = 0;

@@ -58,7 +58,7 @@ impl<'t> StoppedThread<'t> {
     /// Stops a thread in which functions can be called.
     ///
     /// # Errors
-    /// There is no such thread, or the system forbids it.
+    /// Returns an error if there is no such thread, or the system forbids stopping threads of the process.
     pub(super) fn find(target: &'t Target) -> Result<Self> {
         let begun = Instant::now();
         let mut seized = BTreeSet::new();
@@ -109,7 +109,8 @@ impl<'t> StoppedThread<'t> {
     ) -> io::Result<std::result::Result<Self, String>> {
         let mut limit = Duration::ZERO;
         if !seized.contains(&thread) {
-            // Such a thread would not stop until its wait is over, and would remain traced until then.
+            // A thread in an uninterruptible wait would not stop until the wait is over, and would remain traced until
+            // then.
             if let Some(reason) = target.obstacle(thread) {
                 return Ok(Err(reason));
             }
@@ -130,7 +131,8 @@ impl<'t> StoppedThread<'t> {
             if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) == libc::SIGTRAP {
                 break;
             }
-            // The thread's own signal comes first.
+            // The thread stopped for another reason first, such as a signal of its own. Deliver the signal and let the
+            // thread continue.
             let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
             ptrace(libc::PTRACE_CONT, thread, 0, usize::try_from(signal).unwrap_or_default())?;
         }

@@ -63,7 +63,7 @@ impl Target {
     /// Examines a process.
     ///
     /// # Errors
-    /// The process does not exist or cannot be recorded.
+    /// Returns an error if the process does not exist or cannot be recorded.
     pub(super) fn find(process: u32) -> Result<Self> {
         let refuse = |why: &str| Err(refused(process, why));
         if process == std::process::id() {
@@ -178,7 +178,7 @@ impl Target {
         let status = fs::read(format!("{folder}/status")).ok()?;
         match field(&String::from_utf8_lossy(&status), "State")?.chars().next()? {
             'D' => {}
-            // This can be the main thread, while other threads continue.
+            // The main thread can end while other threads continue.
             'Z' | 'X' => return Some(format!("thread {thread} has ended")),
             _ => return None,
         }
@@ -202,7 +202,7 @@ impl Target {
         threads
     }
 
-    /// Returns an error about the process.
+    /// Returns an error that says why the process cannot be recorded.
     pub(super) fn refused(&self, why: &str) -> Error {
         refused(self.process, why)
     }

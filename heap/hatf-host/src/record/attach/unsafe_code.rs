@@ -270,7 +270,8 @@ mod tests {
         assert_eq!(unsafe_code.at(0x1850), None);
     }
 
-    /// The C library of this process. This approach works only if the library exports these functions.
+    /// Finds functions of every group in this process's C library. Attaching works only if the library exports these
+    /// functions.
     #[test]
     fn of_the_c_library() {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();

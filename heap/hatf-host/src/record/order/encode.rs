@@ -18,7 +18,8 @@ use hatf_trace::{Error, Result};
 /// Maximum number of image files that are remembered.
 const PROGRAMS_MAX: usize = 64;
 
-/// A sink that counts events and remembers its first error. After an error, it receives nothing more.
+/// A sink that counts events, forwards them to another sink, and remembers the first error. After an error, nothing
+/// more is passed to it.
 pub(crate) struct CountingSink<'a> {
     sink: &'a mut dyn EventSink,
     pub(crate) events: u64,
@@ -87,7 +88,7 @@ pub(crate) struct Encode<'a> {
     pub(crate) translator: Translator,
     pub(crate) timeline: Timeline,
     pub(crate) stacks: StackFile,
-    /// Samples of the process's memory use, and external marks.
+    /// Samples of the process's memory use, and marks set from outside of the program.
     pub(crate) resident: PendingSamples<'a>,
     pub(crate) sink: CountingSink<'a>,
     /// The stamp of the last event passed on.
@@ -136,15 +137,15 @@ impl<'a> Encode<'a> {
         given
     }
 
-    /// Passes on an event whose time is a stamp.
+    /// Converts the time of an event from a stamp to nanoseconds and passes the event on.
     pub(crate) fn slot(&mut self, slot: &SpoolEvent, text: &[u8]) {
         let Self { translator, timeline, stacks, sink, .. } = self;
         let slot = timed(slot, timeline);
         sink.try_to(|sink| translator.slot(&slot, text, stacks.stack(slot.about.stack), sink));
     }
 
-    /// Passes on all remaining events before a stamp. So much time must have passed since then that an event not
-    /// written by now never will be.
+    /// Passes on all remaining events with stamps below `before`. This must be called only when so much time has passed
+    /// since that stamp that an event missing from the spool will never be written.
     pub(crate) fn rest(&mut self, before: u64) {
         loop {
             while self.round(before, usize::MAX) > 0 {}
@@ -162,8 +163,9 @@ impl<'a> Encode<'a> {
         self.round(before, usize::MAX) > 0
     }
 
-    /// Emits events up to the stamp `until`. At that time, the trace contained `had` more events than remain in it. If
-    /// the spool contains fewer events, reports the difference as lost after them and returns it.
+    /// Emits events up to the stamp `until`. At that time, the trace contained `had` more events than it contains now.
+    /// If the spool contains fewer than `had` of these events, reports the missing events as lost after the events
+    /// found, and returns their number.
     pub(crate) fn pass_missing(&mut self, had: u64, until: u64) -> u64 {
         let before = self.sink.events;
         self.rest(until.saturating_add(1).min(u64::MAX - 1));
@@ -212,7 +214,7 @@ fn timed(slot: &SpoolEvent, timeline: &mut Timeline) -> SpoolEvent {
 /// The thread of external marks, which is not a thread of the program.
 pub(crate) const NO_THREAD: u64 = 0;
 
-/// Passes on external data from before a stamp.
+/// Passes on memory samples and external marks from before a stamp.
 #[inline]
 fn give_outside(
     resident: &mut PendingSamples<'_>,
@@ -221,7 +223,7 @@ fn give_outside(
     timeline: &mut Timeline,
     sink: &mut CountingSink<'_>,
 ) {
-    // Before the first image, the data could not belong to any heap.
+    // Before the first image, there is no heap to which the data could belong.
     while translator.images() > 0
         && let Some((stamp, said)) = resident.next(before)
     {

@@ -101,7 +101,7 @@ impl LastPart {
         lasting.collect()
     }
 
-    /// Returns the nanoseconds that should have been kept, if the spool had no room for them.
+    /// Returns the requested time in nanoseconds if the spool had no room for all events of that time.
     pub(crate) fn short_of(&self) -> Option<u64> {
         self.time.filter(|_| self.is_short)
     }
@@ -114,7 +114,7 @@ impl LastPart {
     /// Returns the stamp from which on events are kept, and drops earlier clock readings.
     pub(crate) fn since(&self, moments: &mut VecDeque<Moment>, now: Moment) -> u64 {
         let Some(time) = self.time else {
-            // The last clock reading determines when the next one is due.
+            // Keep the last clock reading, because it determines when the next reading is due.
             moments.drain(..moments.len().saturating_sub(1));
             return 0;
         };
@@ -259,7 +259,7 @@ fn named(slot: &SpoolEvent) -> (u32, u64) {
 fn prune(lasting: &mut Vec<Lasting>) {
     lasting.sort_by_key(|(slot, _)| slot.time);
     let image = lasting.iter().rposition(|(slot, _)| slot.kind == Kind::Image).unwrap_or(0);
-    // A program that replaces another has a main thread, which needs no start event.
+    // Events of earlier program images have no effect any more. The new image needs no start event for its main thread.
     lasting.drain(..image);
     let (mut threads, mut names, mut modules) = (HashMap::new(), HashMap::new(), HashMap::new());
     let (mut places, mut switch) = (HashMap::new(), None);

@@ -94,7 +94,7 @@ mod tests {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            // A few addresses in distant regions, so that they recur.
+            // Use only a few addresses in distant regions, so that addresses recur.
             let address = (random >> 8 & 0x3f) << 3 | (random >> 20 & 0x3) << 40 | (random >> 30 & 0xff) << 18;
             match random % 3 {
                 0 => assert_eq!(live.insert(address), set.insert(address)),

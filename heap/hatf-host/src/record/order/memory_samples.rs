@@ -74,7 +74,8 @@ impl MemorySamples {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a sample. Two threads may add samples in a different order than they took them.
+    /// Adds a sample. Its stamp is raised to the previous sample's stamp if necessary, because two threads may add
+    /// samples in a different order than they took them.
     pub(crate) fn add(&self, stamp: u64, said: Outside) {
         let mut samples = self.lock();
         if samples.len() >= MOST {

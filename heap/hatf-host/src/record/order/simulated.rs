@@ -1,4 +1,4 @@
-//! Simulated threads of a program. Each step of a call is a step of the machine, and any thread may take the next one,
+//! Simulated threads of a program. Each step of a call is a step of the machine, and any thread may take the next step,
 //! so every possible preemption between the allocator, the stamp and the write can occur.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -76,7 +76,7 @@ enum Step {
     Moved(u64, u64),
 }
 
-/// Simulated threads of a program with one allocator that reuses the block freed last.
+/// Simulated threads of a program with one allocator, which reuses the most recently freed block.
 pub(crate) struct Machine<'m> {
     spool: Spool<'m>,
     threads: Vec<(Producer, Step, u64)>,

@@ -82,7 +82,7 @@ impl Timeline {
         self.last
     }
 
-    /// Continues after a time that was returned elsewhere.
+    /// Makes all later results at least `time`, which another timeline may have returned.
     pub(crate) fn go_on_from(&mut self, time: u64) {
         self.last = self.last.max(time);
     }
@@ -115,7 +115,7 @@ pub(crate) fn choose_clock() -> Clock {
         std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .is_ok_and(|source| source.trim() == "tsc")
     } else {
-        // The architecture guarantees both.
+        // The AArch64 architecture guarantees both properties.
         cfg!(target_arch = "aarch64")
     };
     if by_cycles { Clock::Cycles } else { Clock::Monotonic }

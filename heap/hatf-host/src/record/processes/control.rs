@@ -14,7 +14,7 @@ use crate::record::spool::{CONTROL, WATCHED};
 
 /// The interval at which the file is checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// The number of bytes of the file that are read.
+/// The number of bytes to read from the beginning of the file.
 const BEGINNING: usize = 256;
 /// Maximum number of external marks.
 const MARKS: usize = 1 << 16;
@@ -41,7 +41,7 @@ pub(crate) struct Control {
     dump_signals: u32,
     /// The number of times that the file requested a trace.
     dumps: AtomicU32,
-    /// The user's file and the spool's file, with their initial content.
+    /// The control files to check, which are the user's file and the spool's file, with the content that was read last.
     files: Vec<WatchedFile>,
     /// The file that is touched while somebody watches.
     touched: PathBuf,
@@ -56,7 +56,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Creates the state before the program runs. The initial content of the files does not count. `spool` is the
+    /// Creates the state before the program runs. The initial content of the files is not executed. `spool` is the
     /// directory of the first process's spool, and `clock` its stamp clock.
     pub(crate) fn new(file: Option<PathBuf>, spool: &Path, clock: Clock) -> Self {
         let files = file.into_iter().chain([spool.join(CONTROL)]);
@@ -99,7 +99,7 @@ impl Control {
         self.lock_marks().len()
     }
 
-    /// Adds the marks set since the first `seen` ones.
+    /// Adds the marks after the first `seen` marks to the samples of a process, and updates `seen`.
     pub(crate) fn marks(&self, seen: &mut usize, samples: &MemorySamples) {
         let marks = self.lock_marks();
         for (stamp, name) in marks.get(*seen..).unwrap_or_default() {

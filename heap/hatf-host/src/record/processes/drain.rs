@@ -26,13 +26,13 @@ const ROUND: usize = 20_000;
 const LAG: u64 = 1_000_000;
 /// The lengths of pauses when there is nothing to do: the initial length, and the length after a while without events.
 const PAUSES_MS: [libc::c_int; 2] = [1, 10];
-/// The time for which a slot may be missing while later ones are written. Its thread may be stopped, or may have left
-/// the call by a jump out of a signal handler.
+/// The time to wait for a slot that is missing although later slots are written. The slot's thread may be stopped, or
+/// may have left the call by a jump out of a signal handler.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Nanoseconds between clock readings if only the last part is kept.
 const MOMENTS: u64 = 100_000_000;
-/// Maximum number of traces made when many are requested at the same time. A program that requests traces in a loop
-/// must be recorded, too.
+/// Maximum number of pending trace requests to serve at a time, so that a program that requests traces in a loop does
+/// not stall the recording.
 const DUMPS: u32 = 16;
 /// The interval at which the sink is flushed while somebody watches.
 const WATCHED: Duration = Duration::from_millis(500);
@@ -72,7 +72,7 @@ struct Flushed {
     events: u64,
 }
 
-/// The numbers of traces of the last part that were requested and made while the program was running.
+/// The number of traces of the last part requested while the program was running, and the number made.
 #[derive(Default)]
 struct Dumps {
     asked: u32,
@@ -194,7 +194,7 @@ impl Drain<'_> {
         }
     }
 
-    /// Waits until the keeper has taken chunks back.
+    /// Waits until the keeper has taken all returned chunks back.
     fn settle(&self, last_part: &mut LastPart) {
         let begun = Instant::now();
         while !last_part.is_settled(self.spool) && begun.elapsed() < PATIENCE {
@@ -223,7 +223,7 @@ impl Drain<'_> {
         });
     }
 
-    /// Flushes the sink if it is due, and returns the chunks whose events are then safe.
+    /// Flushes the sink if a flush is due. The chunks whose events are then safely in the trace go back to the keeper.
     fn flush_if_due(&mut self, flushed: &mut Flushed) {
         // Events that the sink does not accept stay in the spool, so that a trace can be made from them later.
         if self.encode.sink.error.is_some() {
@@ -305,7 +305,8 @@ impl Drain<'_> {
             images: self.encode.translator.images(),
             programs: self.encode.sink.programs,
             linked: header.linked.load(Ordering::Relaxed),
-            // A program that ends by itself records its exit.
+            // A process that exits by itself stores its exit status. Otherwise, it has become a program that did not
+            // load the recorder.
             left: header.becomes.load(Ordering::Relaxed) != 0 && header.exit.load(Ordering::Relaxed) == 0,
             waits,
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),

@@ -58,7 +58,7 @@ pub trait Follower: Sync {
     /// each process.
     ///
     /// # Errors
-    /// The sink could not be created or finished.
+    /// Returns an error if the sink could not be created or finished.
     fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()>;
 
     /// Writes a trace of the last part of a running process. `number` counts from 1. See
@@ -77,7 +77,8 @@ pub trait Follower: Sync {
 /// The state shared by all processes of a recording.
 pub(crate) struct Shared<'a> {
     pub(crate) follower: &'a dyn Follower,
-    /// Maximum number of processes recorded at the same time. The program maintains the count, which may be wrong.
+    /// Maximum number of processes recorded at the same time. The program also enforces this limit, but its count of
+    /// processes may be wrong.
     pub(crate) most: u32,
     pub(crate) control: &'a Control,
     pub(crate) keep: Option<Keep>,
@@ -125,7 +126,7 @@ impl Shared<'_> {
             if made != self.progress.found.load(Ordering::Relaxed) {
                 self.progress.found.store(made, Ordering::Relaxed);
                 let folders = self.file.processes().unwrap_or_else(|_| {
-                    // The next iteration searches for them again.
+                    // Make the next iteration search for the directories again.
                     self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed);
                     Vec::new()
                 });
@@ -141,7 +142,8 @@ impl Shared<'_> {
                             seen.push(name);
                             threads.push(thread);
                         }
-                        // There may be room after another process has ended.
+                        // Make the next iteration try this process again, because another process may have ended by
+                        // then.
                         _ => self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed),
                     }
                 }
@@ -172,7 +174,8 @@ impl Shared<'_> {
         self.first.header().spools.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of forked processes that never answered, once no further answers are expected.
+    /// Returns the number of forked processes that have neither created a spool nor reported that they will not create
+    /// one. The result is final once no further reports are expected.
     pub(crate) fn unheard(&self) -> u32 {
         let answered = self.first.header().answered.load(Ordering::Acquire);
         self.progress.forks.load(Ordering::Acquire).saturating_sub(answered)
@@ -255,7 +258,7 @@ impl Shared<'_> {
         });
         // A process that could not be recorded must not wait for a reader.
         spool.header().closed.store(1, Ordering::SeqCst);
-        // The spool contains the events that are not in a trace.
+        // If recording failed, keep the spool, because it contains events that are not in a trace.
         file.set_temporary(followed.is_ok());
         followed
     }

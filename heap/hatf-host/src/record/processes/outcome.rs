@@ -19,12 +19,12 @@ use hatf_trace::Error;
 pub struct Recorded {
     /// Events in the trace.
     pub events: u64,
-    /// Events that the sink had flushed before the end. If the sink fails at the end, the trace contains at least these
-    /// events.
+    /// Events that the sink had flushed before the trace was finished. If the sink then fails, the trace contains at
+    /// least these events.
     pub flushed: u64,
     /// Allocation calls in the trace.
     pub allocations: u64,
-    /// Events of the program that did not arrive.
+    /// Events of the program that were lost, so the trace does not contain them.
     pub lost: u64,
     /// Events that were held until an event of another thread was passed on, because the stamps of the two events
     /// contradicted each other.
@@ -75,7 +75,8 @@ pub struct NotRecordedProcesses {
     /// The reasons why some of these processes were not recorded. The remaining processes were excluded by
     /// [`crate::record::RecordOptions`].
     pub reasons: Vec<NotFollowed>,
-    /// Additional processes that were about to be forked and never answered. They ended immediately or never existed.
+    /// Additional processes that were about to be forked but were never heard from. They ended immediately or never
+    /// existed.
     pub unheard: u32,
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use hatf_record::PYTHON_UNKNOWN;
 
-/// The version of a Python whose frames were to be recorded.
+/// The version of a Python interpreter whose frames were to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PythonVersion {
     major: u32,
@@ -24,7 +24,7 @@ impl PythonVersion {
 impl fmt::Display for PythonVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.major, self.minor) {
-            // These versions do not report their version.
+            // Versions before 3.11 do not export their version number.
             (0, _) => f.write_str("Python before 3.11"),
             (3, 11..=13) if !self.is_known => write!(f, "free-threaded Python 3.{}", self.minor),
             (major, minor) => write!(f, "Python {major}.{minor}"),

@@ -118,7 +118,7 @@ fn of_elf(file: &File) -> Option<NotRecordedReason> {
     }
     let mut own = [0; HEAD];
     File::open("/proc/self/exe").ok()?.read_exact_at(&mut own, 0).ok()?;
-    // Class and byte order, and the machine.
+    // Compare the class and byte order, and the machine.
     if head.get(4..6) != own.get(4..6) || head.get(18..20) != own.get(18..20) {
         return Some(NotRecordedReason::OtherMachine);
     }

@@ -1,6 +1,6 @@
 //! Programs built with a sanitizer that has its own allocator. AddressSanitizer's allocator can be recorded if it is in
-//! a shared library: the recorder precedes the library, which must be configured to allow this. ThreadSanitizer does
-//! not start if another library precedes it.
+//! a shared library. In that case, the recorder is loaded before that library, which must be configured to allow this.
+//! ThreadSanitizer does not start if another library is loaded before it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,12 +1,12 @@
-//! The symbols of a program. The tables are read as a whole, because reading the file for each name takes half a second
-//! for a program such as node.
+//! The symbols of a program. The tables are read in one pass, because reading the file once per name takes half a
+//! second in total for a program the size of node.
 
 use object::elf::{SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, Sym64};
 use object::read::StringTable;
 use object::read::elf::{SectionHeader as _, Sym as _};
 use object::{Endianness, File, ReadRef};
 
-/// The symbol tables of a 64-bit executable, which may contain both, one or none.
+/// The symbol tables of a 64-bit executable. The executable may contain both tables, one of them, or neither.
 pub(crate) struct Symbols<'d> {
     endian: Endianness,
     /// The debug symbol table, which may be stripped, and the dynamic linker's symbol table.

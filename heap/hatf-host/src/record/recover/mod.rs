@@ -37,7 +37,7 @@ pub struct Recovered {
     /// Events of the program that are missing. This is an upper bound if a part of the spool is
     /// [unreadable](Self::unreadable).
     pub lost: u64,
-    /// Lost events that the unfinished trace once contained.
+    /// Lost events that were once in the unfinished trace, but were removed from it by truncation or a disk error.
     pub missing: u64,
     /// Lost events that may be in an unreadable part of the spool.
     pub unreadable: u64,
@@ -63,8 +63,8 @@ impl Spooled {
     /// Opens the spool in a directory.
     ///
     /// # Errors
-    /// The directory contains no spool, it does not belong to this user alone, or the spool belongs to a recording in
-    /// progress or to a running program.
+    /// Returns an error if the directory contains no spool or does not belong to this user alone, or if the spool
+    /// belongs to a recording in progress or to a running program.
     pub fn open(folder: &Path) -> Result<Self> {
         Self::open_by(folder, || folder.parent().and_then(origin_of))
     }
@@ -72,7 +72,7 @@ impl Spooled {
     /// Opens the spool of a process created by the program: one of [`Spooled::processes`].
     ///
     /// # Errors
-    /// As for [`Spooled::open`].
+    /// Returns an error in the same cases as [`Spooled::open`].
     pub fn open_process(&self, folder: &Path) -> Result<Self> {
         Self::open_by(folder, || Some(self.origin.clone()))
     }
@@ -111,7 +111,7 @@ impl Spooled {
     /// Returns the existing spool directories of processes that the program created.
     ///
     /// # Errors
-    /// The directory cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub fn processes(&self) -> Result<Vec<PathBuf>> {
         let mut folders = self.file.processes()?;
         folders.sort();
@@ -199,7 +199,7 @@ impl Spooled {
     /// Passes the events of the unfinished trace, up to its truncation, to a sink, followed by the events of the spool.
     ///
     /// # Errors
-    /// The sink failed, a file next to the spool is corrupt, or the system cannot read the trace.
+    /// Returns an error if the sink failed, a file next to the spool is corrupt, or the system cannot read the trace.
     pub fn recover(&self, written: Option<&mut dyn EventSource>, sink: &mut dyn EventSink) -> Result<Recovered> {
         let spool = self.file.spool();
         let start = &self.origin["start"];

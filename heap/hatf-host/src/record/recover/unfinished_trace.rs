@@ -21,7 +21,8 @@ impl UnfinishedTrace {
         loop {
             let item = match written.next() {
                 Ok(Some(item)) => item,
-                // If the system cannot read a file now, it may still be intact.
+                // Report a system error instead of treating it as the end of the trace, because the file may be intact
+                // although it cannot be read now.
                 Err(error @ Error::System(..)) => return Err(error),
                 Ok(None) | Err(_) => return Ok(()),
             };
@@ -35,7 +36,7 @@ impl UnfinishedTrace {
         }
     }
 
-    /// Makes the rest begin where the trace ends.
+    /// Makes the merge and the translator continue where the trace ends.
     pub(super) fn go_on(self, merge: &mut Merge<'_>, translator: &mut Translator) {
         translator.after(self.images);
         for (of, old) in &self.has.freed {

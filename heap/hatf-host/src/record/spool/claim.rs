@@ -43,7 +43,7 @@ impl<'a> Claim<'a> {
     pub(super) fn of(header: &'a Header) -> Option<Self> {
         let keeper = &header.keeper;
         let (mut before, mut length) = (null_mut::<List>(), 0_usize);
-        // SAFETY: the pointers are to variables that receive the answers, for the calling thread.
+        // SAFETY: the pointers are to variables that receive the results, for the calling thread.
         let (asked, task) = unsafe {
             let asked = libc::syscall(libc::SYS_get_robust_list, 0, &raw mut before, &raw mut length);
             (asked, libc::syscall(libc::SYS_gettid))
@@ -64,7 +64,7 @@ impl<'a> Claim<'a> {
     }
 
     fn register(&self, list: *const List) -> bool {
-        // SAFETY: the list does not move until another one is registered, or it is that of the C library.
+        // SAFETY: the list does not move until another list is registered, or it is the C library's own list.
         unsafe { libc::syscall(libc::SYS_set_robust_list, list, size_of::<List>()) == 0 }
     }
 }
@@ -95,7 +95,7 @@ mod tests {
                 std::mem::forget(Claim::of(&header).unwrap());
             });
         });
-        // A scope waits for the code of a thread, and the kernel acts after that.
+        // The scope waits only until the thread's code has finished. The kernel sets the word slightly later.
         let begun = std::time::Instant::now();
         while header.keeper.load(Ordering::Relaxed) & KEEPER_GONE == 0 {
             assert!(begun.elapsed().as_secs() < 10);

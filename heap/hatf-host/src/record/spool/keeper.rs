@@ -28,7 +28,7 @@ const FULL_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub(crate) struct Returned {
     chunks: Mutex<Vec<usize>>,
-    /// The number of chunks that threads own, as far as the keeper knows.
+    /// The number of chunks that threads own, as of the keeper's last iteration.
     used: AtomicUsize,
     stop: AtomicBool,
 }

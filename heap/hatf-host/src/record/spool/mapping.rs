@@ -30,7 +30,7 @@ impl Mapping {
     /// Maps this many bytes of a file opened for reading and writing, at a multiple of the chunk size.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Returns an error if a system call failed.
     pub(super) fn new(file: File, bytes: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
-/// Permissions of other users, none of which our directories may have.
+/// The permission bits of the group and of other users. None of them may be set on our directories.
 const OTHERS: u32 = 0o077;
 
 /// A directory that only this user can access.
@@ -36,7 +36,7 @@ impl OwnFolder {
     /// Opens a directory.
     ///
     /// # Errors
-    /// The directory does not exist, belongs to another user, or grants permissions to other users.
+    /// Returns an error if the directory does not exist, belongs to another user, or grants permissions to other users.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let folder = File::options().read(true).custom_flags(flags).open(path)?;
@@ -58,14 +58,14 @@ impl OwnFolder {
     /// Opens a file in the directory.
     ///
     /// # Errors
-    /// A system call failed, or the file is not a regular file of this user.
+    /// Returns an error if a system call failed, or the file is not a regular file of this user.
     pub(super) fn file(&self, name: &str, access: Access) -> io::Result<File> {
         let how = match access {
             Access::Read => OFlags::RDONLY,
             Access::Edit => OFlags::RDWR,
             Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        // The open does not block, in case the file is a pipe without a peer.
+        // Open the file without blocking, in case it is a pipe without a peer.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         let metadata = file.metadata()?;
@@ -78,12 +78,12 @@ impl OwnFolder {
     /// Reads a file of at most `most` bytes in the directory.
     ///
     /// # Errors
-    /// As for [`OwnFolder::file`], or the file is longer.
+    /// Returns an error in the same cases as [`OwnFolder::file`], and if the file is longer than `most` bytes.
     pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(name, Access::Read)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > most {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes")));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the file is larger than {most} bytes")));
         }
         Ok(bytes)
     }
@@ -91,7 +91,7 @@ impl OwnFolder {
     /// Writes a file in the directory, replacing an existing one atomically.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Returns an error if a system call failed.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = format!("{name}.new");
         self.remove(&new);

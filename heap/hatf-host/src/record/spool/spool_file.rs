@@ -29,8 +29,8 @@ const LASTING: &str = "lasting.json";
 pub(crate) const CONTROL: &str = "control";
 /// The name of a file that is touched while a command watches the recording.
 pub(crate) const WATCHED: &str = "watched";
-/// The name of the file that contains the path of the recorder library. The library is removed if a recording was
-/// killed.
+/// The name of the file that contains the path of the recorder library. With this path, the library of a killed
+/// recording can be removed.
 pub(crate) const LIBRARY: &str = "library";
 /// The prefix of the name of the recorder's directory.
 pub(crate) const LIBRARY_FOLDER: &str = "hatf-library-";
@@ -84,7 +84,7 @@ impl SpoolFile {
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             let least = CHUNKS_MIN as u64 * CHUNK_BYTES as u64;
-            // The system's errors for these limits, so that the message identifies the limit.
+            // Use the system's error codes for these limits, so that the message identifies the limit.
             let error = match () {
                 () if file_size_limit() < least => libc::EFBIG,
                 () if own_limits() < least => libc::ENOMEM,
@@ -110,7 +110,8 @@ impl SpoolFile {
     /// Opens a spool that was left behind. The spool is not removed on drop.
     ///
     /// # Errors
-    /// The directory contains no spool, does not belong to this user alone, or is used by another process.
+    /// Returns an error if the directory contains no spool, does not belong to this user alone, or is used by another
+    /// process.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         Self::open_locked(folder, true)
     }
@@ -119,7 +120,7 @@ impl SpoolFile {
     /// drop.
     ///
     /// # Errors
-    /// The directory contains no spool or does not belong to this user alone.
+    /// Returns an error if the directory contains no spool or does not belong to this user alone.
     pub(crate) fn look(folder: &Path) -> Result<Self> {
         Self::open_locked(folder, false)
     }
@@ -217,7 +218,7 @@ impl SpoolFile {
     /// Writes the origin of the events.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Returns an error if a system call failed.
     pub(crate) fn write_origin(&self, origin: &Value) -> Result<()> {
         self.write(ORIGIN, format!("{origin:#}\n").as_bytes())
     }
@@ -225,7 +226,7 @@ impl SpoolFile {
     /// Writes the lasting events of returned chunks.
     ///
     /// # Errors
-    /// A system call failed.
+    /// Returns an error if a system call failed.
     pub(crate) fn write_lasting(&self, lasting: &Value) -> Result<()> {
         self.write(LASTING, format!("{lasting}\n").as_bytes())
     }
@@ -239,7 +240,7 @@ impl SpoolFile {
     /// Returns the lasting events of returned chunks, or null if there are no lasting events.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub(crate) fn lasting(&self) -> Result<Value> {
         let name = || self.folder.path().join(LASTING).display().to_string();
         match self.folder.read(LASTING, BESIDE_MOST) {
@@ -260,7 +261,7 @@ impl SpoolFile {
     /// Returns the origin of the events.
     ///
     /// # Errors
-    /// The origin was not written.
+    /// Returns an error if the origin was not written.
     pub(crate) fn origin(&self) -> Result<Value> {
         read_origin(&self.folder)
     }
@@ -273,7 +274,7 @@ impl SpoolFile {
     /// Returns the existing directories of processes that the program created.
     ///
     /// # Errors
-    /// The directory cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub(crate) fn processes(&self) -> Result<Vec<PathBuf>> {
         spools_in(self.folder.path(), PROCESS).map_err(Error::system(self.folder.path().display().to_string()))
     }
@@ -311,7 +312,7 @@ impl SpoolFile {
 impl Drop for SpoolFile {
     fn drop(&mut self) {
         if self.temporary {
-            // Spools of processes that could not be recorded.
+            // Remove the spools that remain of processes that could not be recorded.
             self.processes()
                 .unwrap_or_default()
                 .iter()

@@ -25,7 +25,7 @@ const KEPT_FRAMES: usize = 1 << 23;
 /// program.
 ///
 /// # Errors
-/// A system call failed.
+/// Returns an error if a system call failed.
 pub(crate) fn create_stack_file(folder: &OwnFolder, depth: usize, room: usize) -> io::Result<()> {
     let file = folder.file(STACKS, Access::Create)?;
     // SAFETY: the range is empty. Kernels that support the operation accept it.

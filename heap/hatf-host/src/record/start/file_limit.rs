@@ -3,8 +3,8 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// The number of open files per process: its spool, the spool's directory, its stacks, its trace, and a descriptor that
-/// reports its end.
+/// An upper bound for the number of open files per process: its spool, the spool's directory, its stacks, its trace,
+/// and a descriptor that reports its end.
 const EACH: u64 = 6;
 /// The number of other open files.
 const OTHERS: u64 = 20;
@@ -21,7 +21,7 @@ impl FileLimit {
     /// Raises the limit as far as this process is permitted to.
     pub(super) fn raise() -> Self {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the pointer is to a valid struct that receives the answer.
+        // SAFETY: the pointer is to a valid struct that receives the result.
         if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
             return Self { before: None, now: EACH + OTHERS };
         }
@@ -31,7 +31,7 @@ impl FileLimit {
         Self { before: Some(limit), now: if is_raised { raised.rlim_cur } else { limit.rlim_cur } }
     }
 
-    /// Returns the number of processes that can be recorded in addition to the first, which is at least one.
+    /// Returns the number of processes that can be recorded in addition to the first process. The result is at least 1.
     pub(super) fn most_processes(&self) -> u32 {
         u32::try_from(self.now.saturating_sub(OTHERS) / EACH).unwrap_or(u32::MAX).max(1)
     }

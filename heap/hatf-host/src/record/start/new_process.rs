@@ -35,7 +35,7 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// the original limit.
 ///
 /// # Errors
-/// As for [`record`].
+/// Returns an error in the same cases as [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
     // This comes first, because a signal that arrives before the program runs is intended for the program, too.
     let forwarding = Forwarding::begin();

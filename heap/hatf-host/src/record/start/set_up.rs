@@ -20,8 +20,8 @@ use hatf_trace::{Error, Result};
 /// The recorder: a shared object that programs load.
 pub static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 
-/// The divisor that yields the maximum size of a process's stack table from the spool size. Stack tables are allocated
-/// in addition to spools.
+/// The ratio of the spool's size to the maximum size of a process's stack table. Stack tables are allocated in addition
+/// to spools.
 const STACKS_PART: usize = 4;
 
 pub(super) struct SetUp {

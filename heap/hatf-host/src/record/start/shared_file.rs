@@ -15,9 +15,9 @@ use hatf_trace::{Error, Result};
 /// A file that other processes can open by its path as long as this value lives, even as another user or in another
 /// namespace.
 ///
-/// It is the only file in its directory. If this process is killed, both remain and are removed with the recording's
-/// spool. If no directory allows executable files, a memory file named `/proc/PROCESS/fd/N` is used, which only
-/// processes of the same user can open.
+/// It is the only file in its directory. If this process is killed, the file and its directory remain and are removed
+/// with the recording's spool. If no directory allows executable files, a memory file named `/proc/PROCESS/fd/N` is
+/// used, which only processes of the same user can open.
 #[derive(Debug)]
 pub(super) struct SharedFile {
     /// The memory file, or `None` for a file in a directory, which needs no descriptor.

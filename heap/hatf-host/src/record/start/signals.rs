@@ -24,7 +24,8 @@ static EARLY: AtomicI32 = AtomicI32::new(0);
 /// The handled signals that were ignored before, as bits by index.
 static IGNORED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a recording has taken the signals. If one process runs several recordings, the first one takes them.
+/// Whether a recording has taken the signals. If a process runs several recordings, the first recording takes the
+/// signals.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];

@@ -93,7 +93,8 @@ impl Arena {
                 acts.note(Act::Examined);
                 at = self.blocks.get(at).next;
             }
-            // Insert after the first chunk of this size, because that position is easier to unlink.
+            // Insert after the first chunk of this size: glibc unlinks such a chunk faster, because only the first
+            // chunk of each size is in its list of sizes.
             if at != NONE && self.blocks.get(at).size == size {
                 at = self.blocks.get(at).next;
             }
@@ -166,7 +167,7 @@ impl Arena {
         Some(used)
     }
 
-    /// Takes the chunk that was freed first from the bin for a small size, along with up to `room` chunks for the
+    /// Takes the least recently freed chunk from the bin for a small size, and up to `room` further chunks for the
     /// cache.
     pub(super) fn small(&mut self, need: u64, room: usize, acts: &mut Acts) -> Option<(u32, Vec<u32>)> {
         let list = bin(need);

@@ -48,7 +48,7 @@ impl Default for GlibcSettings {
 
 /// Bytes of address space per arena.
 const ARENA: u64 = 1 << 39;
-/// The chunk size from which a free merges the fast bins.
+/// The minimum size of a freed chunk, after merging with its neighbours, at which the fast bins are merged, too.
 const MERGE_FAST: u64 = 64 << 10;
 /// The maximum to which the mapping threshold rises automatically.
 const MMAP_MAX: u64 = 32 << 20;

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::shadow;
 
-/// The number of times that all blocks were marked as reached in one step. Earlier blocks are no longer known.
+/// The number of times that all existing blocks were marked as reached in one step. A block created before the last of
+/// these steps counts as reached.
 pub(super) static EPOCH: AtomicU32 = AtomicU32::new(0);
 /// Bytes in a head.
 pub(super) const HEAD: usize = 32;
@@ -12,7 +13,7 @@ pub(super) const HEAD: usize = 32;
 /// The head of a block.
 #[repr(C)]
 pub(super) struct Head {
-    /// The address of the real allocator's block.
+    /// The address of the real allocator's block that contains this block.
     pub(super) base: usize,
     /// The requested size in bytes.
     pub(super) size: usize,

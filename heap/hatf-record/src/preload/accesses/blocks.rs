@@ -2,8 +2,8 @@
 //! bytes. Therefore no two blocks share a 64-byte granule, regardless of what is between them, and no counter covers
 //! more than one block.
 //!
-//! These functions are inserted between the hooks and the real allocator. Earlier blocks have no head and belong to the
-//! real allocator alone.
+//! These functions are inserted between the hooks and the real allocator. Blocks allocated before the functions were
+//! inserted have no head and belong to the real allocator alone.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -22,7 +22,7 @@ const MORE: usize = HEAD + 16;
 
 macro_rules! behind {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The underlying functions.
+        /// The addresses of the real allocator's functions.
         #[expect(non_upper_case_globals, reason = "the names are those of the stored functions")]
         mod behind {
             use super::*;
@@ -40,7 +40,7 @@ macro_rules! behind {
             )*
         }
 
-        /// The underlying functions with their types.
+        /// The real allocator's functions with their types.
         #[allow(dead_code, reason = "one function serves all aligned allocations")]
         mod call {
             use super::*;
@@ -186,7 +186,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         return unsafe { moved(old, before.min(size), size) };
     }
     if size == 0 {
-        // Like the C library.
+        // As in the C library, a realloc to size 0 frees the block.
         if let Some(free) = call::free() {
             // SAFETY: the caller's block.
             unsafe { free(base as *mut c_void) };

@@ -77,7 +77,7 @@ pub(crate) fn after_unload() {
     for module in MODULES.iter().filter(gone) {
         module.code_end.store(0, Ordering::SeqCst);
         module.variables_end.store(0, Ordering::SeqCst);
-        // A scan that has read the ends may read the starts until it is over.
+        // Free the entry only after all scans, because a scan that has read the ends may still read the starts.
         if wait_for_scans() {
             module.code.store(0, Ordering::Release);
         }

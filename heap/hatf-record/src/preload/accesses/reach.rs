@@ -21,9 +21,9 @@ static SCAN: AtomicU32 = AtomicU32::new(0);
 
 /// The maximum number of blocks that one call can reach. If there are more, all blocks count as reached.
 const MOST: usize = 1024;
-/// The maximum number of these blocks that an earlier call had already reached.
+/// The maximum number of followed blocks per call that an earlier call had already reached.
 const EARLIER: usize = 16;
-/// The number of bytes scanned in an object if a call is not deep. They cover a string object.
+/// The number of bytes scanned in an object if a call is not deep. A C++ string object fits into this size.
 const OBJECT: usize = 32;
 /// The number of bytes scanned in a block.
 const OF_BLOCK: usize = 4096;
@@ -32,8 +32,8 @@ const OF_OTHERS: usize = 256;
 /// The number of stack bytes, starting at the call, into which an argument may point.
 const STACK: usize = 1 << 16;
 
-/// Processes the arguments of a call, which are on the caller's stack. Null means that the arguments are unknown, so
-/// all blocks count as reached. If the call is not `deep`, it reaches only the blocks to which the arguments and the
+/// Processes the arguments of a call, which are on the caller's stack. If `words` is null, the arguments are unknown,
+/// so all blocks count as reached. If the call is not `deep`, it reaches only the blocks to which the arguments and the
 /// objects at these addresses point.
 pub(super) unsafe extern "C" fn reach(words: *const usize, count: usize, deep: i32) {
     if words.is_null() {

@@ -1,5 +1,6 @@
 //! Access counters. Each 64 bytes of memory have two counters and the time of the last access. In addition, a bit per
-//! 32 bytes marks the start of a block, and an entry per 4 KiB page refers to the block that continues there.
+//! 32 bytes marks the start of a block, and an entry per 4 KiB page refers to the block that covers the first byte of
+//! the page.
 //!
 //! A region covers 64 MiB of addresses. Its counters are allocated when the first block is placed in it, so there is no
 //! large reservation that an address space limit could reject. If there is no memory for a region, its blocks are not
@@ -66,7 +67,7 @@ pub(super) fn begin() -> Option<*mut Entry> {
         return Some(known);
     }
     let table = reserve(REGIONS * size_of::<Entry>())?.cast::<Entry>();
-    // Modules are loaded one at a time.
+    // A plain store suffices, because modules are loaded one at a time.
     TABLE.store(table, Ordering::Release);
     Some(table)
 }
@@ -223,7 +224,7 @@ fn page_of(address: usize) -> Option<&'static AtomicUsize> {
     Some(unsafe { &*memory.add(COUNTERS_BYTES + BITS_BYTES).cast::<AtomicUsize>().add(address % REGION / PAGE) })
 }
 
-/// Records that a block covers the first byte of each of its pages after the first one.
+/// Records that a block covers the first byte of every page that it touches, except for its first page.
 pub(super) fn cover(start: usize, bytes: usize) {
     for page in (start.next_multiple_of(PAGE)..start.saturating_add(bytes)).step_by(PAGE) {
         if let Some(place) = page_of(page) {
@@ -237,7 +238,7 @@ pub(super) fn cover(start: usize, bytes: usize) {
 pub(super) fn begins_before(address: usize) -> Option<usize> {
     const WORD: usize = 64 * UNIT;
     let (word, bit) = mark_of(address / UNIT * UNIT)?;
-    // These are the marks up to this one, followed by the marks in the rest of the page.
+    // Search the marks in the address's word up to the mark for the address, and then the preceding words of the page.
     let mut bits = word.load(Ordering::SeqCst) & (bit | (bit - 1));
     let mut base = address / WORD * WORD;
     loop {

@@ -20,7 +20,8 @@ pub(super) fn now() -> u64 {
     INTERFACE.now.load(Ordering::Relaxed)
 }
 
-/// Records the counts of a block that is about to end. Other threads do not have its address yet.
+/// Records the counts of a block that is about to end. At this time, no other thread can have received its address for
+/// a new block.
 #[inline(never)]
 pub(crate) fn tell(session: &Session, address: usize) {
     if let Some(block) = Block::at(address) {

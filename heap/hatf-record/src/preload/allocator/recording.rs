@@ -18,7 +18,7 @@ use crate::preload::session::{begin, origin, standalone, thread_end};
 /// The alignment of every block.
 const ALIGNED: usize = 16;
 
-/// An allocator that forwards calls to another one and records them if the program runs under `hatf record` or is
+/// An allocator that forwards calls to another allocator and records them if the program runs under `hatf record` or is
 /// configured to record itself.
 ///
 /// It works in statically linked programs and in programs whose allocator does not call `malloc`. If `hatf record`

@@ -21,7 +21,7 @@ use crate::preload::stacks::unwind::{self, Here};
 const LIBRARIES: [&[u8]; 7] = [b"libc.so", b"libc-", b"libstdc++.so", b"libc++", b"libgcc_s", b"ld-linux", b"libm.so"];
 /// The number of cached instructions.
 const INSTRUCTIONS: usize = 1 << 12;
-/// Each instruction, followed by two bits for the result.
+/// The cached instructions, each with two bits for the result.
 static KNOWN: [AtomicU64; INSTRUCTIONS] = [const { AtomicU64::new(0) }; INSTRUCTIONS];
 
 /// The owner of an instruction.

@@ -1,7 +1,7 @@
 //! Determines whether the calling thread is one of the threads to which recording is restricted.
 //!
 //! A thread is identified by its name at the time of the allocation. The result is cached in the thread's state until
-//! this thread or another one is renamed.
+//! any thread is renamed.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

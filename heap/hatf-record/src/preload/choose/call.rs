@@ -2,7 +2,7 @@
 
 use crate::event::{Flags, Kind};
 
-/// The numbers of a call, named as in [`crate::SpoolEvent`].
+/// The size, addresses and extra value of a call, named as in [`crate::SpoolEvent`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Call {
     pub(crate) size: usize,
@@ -23,7 +23,7 @@ impl Call {
 /// The allocator of a call's block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// The underlying functions, whose `malloc_usable_size` knows the block.
+    /// The underlying functions, so their `malloc_usable_size` accepts the block.
     Malloc,
     /// Another allocator.
     Other,

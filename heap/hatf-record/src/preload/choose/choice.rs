@@ -1,4 +1,4 @@
-//! The selection of calls to record, which is the first of the three steps of an event (see `events/record.rs`).
+//! The selection of calls to record, the first of the three steps of recording an event (see `events/record.rs`).
 
 use super::call::{Call, ends_only};
 use super::{by_thread, recorded_blocks, sample, switch};
@@ -103,7 +103,8 @@ pub(crate) fn choose(
 #[inline]
 fn is_chosen(session: &Session, state: &ThreadState, call: &Call) -> bool {
     let conditions = session.conditions();
-    // Cheap checks come first. Excluding blocks by name does not change the probability of the remaining bytes.
+    // Cheap checks come first. Excluding blocks by name, before or after sampling, does not change the probability with
+    // which the bytes of the remaining blocks are selected.
     (!conditions.has(Conditions::ONLY_THREADS) || by_thread::is_thread(state))
         && (!conditions.has(Conditions::SAMPLE) || call.address != 0 && sample::chooses(session, state, call.size))
         && (!conditions.has(Conditions::ONLY_MODULES) || is_module(session))

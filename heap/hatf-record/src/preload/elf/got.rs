@@ -50,8 +50,8 @@ pub(crate) fn restore(hooks: &[Hook]) -> usize {
 }
 
 /// Returns the address of the function with this name in the first other module that defines it, or 0 if no module
-/// does. The loader's answer may instead be code in the program that calls the function through the program's table; if
-/// that table is redirected, such code leads to the hook.
+/// does. The loader is not used for this, because it may return the address of code in the program that calls the
+/// function through the program's table. If that table is redirected, such code leads to the hook.
 pub(crate) fn look_up(name: &CStr) -> usize {
     struct Search<'n> {
         name: &'n CStr,
@@ -110,7 +110,7 @@ pub(crate) fn is_preloaded() -> bool {
                 is_first.cast::<bool>().write(true);
                 return 1;
             }
-            // The C library is the only module that defines this.
+            // The C library is the only module that defines this function.
             let is_libc = |module: &Module<'_>| module.definition(c"__errno_location", FUNCTION).is_some();
             c_int::from(Module::of_info(info).as_ref().is_some_and(is_libc))
         }
@@ -380,7 +380,7 @@ impl<'t> Module<'t> {
             Act::Redirect(_) => hook.real != 0 && (value == hook.real || unbound),
             Act::Restore => value == hook.ours,
         };
-        // Most relocations are for other functions, whose names need not be compared.
+        // Most relocations are for functions without hooks. Skip those before comparing names.
         pass.hooks.iter().find(is_it)?;
         let (name, is_own) = self.symbol(address(relocation.r_info >> 32))?;
         let hook = pass.hooks.iter().filter(is_it).find(|hook| hook.name == name)?;

@@ -24,9 +24,9 @@ pub(crate) fn known() -> bool {
 
 /// Looks up all functions, once per process.
 ///
-/// This takes the loader's lock, which a forked child never obtains if another thread of its parent held it. Hooks must
-/// not call this in such a child, so the constructor and the hook of `pthread_create` look everything up before there
-/// is a second thread, and a child inherits the results.
+/// The lookup acquires the loader's lock, which a forked child never obtains if another thread of its parent held it.
+/// Hooks must not call this in such a child, so the constructor and the hook of `pthread_create` look everything up
+/// before there is a second thread, and a child inherits the results.
 #[cold]
 #[inline(never)]
 fn look_up() -> bool {
@@ -87,7 +87,7 @@ macro_rules! real_functions {
             #[inline]
             #[allow(dead_code, non_snake_case, reason = "named like the real function, which may only be jumped to")]
             pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
-                // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C function with this
+                // SAFETY: the pointer is null, which is None, or dlsym's result for the name of a C function with this
                 // signature.
                 unsafe { transmute(pointers::$name.load(Ordering::Relaxed)) }
             }

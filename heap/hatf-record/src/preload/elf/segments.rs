@@ -65,7 +65,7 @@ pub(crate) fn of_program() -> Option<&'static [libc::Elf64_Phdr]> {
     };
     let (table, count) = (get(libc::AT_PHDR), get(libc::AT_PHNUM));
     let is_one = table != 0 && table.is_multiple_of(8) && get(libc::AT_PHENT) == size_of::<libc::Elf64_Phdr>();
-    // SAFETY: the kernel's answer: a table of this many entries, which is a part of the program and stays.
+    // SAFETY: as the kernel reports, a table of this many entries, which is a part of the program and stays.
     is_one.then(|| unsafe { core::slice::from_raw_parts(table as *const libc::Elf64_Phdr, count) })
 }
 

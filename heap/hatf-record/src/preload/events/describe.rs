@@ -1,4 +1,4 @@
-//! The description of a call, which is the second of the three steps of an event (see `record.rs`).
+//! The description of a call, the second of the three steps of recording an event (see `record.rs`).
 
 use crate::conditions::Conditions;
 use crate::event::{About, Kind, SpoolEvent};
@@ -6,7 +6,7 @@ use crate::preload::choose::call::{Block, Call};
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::session::Session;
 
-/// Returns the event of a call from its numbers, stamped with the current time.
+/// Returns the event of a call with its size, addresses and extra value, stamped with the current time.
 pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> SpoolEvent {
     SpoolEvent {
         size: call.size as u64,

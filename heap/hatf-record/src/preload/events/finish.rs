@@ -1,4 +1,4 @@
-//! The second and third steps of an event: a chosen call is described and pushed.
+//! The second and third steps of recording an event: a chosen call is described and pushed.
 
 use super::describe;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
@@ -9,7 +9,7 @@ use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// Records a call by its numbers.
+/// Records a call with only its size, addresses and extra value.
 #[inline(never)]
 pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     push::numbers(session, &describe::numbers(session, state, kind, call));

@@ -1,9 +1,9 @@
 //! The path of a call's event in three steps.
 //!
 //! A call is *chosen* (`choose/choice.rs`), which decides whether and how it is recorded. It is *described*
-//! (`describe.rs`) by its numbers, its stack, and the usable size of its block. It is *pushed* into the chunk of its
-//! thread (`spool/push.rs`). In the plain case, every call is recorded by its numbers alone in a single slot; the code
-//! for that is inlined into each hook.
+//! (`describe.rs`) by its size and addresses, its stack, and the usable size of its block. It is *pushed* into the
+//! chunk of its thread (`spool/push.rs`). In the plain case, every call is recorded in a single slot, with only its
+//! size and addresses; the code for that is inlined into each hook.
 
 use core::ffi::c_void;
 
@@ -76,7 +76,7 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     }
     let Some(session) = session() else { return false };
     let conditions = session.conditions();
-    // A single comparison in the plain case.
+    // In the plain case, this comparison is the only check.
     if conditions != Conditions(0) {
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         if conditions.has(Conditions::INJECTED) {

@@ -218,7 +218,7 @@ pub(crate) unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: us
 /// Records a free and frees the block using `function`, or `free` if `function` is `None`.
 ///
 /// # Safety
-/// As for [`free`].
+/// The requirements are the same as for [`free`].
 #[inline]
 unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) {
     let Some(function) = function else {
@@ -276,7 +276,7 @@ pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) ->
     block
 }
 
-/// Interposed without being recorded, because the answer must come from the allocator that owns the block, and an arena
+/// Interposed without being recorded, because the result must come from the allocator that owns the block, and an arena
 /// block belongs to no allocator.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {

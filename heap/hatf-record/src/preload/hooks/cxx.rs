@@ -151,7 +151,7 @@ macro_rules! news {
             /// way. With no frame of ours on the stack, jumps to the function that throws.
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "the name is mangled by C++")]
@@ -256,13 +256,13 @@ macro_rules! deletes {
             static $place: Real = Real::new();
 
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "the name is mangled by C++")]
             pub(crate) unsafe extern "C" fn $name(block: *mut c_void $(, $argument: usize)*) {
                 type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
                 let function = $place.get();
-                // SAFETY: dlsym's answer for the name of a function with this signature, and the caller's arguments.
+                // SAFETY: dlsym's result for the name of a function with this signature, and the caller's arguments.
                 release(block, function, || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) });
             }
         )*

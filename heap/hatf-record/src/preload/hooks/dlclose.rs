@@ -8,7 +8,7 @@ use crate::preload::stacks::met_modules::note_unloaded;
 use crate::preload::stacks::{python, unwind};
 
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };

@@ -139,7 +139,7 @@ macro_rules! exec {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(file: $file, arguments: List, list: List) -> c_int {
                 let function = if real::known() { real::$name() } else { None };
@@ -191,7 +191,7 @@ macro_rules! by_the_c_library {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 let function = if real::known() { real::$name() } else { None };
@@ -225,7 +225,7 @@ macro_rules! spawn {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(
                 process: *mut libc::pid_t,

@@ -59,7 +59,7 @@ macro_rules! exits {
             /// Stores the status and ends the process.
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "the name is that of the underlying function")]
             pub(crate) unsafe extern "C" fn $name(status: c_int) -> ! {

@@ -96,7 +96,7 @@ extern "C" fn after_fork_in_child() {
 /// `_Fork`, which does not run handlers registered by `pthread_atfork`.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[cfg(feature = "preload")]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
@@ -120,7 +120,7 @@ pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
 /// `fork`, which runs the handlers registered by `pthread_atfork` even if the fork fails.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[cfg(feature = "preload")]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {

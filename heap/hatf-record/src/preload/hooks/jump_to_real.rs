@@ -41,7 +41,7 @@ macro_rules! jump_to_real {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name() {

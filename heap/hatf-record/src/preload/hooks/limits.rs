@@ -64,7 +64,7 @@ macro_rules! limits {
             /// Sets a limit of this process.
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $set(resource: c_uint, limit: Limit) -> c_int {
                 // SAFETY: the caller's arguments.
@@ -76,10 +76,10 @@ macro_rules! limits {
                 }
             }
 
-            /// Sets a limit and returns the previous one.
+            /// Sets a limit and returns the previous limit.
             ///
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $of(
                 process: libc::pid_t,
@@ -105,7 +105,7 @@ limits! {
 }
 
 /// # Safety
-/// As for `prlimit`.
+/// The requirements are the same as for `prlimit`.
 unsafe fn by_the_kernel(process: libc::pid_t, resource: c_uint, limit: Limit, before: *mut libc::rlimit) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { libc::syscall(libc::SYS_prlimit64, process, resource, limit, before) };

@@ -14,7 +14,7 @@ use crate::preload::platform::{files, large, memory};
 use crate::preload::spool::session;
 
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     let of_now =
@@ -68,7 +68,7 @@ fn lock(flags: c_int) -> c_int {
     0
 }
 
-/// Locks a part. Like `mlockall`, ignores failures for memory that cannot be accessed or is gone.
+/// Locks a part of a mapping. Like `mlockall`, ignores failures for memory that cannot be accessed or is gone.
 fn lock_part(part: &Range<usize>, on_fault: libc::c_uint) {
     // SAFETY: locking changes no byte.
     unsafe { libc::syscall(libc::SYS_mlock2, part.start, part.len(), on_fault) };
@@ -77,7 +77,7 @@ fn lock_part(part: &Range<usize>, on_fault: libc::c_uint) {
 /// Returns the number of bytes that this process may lock.
 fn lock_limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
+    // SAFETY: a place for the result.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } == 0;
     if known { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
 }
@@ -99,7 +99,7 @@ struct Line {
 }
 
 impl Line {
-    /// Processes a byte. Returns the numbers at the end of the second one.
+    /// Processes a byte. Returns both numbers at the end of the second number.
     fn byte(&mut self, byte: u8) -> Option<Range<usize>> {
         let digit = char::from(byte).to_digit(16).and_then(|digit| usize::try_from(digit).ok());
         match (byte, digit, self.numbers.get_mut(self.at)) {
@@ -126,7 +126,7 @@ mod tests {
         let mut line = Line::default();
         let ranges: Vec<_> = text.iter().filter_map(|byte| line.byte(*byte)).collect();
         assert_eq!(ranges, [0x7f00..0x7fff, 0xffff_ff00..0xffff_ffff]);
-        // The mapping of a byte of this test.
+        // Search for the mapping that contains a local variable.
         let (own, mut found) = (0_u8, 0);
         let own = core::ptr::from_ref(&own) as usize;
         assert!(each_mapping(|range| found += u32::from(range.contains(&own))));

@@ -12,11 +12,11 @@ type Jump = unsafe extern "C" fn(*mut c_void, c_int) -> !;
 /// Jumps using the real function with this name, which is looked up if it is not known yet.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 unsafe fn jump(known: Option<Jump>, name: &CStr, place: *mut c_void, value: c_int) -> ! {
     thread_state::leave_hooks();
     switch::leave();
-    // SAFETY: null, which is `None`, or dlsym's answer for the name of a function with this signature.
+    // SAFETY: null, which is `None`, or dlsym's result for the name of a function with this signature.
     let function = known.or_else(|| unsafe { transmute::<*mut c_void, Option<Jump>>(real::next(name)) });
     match function {
         // SAFETY: the caller's arguments.
@@ -30,7 +30,7 @@ macro_rules! jumps {
     ($($name:ident)*) => {
         $(
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(place: *mut c_void, value: c_int) -> ! {
                 let name = CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes());

@@ -35,7 +35,7 @@ macro_rules! map {
     ($($name:ident($offset:ty);)*) => {
         $(
             /// # Safety
-            /// As for the function with this name.
+            /// The requirements are those of the real function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(
                 address: *mut c_void,
@@ -72,7 +72,7 @@ map! {
 }
 
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     // Record before the call: another thread may receive the pages as soon as they are free.
@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c
 }
 
 /// # Safety
-/// As for the function with this name, whose last argument is optional.
+/// The requirements are those of the real function with this name, whose last argument is optional.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn mremap(
     old: *mut c_void,
@@ -114,7 +114,7 @@ pub(crate) unsafe extern "C" fn mremap(
 }
 
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
     // SAFETY: the caller's arguments.
@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C" fn madvise(address: *mut c_void, length: usize, adv
 }
 
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
     let Some(brk) = known(real::brk) else { return no_memory(-1) };
@@ -143,7 +143,7 @@ pub(crate) unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sbrk(increment: libc::intptr_t) -> *mut c_void {
     let Some(sbrk) = known(real::sbrk) else { return no_memory(-1_isize as *mut c_void) };

@@ -16,7 +16,7 @@ const STRICT: c_ulong = 1;
 /// program.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn prctl(
     option: c_int,

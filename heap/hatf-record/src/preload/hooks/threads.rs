@@ -124,7 +124,7 @@ fn free_block(block: *mut c_void) {
 unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
     let bytes_of = |attributes: *const libc::pthread_attr_t| {
         let mut bytes = 0;
-        // SAFETY: attributes, which are only read, and a place for the answer.
+        // SAFETY: attributes, which are only read, and a place for the result.
         if unsafe { libc::pthread_attr_getstacksize(attributes, &raw mut bytes) } == 0 { bytes } else { 0 }
     };
     if !attributes.is_null() {
@@ -147,7 +147,7 @@ unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
 /// the real function are.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -188,7 +188,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
 /// `pthread_setname_np`, extended to record the name.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int {
     let function = if real::known() { real::pthread_setname_np() } else { None };

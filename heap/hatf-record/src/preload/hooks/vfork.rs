@@ -22,7 +22,7 @@ extern "C" fn fail(error: c_int) -> libc::pid_t {
 /// kept in a register, which the kernel restores in both processes.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of the real function with this name.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn vfork() -> libc::pid_t {

@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int, c_void};
 /// written to, whatever path led to it.
 pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    // SAFETY: a C string; a place for the answer, for which all zeros are a valid value; a file that was opened here.
+    // SAFETY: a C string; a place for the result, for which all zeros are a valid value; a file that was opened here.
     unsafe {
         let mut file = libc::open(path.as_ptr(), flags);
         while file < 0 && *libc::__errno_location() == libc::EINTR {

@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 struct Head {
     /// The size of all pages in bytes.
     bytes: usize,
-    /// The process that uses them, or 0 if they are unused.
+    /// The process that uses the pages, or 0 if the pages are unused.
     user: AtomicU32,
 }
 

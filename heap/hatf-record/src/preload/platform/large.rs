@@ -19,7 +19,8 @@ static RANGES: [[AtomicUsize; 2]; 512] = [const { [const { AtomicUsize::new(0) }
 /// but cannot be accessed.
 ///
 /// # Safety
-/// As for `mmap`. Nobody may access memory replaced because of `flags`, as it is inaccessible at first.
+/// The requirements are the same as for `mmap`. In addition, nobody may access memory that is replaced because of
+/// `flags`, because it is inaccessible at first.
 pub(crate) unsafe fn map(address: *mut c_void, bytes: usize, flags: c_int, file: c_int) -> *mut c_void {
     // Inaccessible pages are not allocated, even though they are locked at first.
     // SAFETY: by the caller's promise.

@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 /// Makes the `mmap` system call.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of `mmap`.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn map(
     address: *mut c_void,
@@ -25,7 +25,7 @@ pub(crate) unsafe fn map(
 /// Makes the `munmap` system call and returns 0 on success.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of `munmap`.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn unmap(address: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: by the caller's promise.
@@ -35,7 +35,7 @@ pub(crate) unsafe fn unmap(address: *mut c_void, bytes: usize) -> c_int {
 /// Makes the `madvise` system call and returns 0 on success.
 ///
 /// # Safety
-/// As for the function with this name.
+/// The requirements are those of `madvise`.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
     // SAFETY: by the caller's promise.
@@ -80,7 +80,7 @@ pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
 }
 
 /// Copies words from an address in this process that may not be mapped. Returns the number of copied words, or `None`
-/// if the kernel does not answer or must not be called. Preserves `errno`.
+/// if the system call is unavailable or must not be made. Preserves `errno`.
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
     const PAGE: usize = 4096;

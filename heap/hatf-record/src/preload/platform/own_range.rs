@@ -90,8 +90,8 @@ impl OwnRange {
     }
 }
 
-/// The range in which an object of the recorder is or was mapped. The next object of its kind may be mapped there, so a
-/// process to which `hatf` attaches repeatedly has only one range of each kind.
+/// The range in which an object of the recorder is or was mapped. The next object of the same kind may be mapped in the
+/// same range, so a process to which `hatf` attaches repeatedly has only one range of each kind.
 pub(crate) struct Place {
     state: AtomicU32,
     from: AtomicPtr<c_void>,
@@ -112,14 +112,14 @@ impl Place {
         Self { state: AtomicU32::new(NONE), from: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0) }
     }
 
-    /// Takes the range out of the place if it is in this state.
+    /// Removes the range from the place and returns it, if the place is in this state.
     fn out(&self, state: u32) -> Option<OwnRange> {
         self.state.compare_exchange(state, BUSY, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let (from, bytes) = (self.from.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         Some(OwnRange { from, bytes, is_used: true })
     }
 
-    /// Puts a range into the place.
+    /// Stores a range in the place, which is then in this state.
     fn set(&self, range: OwnRange, state: u32) {
         self.from.store(range.from, Ordering::Relaxed);
         self.bytes.store(range.bytes, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Place {
     }
 
     /// Keeps the range of a newly mapped object. A previous range stays mapped but is no longer tracked. Only the
-    /// thread that begins a recording does this, and only one thread does so at a time.
+    /// thread that begins a recording calls this, and only one thread begins a recording at a time.
     pub(crate) fn keep(&self, range: OwnRange) {
         self.state.store(BUSY, Ordering::Relaxed);
         self.set(range, USED);

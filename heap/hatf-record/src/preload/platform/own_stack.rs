@@ -104,7 +104,7 @@ unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), ar
 /// Does the same as on x86-64.
 ///
 /// # Safety
-/// As on x86-64.
+/// The requirements are the same as on x86-64.
 #[cfg(target_arch = "aarch64")]
 #[inline(never)]
 unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
@@ -127,7 +127,7 @@ unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), ar
 /// Calls the function on the caller's stack on other architectures.
 ///
 /// # Safety
-/// As on x86-64.
+/// The requirements are the same as on x86-64.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn on_stack(_: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
     // SAFETY: by the caller's promise.

@@ -67,7 +67,7 @@ pub(crate) type Identity = (libc::dev_t, libc::ino_t);
 /// Returns the identity of the file with this name. Preserves `errno`.
 pub(crate) fn identity(name: &CStr) -> Option<Identity> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string, and room for the answer, which is complete if the call succeeds; `errno` of this thread.
+    // SAFETY: a C string, and room for the result, which is complete if the call succeeds; `errno` of this thread.
     unsafe {
         let errno = *libc::__errno_location();
         let is_there = libc::stat(name.as_ptr(), found.as_mut_ptr()) == 0;

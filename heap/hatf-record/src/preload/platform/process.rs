@@ -1,5 +1,5 @@
 //! The identities of this process and its threads, obtained without a system call, because the program may have a
-//! filter that kills it for a call that it does not make itself.
+//! filter that kills it for a system call that the program does not make itself.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -16,7 +16,7 @@ unsafe extern "C" {
 /// data.
 pub(crate) fn task() -> u32 {
     let mut clock = 0;
-    // SAFETY: the calling thread, and a place for the answer.
+    // SAFETY: the calling thread, and a place for the result.
     let result = unsafe { pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
     if result == 0 { (!(clock >> 3)).cast_unsigned() } else { 0 }
 }

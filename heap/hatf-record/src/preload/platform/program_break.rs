@@ -11,9 +11,10 @@ static PLACE: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
 /// The last known position of the break.
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks up the variable. This takes the loader's lock, so it happens once, together with the real functions.
+/// Looks up the variable. The lookup acquires the loader's lock, so it is done only once, together with the lookup of
+/// the real functions.
 pub(crate) fn look_up() {
-    // SAFETY: a C string. The answer is null, or a word in the C library that stays.
+    // SAFETY: a C string. The result is null, or a word in the C library that stays.
     let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__curbrk".as_ptr()) };
     FOUND.store(place.cast(), Ordering::Relaxed);
 }

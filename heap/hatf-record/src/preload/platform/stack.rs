@@ -3,7 +3,7 @@
 //! runs.
 //!
 //! Any other stack pointer belongs to a coroutine, a signal handler, or a thread that the C library created itself.
-//! Such a stack is unknown except for the kernel's answers about individual pages.
+//! Nothing is known about such a stack, except what the kernel reports about individual pages.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::local_atomic::Interruptible;
 
 const PAGE: usize = 4096;
-/// The minimum number of bytes below the end of the main thread's stack that the kernel leaves free for this stack,
-/// regardless of its limit.
+/// The minimum address space that the kernel reserves for the main thread's stack, regardless of its limit.
 const MAIN_MOST: usize = 128 << 20;
 
 /// The main thread's stack.
@@ -24,7 +23,7 @@ pub(crate) fn note_main() {
         return;
     }
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a call that reads the data that the kernel passed to the program; a place for the answer.
+    // SAFETY: a call that reads the data that the kernel passed to the program; a place for the result.
     let (name, known) = unsafe {
         let name = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
         (name, libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) == 0)

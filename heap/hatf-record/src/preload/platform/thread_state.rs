@@ -59,7 +59,8 @@ interruptible! {
     }
 }
 
-/// The round of key destructors in which a thread's end is recorded, which is the last one that the system guarantees.
+/// The round of key destructors in which a thread's end is recorded, which is the last round that the system
+/// guarantees.
 pub(crate) const LAST_ROUND: u32 = 4;
 
 /// Bytes per page.
@@ -89,8 +90,8 @@ core::arch::global_asm!(
 pub(crate) fn current() -> &'static ThreadState {
     let address: *const ThreadState;
     // SAFETY: reads the thread pointer and the offset that the linker computed for our block, and changes no memory and
-    // no flag except those of the addition. Neither changes while a thread runs, so one answer suffices for an entire
-    // function (`nomem`). The block lives as long as the thread, and the reference does not leave it.
+    // no flag except those of the addition. Neither changes while a thread runs, so the compiler may reuse the result
+    // within a function (`nomem`). The block lives as long as the thread, and the reference does not leave it.
     unsafe {
         core::arch::asm!(
             "mov {a}, qword ptr fs:[0]",
@@ -214,7 +215,7 @@ impl Readable {
         ((range.start / PAGE) << Self::BITS) | (range.len() / PAGE).min(Self::MOST)
     }
 
-    /// Packs a range extended by an adjacent page, or the page alone if it does not adjoin the range.
+    /// Packs a range extended by an adjacent page, or only the page if it does not adjoin the range.
     fn with_page(word: usize, page: usize) -> usize {
         let Range { start, end } = Self::unpack(word);
         let pages = word & Self::MOST;
@@ -279,7 +280,7 @@ impl ThreadState {
             return true;
         }
         let page = address & !(PAGE - 1);
-        // This precedes the query: the answer is discarded if a handler changes the range in the meantime.
+        // This precedes the query: the result is discarded if a handler changes the range in the meantime.
         let known = self.readable.get();
         let is_there = is_readable(page);
         if is_there {
@@ -355,7 +356,7 @@ mod tests {
         assert_eq!(Readable::unpack(above), stack..stack + 2 * PAGE);
         let below = Readable::with_page(above, stack - PAGE);
         assert_eq!(Readable::unpack(below), stack - PAGE..stack + 2 * PAGE);
-        // A page that does not adjoin the range starts a new one, and so does a page beyond the maximum length.
+        // A page that does not adjoin the range, or that would exceed the maximum length, starts a new range.
         assert_eq!(Readable::unpack(Readable::with_page(below, 5 * PAGE)), 5 * PAGE..6 * PAGE);
         let longest = (1 << Readable::BITS) | Readable::MOST;
         let end = Readable::unpack(longest).end;

@@ -85,8 +85,8 @@ pub(crate) fn again() {
     STATE.store(UNDECIDED, Ordering::Release);
 }
 
-/// Stores the reason why the events could not be opened, in a symbolic link next to them. A process can create a
-/// symbolic link even if it cannot open any more files.
+/// Stores the reason why the events could not be opened, in a symbolic link next to the event file. A process can
+/// create a symbolic link even if it cannot open any more files.
 #[cold]
 #[inline(never)]
 fn refuse(events: &Path, errno: c_int) -> Option<()> {
@@ -154,7 +154,8 @@ fn begin_session(is_image: bool) -> Option<()> {
         return None;
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
-    // An earlier image of the process may have set these conditions. The state of recording stays unchanged.
+    // An earlier image of the process may have set these conditions, so reset them. Whether recording is on or off
+    // stays unchanged.
     let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PROCESSORS, Conditions::PART];
     let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
     let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];

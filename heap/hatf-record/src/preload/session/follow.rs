@@ -53,7 +53,7 @@ pub(crate) fn recorder_is_gone() -> bool {
     first.is_some_and(|first| first.keeper.load(Ordering::Relaxed) & KEEPER_GONE != 0)
 }
 
-/// Counts this process, which was just forked, as one that is not followed.
+/// Counts this process, which was just forked, as not followed.
 pub(crate) fn not_followed(why: NotFollowed) {
     // SAFETY: null, or a header that stays mapped.
     if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
@@ -73,7 +73,7 @@ pub(crate) struct OwnSpool {
     pub(crate) events: Path,
 }
 
-/// Opens or creates the spool of this process, which is not the first recorded one. Returns `None` if the process
+/// Opens or creates the spool of this process, which is not the first recorded process. Returns `None` if the process
 /// should not be recorded. A forked child that should not be recorded may become a program that should, so it is
 /// counted as not recorded only if a program image was loaded.
 pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_image: bool) -> Option<OwnSpool> {

@@ -1,6 +1,6 @@
 //! The recorder's file, or the recording process, may disappear before a recorded process ends. A program started by
 //! such a process must not look for the recorder. Otherwise, the dynamic linker would print an error, or load a
-//! different file that has this name by then.
+//! different file that has been created under the same name.
 //!
 //! The name is overwritten with colons in `LD_PRELOAD`, in place: nothing is allocated, and no pointer changes.
 
@@ -36,7 +36,7 @@ pub(crate) fn forget_own() {
 }
 
 /// # Safety
-/// As for [`forget`].
+/// The requirements are the same as for [`forget`].
 unsafe fn forget_in(mut list: List, library: &[u8]) {
     let [.., preload] = VARIABLES;
     let name = preload.to_bytes();

@@ -1,5 +1,6 @@
 //! Data that child processes need in order to be recorded: the first process's spool, and the variables that name it.
-//! The environment may have changed by then, so both are stored when recording begins.
+//! The environment may have changed by the time a child process is created, so the path and the variables are stored
+//! when recording begins.
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -47,7 +48,7 @@ pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }
-    // SAFETY: a C string; the answer is null or a C string that stays while nobody changes the environment, which no
+    // SAFETY: a C string; the result is null or a C string that stays while nobody changes the environment, which no
     // other thread does before `main`.
     unsafe {
         let value = libc::getenv(name.as_ptr());

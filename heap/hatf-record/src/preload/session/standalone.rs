@@ -5,7 +5,7 @@
 //! Programs started by the process find the directory the same way, and are recorded inside of it, as with `hatf
 //! record`.
 //!
-//! Nobody makes chunks ready, so threads take absent chunks.
+//! Nobody makes chunks ready, so threads take chunks without memory and allocate the memory themselves.
 
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use crate::reasons::WhenFull;
 
 /// The default maximum size of a spool in bytes.
 const BYTES: u64 = 1 << 30;
-/// The maximum number of processes recorded in addition to the first one.
+/// The maximum number of processes recorded in addition to the first process.
 const FOLLOW: u32 = 1000;
 
 /// Finds or creates the directory named by the environment. Returns the path of its events. Errors are written to

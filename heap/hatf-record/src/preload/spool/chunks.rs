@@ -12,8 +12,8 @@ use crate::preload::platform::memory;
 use crate::reasons::{Stop, WhenFull};
 use crate::spool::Chunk;
 
-/// The maximum time in nanoseconds that a thread is blocked even if it should not wait for space, because chunks are
-/// made ready shortly afterwards.
+/// The maximum time in nanoseconds that a thread waits for a chunk even if it should not wait for space, because more
+/// chunks are usually ready within this time.
 const SHORT: u64 = 50_000_000;
 
 impl Session {
@@ -102,7 +102,8 @@ impl Session {
                     return None;
                 }
             }
-            // Chunks that were not requested yet are not late: a burst may be over before chunks are made ready.
+            // Even if threads should not wait for space, they wait briefly: during a burst of events, `hatf` may not
+            // have had time to make chunks ready.
             let patience = match self.when_full {
                 WhenFull::Wait => self.patience,
                 WhenFull::Drop | WhenFull::Stop => SHORT,

@@ -45,7 +45,7 @@ pub(crate) fn header(path: &CStr) -> Option<&'static Header> {
 /// a limit.
 pub(crate) fn share_of_address_space() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
+    // SAFETY: a place for the result.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
     if known { share_of(limit.rlim_cur) } else { usize::MAX }
 }
@@ -94,7 +94,7 @@ pub(crate) fn forget_rest(smaller: &Spool<'static>) {
 /// limit raises a signal that kills the process.
 pub(crate) fn file_size_limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
+    // SAFETY: a place for the result.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
     if known { usize::try_from(limit.rlim_cur / 10 * 9).unwrap_or(usize::MAX) } else { usize::MAX }
 }

@@ -1,5 +1,4 @@
-//! Pushes events into the spool of a session, which is the last of the three steps of an event (see
-//! `events/record.rs`).
+//! Pushes events into a session's spool, the last of the three steps of recording an event (see `events/record.rs`).
 
 use core::sync::atomic::Ordering;
 
@@ -10,8 +9,8 @@ use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::platform::{process, thread_key, thread_name, thread_state};
 use crate::producer::Owner;
 
-/// Records an event with two numbers in one slot of the thread's chunk. Returns `false` if the event does not fit or
-/// there is no room.
+/// Records an event that consists of a size and an address in one slot of the thread's chunk. Returns `false` if the
+/// event does not fit or there is no room.
 #[inline(always)]
 pub(crate) fn in_one_slot(session: &Session, state: &ThreadState, kind: Kind, size: u64, address: u64) -> bool {
     // SAFETY: the spool stays mapped. A thread without a chunk has no room, and receives its number with its first
@@ -87,7 +86,7 @@ pub(crate) fn this_thread() -> u64 {
 /// Writes slots into the thread's current or next chunk. Counts the event as dropped if there is no chunk.
 fn put(session: &Session, stamp: u64, slots: &[Slot]) {
     let producer = &thread_state::current().producer;
-    // Signal handlers may fill a chunk that was just installed.
+    // Retry, because signal handlers may fill a chunk that was just installed.
     for _ in 0..3 {
         // The hook may have been interrupted by a signal handler and continued in a forked child: see `session.rs`.
         if !session.is_live() {
@@ -138,8 +137,9 @@ pub(crate) fn thread_number(session: &Session) -> u32 {
     if id == 0 { number_this_thread(session) } else { id }
 }
 
-/// Assigns a number to a thread whose start no hook observed: the main thread, or one that the C library created
-/// itself. The end of such a thread is recorded like any other, and the recorder's data for it is freed then.
+/// Assigns a number to a thread whose start no hook observed: the main thread, or a thread that the C library created
+/// itself. The end of such a thread is recorded like the end of any other thread, and the recorder's data for the
+/// thread is freed at that time.
 #[cold]
 fn number_this_thread(session: &Session) -> u32 {
     let state = thread_state::current();

@@ -53,7 +53,7 @@ pub(crate) fn take_out_of_use(
     if chunks >= spool.mapped() {
         return None;
     }
-    // There may be a few more of these chunks by the time they are examined individually.
+    // Threads may take a few more of these chunks before the chunks are examined individually.
     if (chunks..spool.mapped()).filter(|chunk| is_used(*chunk)).count() + behind.len() > BEHIND / 2 {
         return None;
     }

@@ -27,7 +27,7 @@ pub(crate) fn capture(session: &Session) -> u32 {
         return stack;
     }
     let stack = walk(session, here, memo);
-    // The walk has found the interpreter.
+    // The walk may have found the interpreter for the first time.
     match with_python.then(python::chain).flatten() {
         Some(chain) => walk_python(session, here, chain),
         None => stack,

@@ -1,10 +1,11 @@
 //! The last stack walked by a thread, which allows the next walk to visit only the frames that differ.
 //!
 //! The continuation of a walk from a frame depends on the frame's registers, on the words it reads from the stack from
-//! there on, and on the modules. All of these are kept for each frame, along with the number of the stack that begins
-//! there. If a walk reaches a frame with the registers of a kept frame, and each word read from there on is unchanged,
-//! the walk would continue like the last one. Two different stacks are therefore never confused, as in `memo.rs`. A
-//! program with a deep call stack usually makes its next allocation only a few frames away.
+//! there on, and on the modules. The registers, the words and the state of the modules are kept for each frame, along
+//! with the number of the stack that begins there. If a walk reaches a frame with the registers of a kept frame, and
+//! each word read from there on is unchanged, the walk would continue like the last walk. Two different stacks are
+//! therefore never confused, as in `memo.rs`. A program with a deep call stack usually makes its next allocation only a
+//! few frames away.
 //!
 //! Because a signal handler may walk its own stack in between, other walks do not use the cache while a walk is in
 //! progress.

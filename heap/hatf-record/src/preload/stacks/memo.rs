@@ -1,9 +1,9 @@
 //! A cache of the stacks that a thread walked recently, so that a repeated stack needs no walk.
 //!
-//! A walk depends on its initial registers, on the words it reads from the stack, and on the modules. All of these are
-//! kept. If the registers and each word, in reading order, are unchanged, a walk would read the same words again and
-//! find the same stack, so two different stacks are never confused. For the same reason, no word is read that a walk
-//! would not read.
+//! A walk depends on its initial registers, on the words it reads from the stack, and on the modules. The registers,
+//! the words and the state of the modules are kept with each stack. If the registers and each word, in reading order,
+//! are unchanged, a walk would read the same words again and find the same stack, so two different stacks are never
+//! confused. For the same reason, no word is read that a walk would not read.
 //!
 //! A stack is kept when a walk from the same place finds it for the second time, because most stacks of a program that
 //! allocates everywhere never recur.
@@ -31,7 +31,7 @@ const STARTS: usize = 64;
 
 interruptible! {
     struct Entry {
-        /// Whether the stack depends on the register.
+        /// Whether the stack depends on the initial `rbp`.
         by_rbp: Local<bool>,
         rbp: Local<usize>,
         changes: Local<u64>,
@@ -45,7 +45,7 @@ interruptible! {
     /// The cache of a thread, which is zero when the thread starts.
     #[repr(C)]
     pub(crate) struct Memo {
-        /// The first field, so that nothing is below it in memory.
+        /// The thread's own stack. It is the first field, so that none of the cache is below it in memory.
         pub(crate) own_stack: OwnStack,
         /// The initial stack pointer of each entry, or 0 if there is no entry.
         keys: [Local<usize>; ENTRIES],
@@ -74,7 +74,7 @@ impl Memo {
 
     #[cold]
     fn make(state: &ThreadState) -> Option<&Self> {
-        // Nobody would free it: the thread's end has been recorded, and the C library frees the rest of the thread.
+        // Create no cache any more, because nothing would free it: the thread's end has already been recorded.
         if state.exit_rounds.get() >= LAST_ROUND {
             return None;
         }

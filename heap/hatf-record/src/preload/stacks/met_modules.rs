@@ -30,8 +30,8 @@ pub(crate) fn leave() {
     ALLOCATOR.store(false, Ordering::Relaxed);
 }
 
-/// Records the module of an allocator other than the C library's. It does not occur in any stack, because this object
-/// calls it.
+/// Records the module of an allocator other than the C library's. The allocator does not occur in any stack, because
+/// the recorder calls it, and stacks begin at the recorder's caller.
 #[cold]
 fn note_allocator(session: &Session) {
     let module = |function: usize| unwind::find(function).filter(|_| function != 0);

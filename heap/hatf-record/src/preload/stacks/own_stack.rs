@@ -46,7 +46,7 @@ fn on_large_stack<R>(work: impl FnOnce() -> R) -> Option<R> {
 pub(crate) fn apart<R>(own: Option<&OwnStack>, work: impl FnOnce() -> R) -> Option<R> {
     match own {
         Some(own) => own.run(work),
-        // Signals must not be blocked.
+        // Blocking signals could violate the program's system call filter.
         None if is_confined() => on_large_stack(work),
         None => match MappedStack::new() {
             Some(stack) => stack.run(work),

@@ -158,7 +158,7 @@ pub(crate) fn leave() {
     GROWING.store(false, Ordering::Relaxed);
     GROWN.store(0, Ordering::Relaxed);
     python::leave();
-    // A module is recorded when one of its rows is looked up.
+    // Discard all rows, because a module is recorded only when a row of it is parsed.
     unwind::forget();
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn find(address: usize) -> Option<Found> {
         eh_frame_header: core::ptr::null(),
         reserved: [0; 7],
     };
-    // SAFETY: a place for the answer; any address can be queried.
+    // SAFETY: a place for the result; any address can be queried.
     let is_there = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
     (is_there && found.end > found.start).then(|| segments::whole(found))
 }
@@ -146,7 +146,8 @@ pub(crate) fn forget_memory() {
     UNMAPPED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Returns a number that changes whenever modules are unloaded or memory is unmapped: both counts only grow.
+/// Returns a number that changes whenever modules are unloaded or memory is unmapped. It is the sum of two counts that
+/// only grow.
 #[inline(always)]
 pub(crate) fn changes() -> u64 {
     unloaded().wrapping_add(UNMAPPED.load(Ordering::Relaxed))
@@ -169,7 +170,7 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     };
     // Parsing needs more space than small stacks provide.
     let memo = Memo::of(thread_state::current());
-    // If there is no room now, the row may be found later.
+    // If there is no room for parsing now, the row is not stored, so it may be found later.
     let Some(row) = own_stack::apart(memo.map(|memo| &memo.own_stack), look) else { return Row::End };
     let row = row.unwrap_or(Row::End);
     let packed = row.pack();
@@ -193,7 +194,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     let header = found.eh_frame_header;
     let bytes = |at: usize| {
         let end = segments::end_of(found, at)?;
-        // SAFETY: the loader's answer: the module's tables are mapped from here, and are before their segment's end.
+        // SAFETY: as the loader reports, the module's tables are mapped from here, and are before their segment's end.
         // Bytes after them are not read, unless lengths in them are wrong.
         Some(unsafe { core::slice::from_raw_parts(at as *const u8, end - at) })
     };

@@ -6,7 +6,7 @@ use super::predictions::{Predicted, Predictions, Rank};
 use super::{Ended, INTRINSIC, Off, Program};
 use hatf_lab::student::{Interval, mean};
 
-/// The numbers of the paper's tables of actual values, errors, error summary and predicted values.
+/// For each metric, the numbers of the paper's tables of actual values, errors, error summaries and predicted values.
 const TABLES: [(&str, [u32; 4]); 2] = [("OPS PER OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];
 
 /// Adds all tables.

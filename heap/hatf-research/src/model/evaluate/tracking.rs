@@ -9,8 +9,8 @@ use hatf_lab::{Result, Totals};
 
 /// The number of windows, which have equal numbers of events.
 pub const WINDOWS: usize = 100;
-/// The maximum number of stretches, above which pairs of them are joined. The edge of a window is therefore off by at
-/// most an 80th of the window.
+/// The maximum number of stretches, above which pairs of stretches are joined. The edge of a window is therefore off by
+/// at most an 80th of the window.
 const STRETCHES: usize = 1 << 14;
 
 /// The maxima of live bytes and objects in each stretch of events.

@@ -112,7 +112,7 @@ proptest! {
         let mut costs = Costs::new(found.clone());
         run(&events, &mut costs);
         let (_, candidates) = costs.finish(limit);
-        // Returns the freed bytes in those regions of a context that have not ended.
+        // Returns the freed bytes that the active regions of a context still hold.
         let idle = |now: usize, depth: usize, of: &dyn Fn(&Known) -> bool| -> u64 {
             let idle = |object: &&Known| object.end.is_some_and(|end| end <= now) && over(&events, object, depth) > now;
             known.iter().filter(|object| of(object)).filter(idle).map(|object| object.size).sum()
@@ -133,7 +133,7 @@ proptest! {
             prop_assert!(candidate.cost <= limit);
             candidate.sites.iter().for_each(|site| chosen[at(*site)] = Some(depth));
         }
-        // If a site has no candidate, no call in which its objects end has room for it.
+        // If a site has no candidate, adding the site to any call in which its objects end would exceed the limit.
         for site in (1..PATHS.len() as u64).filter(|site| chosen[at(*site)].is_none() && found.objects(*site) > 0) {
             for depth in 1..=depth_of(&events, &known, site) {
                 let of = |candidate: &&RegionCandidate| candidate.context == found.contexts.path(site)[depth - 1];

@@ -158,8 +158,8 @@ pub(super) fn profile<'t>(tables: Tables, name: &'t str, samples: &'t [Sample], 
     Profile { meta: meta(mean), libs, threads, pages: [], profiler_overhead: [], counters: [] }
 }
 
-/// Builds the head. The viewer shows the product name above the profile, so this name indicates that the profile is a
-/// sample.
+/// Builds the `meta` object of the profile. The viewer shows the product name above the profile, so this name indicates
+/// whether the profile is a sample.
 fn meta(mean: u64) -> Value {
     let product = match mean {
         1 => "hatf".to_owned(),

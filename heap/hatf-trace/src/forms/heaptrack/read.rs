@@ -254,7 +254,7 @@ impl HeaptrackLog {
             address
         } else {
             let [block] = numbers(rest)?;
-            // Blocks with the same size and stack are interchangeable, so the last one is freed.
+            // Interpreted data does not distinguish blocks with the same size and stack, so free the most recent one.
             let (_, _, live) = self.block(block)?;
             live.pop().ok_or("a free refers to a block that is not live")?
         };
@@ -267,7 +267,8 @@ impl HeaptrackLog {
         block.ok_or_else(|| format!("there is no allocation {number:x}"))
     }
 
-    /// Adds the frames of a stack to the queue, with the known facts about frames not seen before.
+    /// Adds the frames of a stack to the queue. For interpreted frames not seen before, also adds their modules and
+    /// functions.
     fn stack(&mut self, number: u64, queue: &mut Queue) -> Result<()> {
         queue.stack.clear();
         let mut number = number;
@@ -297,7 +298,7 @@ impl HeaptrackLog {
             index.and_then(|index| self.strings.get(index)).map_or(&[][..], Vec::as_slice)
         };
         // The addresses of modules, and addresses within the module files, are unknown except for the pages that
-        // contain frames. The path is reduced to a file name so that nobody searches the file for symbols.
+        // contain frames. The path is reduced to a file name so that no command searches the file for symbols later.
         let page = frame.address.saturating_sub(1) / PAGE * PAGE;
         let path = string(frame.module);
         if !path.is_empty() && self.pages.insert(page, frame.module) != Some(frame.module) {

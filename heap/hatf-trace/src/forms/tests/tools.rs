@@ -90,8 +90,8 @@ fn heaptrack_raw_and_interpreted() {
     let expected =
         [(0x64, interpreted.clone()), (0x64, interpreted.clone()), (0x65, vec!["_start in word".to_owned()])];
     assert_eq!(blocks(form, HEAPTRACK.as_bytes()), expected);
-    // Times are preserved. Blocks get new addresses, and the last one of the blocks with the same size and stack is
-    // freed first.
+    // Times are preserved. Blocks get new addresses. Of several blocks with the same size and stack, the most recently
+    // allocated block is freed first.
     let text = text_of(form, HEAPTRACK.as_bytes()).0;
     let frees: Vec<_> = text.iter().filter(|line| line.contains("Free")).collect();
     assert!(frees[0].contains("address: 128") && frees[0].contains("time: 0,"), "{frees:?}");

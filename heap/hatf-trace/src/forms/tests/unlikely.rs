@@ -1,5 +1,5 @@
-//! Tests with calls in an order that no allocator produces, so that models must encode mispredictions, among values
-//! that fit and values that do not.
+//! Tests with calls that return addresses no allocator would choose, so that the heap model must encode mispredictions.
+//! Some values fit into their fields without widening, and others do not.
 
 use super::{HEAP, expected, heap_of, text_of};
 use crate::event::{Accesses, Call, Event, EventKind, Function};
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// The heap state according to the calls.
+/// The blocks that are live or freed after the calls so far.
 #[derive(Default)]
 struct Calls {
     live: Vec<u64>,

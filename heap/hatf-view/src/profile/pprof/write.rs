@@ -105,7 +105,7 @@ impl Writer<'_> {
         self.mapping_messages(&mut head);
         head.0.append(&mut self.body.0);
         let mut tail = Message::default();
-        // Profile stores index profiles by start time.
+        // Servers that store profiles index them by start time.
         if let Some(start) = of.start() {
             tail.number(profile::TIME_NANOS, start.saturating_mul(NANOSECONDS));
         }

@@ -106,7 +106,8 @@ const CSV: &str = "CSV is written by another command: \
 
 /// Returns all output formats.
 fn targets() -> impl Iterator<Item = Target> {
-    // A profile's file name may end with that of a trace: .prof.mtf.
+    // Profiles come first, because the extension `.prof.mtf` of a profile also ends with the extension `.mtf` of a
+    // trace.
     let profiles = PROFILES.into_iter().filter(|form| form.create.is_some()).map(Target::Profile);
     profiles.chain(FORMS.into_iter().filter(|form| form.create.is_some()).map(Target::Trace))
 }
@@ -126,7 +127,7 @@ impl Target {
         }
     }
 
-    /// Returns whether a file name ends with a suffix of this format.
+    /// Returns whether a file name ends with an extension of this format.
     fn is_of(&self, name: &str) -> bool {
         match self {
             Self::Trace(form) => form.suffixes.iter().any(|suffix| name.ends_with(suffix)),

@@ -66,7 +66,7 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns the profiles in the input, or the profile of the trace in it.
+/// Returns the profiles in the input or, if the input is a trace, the profile of that trace.
 fn read(options: &Convert) -> Result<Vec<HeapProfile>> {
     let path = &options.input;
     if options.from.is_none() {
@@ -74,7 +74,7 @@ fn read(options: &Convert) -> Result<Vec<HeapProfile>> {
         if is_profile(&mut input)? {
             return read_all(path, input);
         }
-        // The bytes read from a pipe cannot be read again as a trace.
+        // Data that was read from a pipe to detect a profile cannot be read again as a trace.
         if !path.is_file() {
             let advice = "to create a profile from a trace in a pipe, specify the format of the trace with --from";
             return Err(Error::Trace(format!("{}: not a heap profile; {advice}", input.name()).into()));

@@ -21,7 +21,7 @@ use super::Export;
 use crate::command::print_message;
 use crate::command::symbols::Symbols;
 
-/// A resolver of function names that works like `hatf sites`.
+/// A resolver that looks up function names in the same way as `hatf sites`.
 struct Resolved(Symbols);
 
 impl Names for Resolved {
@@ -121,7 +121,8 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(traces)
 }
 
-/// Returns the traces of each partition and its path below a table's directory, without the file extension.
+/// Returns the traces of each partition, with the path of the partition's file below a table's directory (without the
+/// file extension).
 fn partitions(traces: &[PathBuf]) -> Result<Vec<(Vec<PathBuf>, PathBuf)>> {
     let mut taken = BTreeSet::new();
     let mut place = |trace: &PathBuf| {
@@ -154,7 +155,7 @@ struct OpenFile {
 impl OpenFile {
     /// Creates a file at a path below a directory, adding the format as the file extension.
     fn create(folder: &OutputFolder, below: &Path, form: Form, schema: &SchemaRef) -> Result<Self> {
-        // The name of a trace may contain a dot.
+        // Append the extension instead of replacing one, because the name of a trace may contain a dot.
         let mut name = below.file_name().unwrap_or_default().to_owned();
         name.push(".");
         name.push(form.name());
@@ -177,7 +178,8 @@ impl OpenFile {
     }
 }
 
-/// Returns the reason that a file was not written, which is the output's own error if there is one.
+/// Returns the reason why a file was not written: the output's own error if there is one, and otherwise the writer's
+/// error.
 fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
     match (output.error(), error) {
         (Some(error), _) | (None, WriteError::Output(error)) => Error::system(path.display().to_string())(error),

@@ -206,7 +206,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     Ok(0)
 }
 
-/// Passes the first events of a trace to an observer. Returns whether the trace may contain more.
+/// Passes the first events of a trace to an observer. Returns whether the trace may contain more events.
 fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
     let mut until = Until::new(most);
     let mut calls = HeapTracker::new(|event: &ObjectEvent| {

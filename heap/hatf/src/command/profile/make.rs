@@ -119,7 +119,8 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
     let made = make(source, &options.symbols, settings, sizes, &mut writer);
-    // An error of the writer stopped the profile. An error of the output is in turn the cause of the writer's error.
+    // If the writer failed, report its error, because it stopped the profiler. If the output failed, report the
+    // output's error instead, because it caused the writer's error.
     let made = match (writer.take_error(), made) {
         (None, Ok(made)) => writer.finish().map(|()| made),
         (error, made) => {

@@ -31,8 +31,8 @@ use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name,
 /// Exit status if recording failed.
 const FAILED: u8 = 125;
 
-/// Runs the command. Errors of the recording get their own exit status, because the status of the program is passed
-/// through.
+/// Runs the command. If the program ran, returns its exit status. If recording failed, returns [`FAILED`], which
+/// distinguishes this failure from a failure of the program.
 pub(crate) fn run(options: &Options) -> Result<u8> {
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
@@ -109,7 +109,7 @@ fn run_program(options: &Options) -> Result<u8> {
     if failures.is_empty() {
         return Ok(code);
     }
-    // A full disk causes the same error in every process.
+    // Print only a few errors, because a full disk causes the same error in every process.
     for error in failures.iter().take(3) {
         print_message(&format!("the trace is incomplete: {error}"));
     }
@@ -123,7 +123,7 @@ fn run_program(options: &Options) -> Result<u8> {
 }
 
 /// Records to a file. The file gets its name only after the program has started, so an existing file is left unchanged
-/// if the program cannot be started. The error returned with the outcome concerns the file.
+/// if the program cannot be started. The optional error in the result is an error in writing the file.
 fn to_file(
     options: &Options,
     path: &Path,
@@ -140,7 +140,7 @@ fn to_file(
     output.mark_as_written();
     // If the output failed, report its error as the cause of all other errors.
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
-    // The recorder decides when to flush.
+    // The writer does not flush by itself, because the recorder decides when to flush.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.preset.trace().apply(&mut write);
     let form = TraceForm::of(options);

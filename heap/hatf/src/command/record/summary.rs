@@ -116,7 +116,7 @@ pub(super) fn print_summary(
     }
     line += &match outcome.recorded.ended_early() {
         None => format!(", {} lost", outcome.recorded.lost),
-        // The program's later events are not counted.
+        // Events of the program after recording ended are not counted.
         Some(_) => {
             format!(", {} lost before recording ended early; later events are not counted", outcome.recorded.lost)
         }

@@ -84,7 +84,7 @@ pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write
     }
 }
 
-/// Format settings of a trace beyond those of its container.
+/// Settings of the trace's format, in addition to the container settings in [`WriteOptions`].
 #[derive(Clone, Copy)]
 pub(crate) struct TraceForm {
     /// DTD of the trace.

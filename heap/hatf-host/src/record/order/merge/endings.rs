@@ -54,7 +54,7 @@ impl Merge<'_> {
             let queue = &mut self.queues[*place];
             if queue.ended && queue.end.is_none() && queue.chunks.is_empty() && is_gone(queue.task)
                 && let Some((chunk, mut stream)) = queue.reading
-                // Nothing arrived between the last look and the thread's end.
+                // Check that nothing arrived between the last read and the thread's end.
                 && stream.next(&mut Vec::new()) == Next::Nothing
             {
                 queue.reading = None;

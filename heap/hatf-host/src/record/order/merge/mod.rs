@@ -165,7 +165,7 @@ impl<'m> Merge<'m> {
                 self.ready.push(Reverse((stamp, place)));
                 break;
             }
-            // The next event is from this thread as long as no other thread has an earlier one.
+            // The next event is from this thread as long as no other thread has an earlier event.
             loop {
                 let queue = &mut self.queues[place];
                 let Some(event) = queue.head else { break };
@@ -194,8 +194,8 @@ impl<'m> Merge<'m> {
         given
     }
 
-    /// Passes on at most `most` of a queue's next plain events, those with stamps up to `until`. Returns the number of
-    /// events. Stops before any event that needs special handling.
+    /// Passes on up to `most` plain events from the front of a queue, as long as their stamps are at most `until`.
+    /// Stops at the first event that needs special handling. Returns the number of events.
     #[inline]
     fn give_plain(
         &mut self,

@@ -34,8 +34,8 @@ impl Checked {
     }
 }
 
-/// Runs this many threads. The reader runs from time to time and passes on events older than `lag`. Returns the number
-/// of repairs.
+/// Simulates this many threads and a reader that runs from time to time and passes on events older than `lag`. Returns
+/// the number of repairs.
 fn simulate(threads: usize, steps: u64, skew: u64, lag: u64, seed: u64) -> u64 {
     let mut random = Random(seed | 1);
     let memory = Memory::new();
@@ -119,7 +119,7 @@ fn what_cannot_be_put_right_is_given_all_the_same() {
     for event in [
         event(Kind::Malloc, 1, 10, 0x10),
         event(Kind::Malloc, 1, 11, 0x20),
-        // Each thread waits for a later event of the other.
+        // Each of the two threads waits for a later event of the other thread.
         event(Kind::Malloc, 1, 20, 0x10),
         event(Kind::Free, 1, 30, 0x20),
         event(Kind::Malloc, 2, 21, 0x20),

@@ -41,8 +41,8 @@ pub(super) struct ThreadQueue<'m> {
     pub(super) freed: Option<u64>,
     /// The beginning of a realloc that was skipped although its end was not.
     pub(super) begun: Option<SpoolEvent>,
-    /// Chunks read to their end while a realloc is in progress, because only these chunks may contain the beginning of
-    /// the realloc.
+    /// Chunks that were read to their end while a realloc is in progress. They are kept because the beginning of the
+    /// realloc may be nowhere else.
     pub(super) kept: Vec<usize>,
     /// The address for which the thread is held, waiting for an event of another thread.
     pub(super) held: Option<u64>,
@@ -102,8 +102,9 @@ impl<'m> ThreadQueue<'m> {
         if let Some(resumed) = resumed
             && self.next_chunk == 0
         {
-            // Chunks before the first remaining one are gone, because the trace contains their events. A reader has
-            // noted their number, unless it had read everything that was present.
+            // Chunks before the first remaining chunk are gone, because the trace contains their events. The head of
+            // the remaining chunk contains the number of these events, if a reader had begun to read it. Otherwise, the
+            // reader had read everything before it, so the trace contains exactly these events.
             let in_trace = resumed.events.get(&self.of).copied().unwrap_or_default();
             let noted = view.head().before.load(Relaxed).checked_sub(1);
             self.read = noted.unwrap_or(if number == 0 { 0 } else { in_trace });

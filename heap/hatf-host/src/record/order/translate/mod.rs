@@ -29,7 +29,7 @@ pub(crate) struct Translator {
     time: u64,
     main_known: bool,
     pending: HashMap<u32, Pending>,
-    /// Threads by the `pthread_t` that other threads know.
+    /// Thread numbers by `pthread_t`, by which other threads refer to them.
     handles: HashMap<u64, u32>,
     /// Names of threads that were named before they began to run.
     early: HashMap<u64, Vec<u8>>,
@@ -59,7 +59,7 @@ impl Translator {
     /// to the sink.
     ///
     /// # Errors
-    /// The sink failed.
+    /// Returns an error if the sink failed.
     pub(crate) fn slot(
         &mut self,
         slot: &SpoolEvent,
@@ -151,7 +151,7 @@ impl Translator {
     /// Ends the last image with the event `end`, if the image's end is known.
     ///
     /// # Errors
-    /// The sink failed.
+    /// Returns an error if the sink failed.
     pub(crate) fn finish(&mut self, end: Option<EventKind<'_>>, sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         match end {
@@ -280,7 +280,8 @@ impl Translator {
     /// Notes that a realloc of a block has begun. `taken` specifies whether the trace already contains the free of the
     /// block.
     pub(crate) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
-        // A realloc that is already known is the same one: a trace is being completed.
+        // If a realloc of this block by this thread is already known, it is the same realloc, which is read again while
+        // a trace is completed.
         let taken = taken || self.pending.get(&thread).is_some_and(|known| known.old == old && known.taken);
         self.pending.insert(thread, Pending { old, taken });
     }

@@ -6,7 +6,7 @@
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
-    /// The number of bytes.
+    /// The length of the instruction in bytes.
     pub(super) length: usize,
     pub(super) kind: Kind,
 }

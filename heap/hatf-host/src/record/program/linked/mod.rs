@@ -159,7 +159,7 @@ fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
     let free = families(&|function| function.named.role == Role::Free);
     let wanted = |function: &Function| [&allocate, &free].iter().all(|them| them.contains(&function.named.family));
     let all: Vec<Function> = all.into_values().filter(wanted).collect();
-    // The name that users know.
+    // Report a function name that users know, preferably `malloc`.
     let shown = all.iter().filter(|function| function.is_allocator(imports_malloc));
     let shown = shown.max_by_key(|function| (function.named.family, function.named.rest == "malloc"))?.name.clone();
     Some((shown, all))
@@ -185,7 +185,7 @@ fn plan<'d, R: ReadRef<'d>>(
             return Err(refused(function, Refusal::Many));
         }
         if let Some((before, patch)) = patches.last().filter(|(before, _)| before.address == function.address) {
-            // This is one function with several names.
+            // Both names belong to the same function, so their meanings must agree.
             if !takes_the_same(patch.role, function.named.role) || before.named.skipped != function.named.skipped {
                 return Err(refused(function, Refusal::Shared));
             }
@@ -206,7 +206,8 @@ fn plan<'d, R: ReadRef<'d>>(
         }
     }
     for section in parsed.sections().filter(|section| section.kind() == SectionKind::Text) {
-        // Sections that contain replaced functions have already been read.
+        // Skip sections that cannot be read. They contain no functions to replace, because those have already been
+        // read.
         let Ok(data) = section.data() else { continue };
         for (at, target) in branches(section.address(), data) {
             if let Some(function) = replaced(target).filter(|_| may_branch(symbols, section.address(), data, at)) {
@@ -280,8 +281,8 @@ fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Returns whether the byte at an address in this code may belong to a branch. It does not if the instructions of its
-/// function can be decoded up to that address and the byte belongs to another instruction.
+/// Returns whether the byte at an address in this code may belong to a branch. It cannot if the instructions of its
+/// function can be decoded up to that address and the byte belongs to an instruction other than a near branch.
 fn may_branch(symbols: &Symbols<'_>, start: u64, code: &[u8], at: u64) -> bool {
     let is_around = |symbol: &Symbol<'_>| {
         symbol.is_code() && at.wrapping_sub(symbol.address) < symbol.size && (start..=at).contains(&symbol.address)

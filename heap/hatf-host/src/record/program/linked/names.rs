@@ -83,7 +83,7 @@ const OPERATORS: [(&str, Role); 6] = [
     ("_ZdlPv", Role::Free),
     ("_ZdaPv", Role::Free),
 ];
-/// Suffixes that may follow these prefixes.
+/// Suffixes that may follow the prefixes in [`OPERATORS`].
 const ENDS: [&str; 6] =
     ["", "m", "RKSt9nothrow_t", "St11align_val_t", "mSt11align_val_t", "St11align_val_tRKSt9nothrow_t"];
 

@@ -212,7 +212,7 @@ pub(super) unsafe extern "C" fn entry() {
         ".cfi_restore rbp",
         "lea rsp, [rsp + 8]",
         ".cfi_def_cfa_offset 8",
-        // The system leaves 128 bytes below the stack pointer alone.
+        // The jump target is in the 128 bytes below the stack pointer, which signal handlers do not overwrite.
         "jmp qword ptr [rsp - 8]",
         // Save registers in the frame above the return address. Determine first whether the upper halves of vector
         // registers are in use.

@@ -51,7 +51,7 @@ fn patch() -> Option<usize> {
         return None;
     }
     let program = Program::find()?;
-    // Check all of them before changing anything.
+    // Check all patches before changing anything.
     if !patches.iter().all(|bytes| Patch::from_bytes(bytes).is_some_and(|patch| program.has(&patch))) {
         return None;
     }
@@ -97,7 +97,7 @@ impl Drop for Pages {
 /// Returns the metadata of a file.
 fn status(path: &core::ffi::CStr) -> Option<libc::stat> {
     let mut found = core::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string, and room for the answer, which is complete if the call succeeds.
+    // SAFETY: a C string, and room for the result, which is complete if the call succeeds.
     unsafe { (libc::stat(path.as_ptr(), found.as_mut_ptr()) == 0).then(|| found.assume_init()) }
 }
 

@@ -199,7 +199,7 @@ impl Hash {
         let wide = u128::from(self.0 ^ one) * u128::from(other ^ 0xf39c_c060_5ced_c835);
         #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
         let (low, high) = (wide as u64, (wide >> 64) as u64);
-        // If a factor is 0, the sum preserves the other one.
+        // If a factor is 0, the sum preserves the other factor.
         self.0 = (low ^ high).wrapping_add(one.rotate_left(32) ^ other);
     }
 
