@@ -83,7 +83,7 @@ pub fn of(leaf: &Leaf) -> Option<Role> {
     }
 }
 
-/// Returns the first leaf of a record with this role.
+/// Returns the record's first leaf with this role.
 #[must_use]
 pub fn first(record: &Record, role: Role) -> Option<LeafId> {
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find(|(_, leaf)| of(leaf) == Some(role)).map(|(id, _)| id)

@@ -34,7 +34,7 @@ pub(crate) struct DtdArgs {
     pub(crate) any_version: bool,
 }
 
-/// Reads and parses a DTD named on the command line, which is a file or a built-in DTD.
+/// Reads and parses the DTD given on the command line, either a file or the name of a built-in DTD.
 pub(crate) fn load(path: &Path) -> Result<Dtd> {
     match named_built_in(path) {
         Some((name, text)) => parse(name, text.as_bytes()),

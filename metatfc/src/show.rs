@@ -194,7 +194,7 @@ pub(crate) fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Ve
     records.filter(|(_, id, r)| id.0 > 2 && own(r)).map(|(position, _, r)| (position, r)).collect()
 }
 
-/// Maximum number of fields to list that share a previous value.
+/// Maximum number of fields to list for a shared previous value.
 const MOST_SHARING: usize = 64;
 
 impl RecordReport<'_> {

@@ -79,7 +79,7 @@ pub fn spawn<T: 'static>(run: impl FnOnce() -> T + 'static) -> loom::thread::Joi
     loom::thread::spawn(run)
 }
 
-/// Returns the number of the model's current thread, from 1.
+/// Returns the number of the model's current thread, counting from 1.
 #[must_use]
 pub fn number() -> u32 {
     let id = loom::thread::current().id();

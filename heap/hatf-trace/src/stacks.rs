@@ -279,7 +279,7 @@ impl Stacks {
         self.locations.iter().any(|location| !location.module.is_empty() || !location.functions.is_empty())
     }
 
-    /// Returns all locations, each once.
+    /// Returns all distinct locations.
     #[must_use]
     pub fn locations(&self) -> &[Location] {
         &self.locations

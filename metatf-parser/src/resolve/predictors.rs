@@ -45,7 +45,7 @@ pub(super) struct Place<'p, 'a> {
     pub(super) layout: &'p Layout<'a>,
     /// The leaf's index.
     pub(super) leaf: usize,
-    /// Frames of the leaf's record in which a path may start, in order of preference.
+    /// Frames of the leaf's record at which path lookup may start, in order of preference.
     pub(super) frames: Vec<usize>,
 }
 

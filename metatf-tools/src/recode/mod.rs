@@ -83,7 +83,7 @@ pub enum Groups {
     /// Groups are kept.
     #[default]
     Keep,
-    /// A group ends with the block in which its values exceed this number of bytes.
+    /// A group ends after the block with which its values reach this number of bytes.
     Bytes(usize),
 }
 

@@ -46,7 +46,7 @@ struct PredictorTable {
 }
 
 impl ValueModel {
-    /// Creates a model. `most_lines` is the limit for each table of the [section](most_lines).
+    /// Creates a model in which each table has at most `most_lines` lines (see the function [`most_lines`]).
     pub(crate) fn new(predictors: &[Predictor], most_lines: usize) -> Self {
         let first_lines = FIRST_LINES.min(most_lines);
         let predictors = predictors.iter().map(|predictor| PredictorTable::new(predictor, first_lines)).collect();

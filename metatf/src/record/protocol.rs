@@ -19,7 +19,7 @@ pub trait Protocol: 'static {
     /// The tables of the DTD.
     const FORMAT: &'static Format;
 
-    /// Reads a data record with these indices in the format.
+    /// Reads the data record with these section and record indices.
     ///
     /// # Errors
     /// Returns an error from the row.

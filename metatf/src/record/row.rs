@@ -27,7 +27,7 @@ pub trait Row<'a> {
     /// The error of this row, which may be a placeholder.
     type Error: Into<Error>;
 
-    /// Stops with an error from the caller.
+    /// Stops decoding with an error supplied by the caller.
     fn stop(&mut self, error: Error) -> Self::Error;
 
     /// Returns the value of the numeric leaf `leaf`.
@@ -61,7 +61,7 @@ pub trait Put {
     /// The error of this row, which may be a placeholder.
     type Error;
 
-    /// Stops with an error from the caller.
+    /// Stops encoding with an error supplied by the caller.
     fn stop(&mut self, error: Error) -> Self::Error;
 
     /// Encodes the value of the numeric leaf `leaf`.

@@ -98,8 +98,8 @@ impl<S: Sink> RecordWriter<S> {
         record.ok_or(Error::at(0, ErrorKind::Usage("the section is not a stream section")))
     }
 
-    /// Encodes a stream element to `self.element` with the state of its section. If `adapts` is set, a value that does
-    /// not fit is not an error in a section of single numbers.
+    /// Encodes a stream element to `self.element` with the state of its section. If `adapts` is set and the
+    /// section holds single numbers, accepts values that do not fit, because the chunk's width can be adapted.
     fn encode_element(
         &mut self,
         section: usize,

@@ -112,8 +112,8 @@ impl<'d> Comparison<'d> {
         self.pairs.push(Pair { old: before, new: after, leaves });
     }
 
-    /// Compares which fields of a section share a previous value (spec 4). Checks each field of the pairs from `first`
-    /// on against the other fields of these pairs and against global fields.
+    /// Compares which fields of a section share a previous value (spec 4). Checks the fields of the section's own
+    /// pairs, which start at `first`, against each other and against global fields.
     fn previous(&mut self, old: &Section, new: &Section, first: usize) {
         let (before, after) = (Cells::new(old), Cells::new(new));
         // The first field of each cell represents the cell.

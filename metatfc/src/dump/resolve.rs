@@ -18,7 +18,7 @@ pub(super) struct Resolver {
 pub(super) enum Resolved {
     /// The label or string of a number, printed after the number.
     Label { number: String, text: String },
-    /// The element and its offset, in the format of JSON lines.
+    /// The element and its offset, in JSON Lines format.
     Element(String),
 }
 

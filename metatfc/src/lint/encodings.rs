@@ -114,7 +114,7 @@ impl<'d> Linter<'d> {
         source.write(schema, name, &mut || progress.step())
     }
 
-    /// Returns the size of the traces with this DTD text.
+    /// Re-encodes the traces with this DTD text and returns their total size.
     fn size(&mut self, text: &str) -> Result<Size> {
         let schema = schema(self.name, text)?;
         let mut size = Size::default();

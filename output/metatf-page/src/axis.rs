@@ -14,7 +14,7 @@ pub(crate) struct Axis {
     pub(crate) end: f64,
 }
 
-/// The units of bytes and their sizes.
+/// Byte units and their sizes.
 const BYTES: [(&str, f64); 7] = [
     ("bytes", 1.0),
     ("KiB", 1024.0),

@@ -11,7 +11,7 @@ use crate::encode::Encoder;
 use crate::error::Error;
 use crate::image::{Image, ImageChunk};
 
-/// The chunks in buffers, and warnings about invalid chunks.
+/// Buffered chunks, and warnings about invalid chunks.
 pub(crate) struct Unwritten {
     chunks: Vec<ImageChunk>,
     pub(crate) warnings: Vec<String>,

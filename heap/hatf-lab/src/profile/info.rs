@@ -75,9 +75,9 @@ pub struct Cpus {
     pub dealloc_cpu_id: u64,
     /// The number of blocks that were allocated and ended on different CPUs.
     pub num_migrated_cpu: u64,
-    /// The number of blocks allocated on the same CPU as the previously merged block.
+    /// The number of blocks allocated on the CPU where the previously merged block was allocated.
     pub num_same_alloc_cpu: u64,
-    /// The number of blocks that ended on the same CPU as the previously merged block.
+    /// The number of blocks that ended on the CPU where the previously merged block ended.
     pub num_same_dealloc_cpu: u64,
     /// The CPUs of the first merged block, if known.
     pub first: Option<FirstCpus>,

@@ -35,8 +35,7 @@ pub enum Replacement {
 /// The size and replacement policy of a table, written as `16381x4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TableSettings {
-    /// The number of sets. A context belongs to the set of its number modulo this value. A prime distributes contexts
-    /// well.
+    /// The number of sets. A context is stored in set `number % sets`, so a prime spreads contexts evenly.
     pub sets: usize,
     /// The number of entries per set.
     pub ways: usize,

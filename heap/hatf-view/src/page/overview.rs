@@ -66,7 +66,7 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
     all
 }
 
-/// Returns sentences about the changes in measures.
+/// Returns sentences that describe the changed measures.
 #[must_use]
 pub fn of_changes(changes: &[(Measure, Note)]) -> Vec<Sentence> {
     let sentence = |(measure, note): &(Measure, Note)| {

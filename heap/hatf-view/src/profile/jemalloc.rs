@@ -1,8 +1,8 @@
 //! jemalloc heap profiles in text format (`heap_v2`), which contain stacks of addresses with their live memory, and the
 //! program's memory map.
 //!
-//! jemalloc records a sample of blocks, which contains a large block with a higher probability than a small one. Totals
-//! are estimates, extrapolated as in jemalloc's own `jeprof`.
+//! jemalloc samples blocks, and large blocks are more likely to be sampled than small ones. Totals are estimates,
+//! extrapolated as in jemalloc's own `jeprof`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Read as _};

@@ -45,7 +45,7 @@ impl LiveOrder {
         self.alive.get(index).copied().unwrap_or(0)
     }
 
-    /// Returns the live slots from `start` on as bits, starting with the lowest bit.
+    /// Returns a bit mask of the live slots among the 64 slots from `start` on. The lowest bit is slot `start`.
     #[inline]
     fn from(&self, start: usize) -> u64 {
         let (index, bit) = word_and_bit(start);
@@ -53,7 +53,7 @@ impl LiveOrder {
         self.word(index) >> bit | self.word(index + 1) << (63 - bit) << 1
     }
 
-    /// Returns the live slots before `end` as bits, ending with the highest bit.
+    /// Returns a bit mask of the live slots among the 64 slots before `end`. The highest bit is slot `end - 1`.
     #[inline]
     fn until(&self, end: usize) -> u64 {
         let (index, bit) = word_and_bit(end);

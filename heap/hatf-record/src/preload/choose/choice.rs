@@ -12,8 +12,7 @@ use crate::preload::spool::session::Session;
 pub(crate) enum Detail {
     /// Only the call's size, addresses and flags are recorded.
     Numbers,
-    /// The stack of the call and the usable size of the block are also recorded, as far as requested. See
-    /// `events/describe.rs`.
+    /// The call's stack and the block's usable size are also recorded, if requested. See `events/describe.rs`.
     Described,
 }
 

@@ -7,8 +7,8 @@ const CAUGHT_UP: u32 = 256;
 /// A state in which no chunks are left and nobody makes more ready.
 const EXHAUSTED: u32 = u32::MAX;
 
-/// The state after a wait for chunks timed out. No thread waits again until the reader has caught up: if threads waited
-/// again after a single chunk, a nearly stalled reader would block the program repeatedly.
+/// A record that a thread has timed out waiting for chunks. No thread waits again until the reader has caught up: if
+/// threads waited again after a single chunk, a nearly stalled reader would block the program repeatedly.
 #[derive(Debug)]
 pub(super) struct Stalled(AtomicU32);
 

@@ -1,5 +1,5 @@
-//! A thread's own stack for work that needs several kilobytes. The program may be running on the stack of a coroutine
-//! or a signal handler, which has little room beyond the program's own calls.
+//! A separate stack in each thread, on which the recorder does work that needs several kilobytes. The program may be
+//! running on the small stack of a coroutine or a signal handler, with little room to spare.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;

@@ -59,7 +59,7 @@ pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
 static CANNOT_GROW: AtomicBool = AtomicBool::new(false);
 /// Whether a thread is growing the table. Meanwhile, calls by other threads have no stack.
 static GROWING: AtomicBool = AtomicBool::new(false);
-/// The maximum number of checks whether another thread has finished growing the table.
+/// The maximum number of times to check whether another thread has finished growing the table.
 const SHRINK_SPINS: usize = 1 << 20;
 
 /// Allocates memory for a range of bytes in the table. Returns `false` if no memory is available. Preserves `errno`.
@@ -148,8 +148,8 @@ fn can_grow() -> bool {
     unsafe { memory::advise(core::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
-/// Discards the stacks and modules of the parent process. Its table stays mapped, because the rest of an interrupted
-/// hook may write there.
+/// Discards the parent process's stacks and modules. The parent's table stays mapped, because an interrupted hook may
+/// still write to it when it resumes.
 pub(crate) fn leave() {
     DEPTH.store(0, Ordering::Relaxed);
     TABLE.store(core::ptr::null_mut(), Ordering::Relaxed);

@@ -121,8 +121,8 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(traces)
 }
 
-/// Returns the traces of each partition, with the path of the partition's file below a table's directory (without the
-/// file extension).
+/// Returns the traces of each partition and the path of the partition's file, relative to the table's directory and
+/// without an extension.
 fn partitions(traces: &[PathBuf]) -> Result<Vec<(Vec<PathBuf>, PathBuf)>> {
     let mut taken = BTreeSet::new();
     let mut place = |trace: &PathBuf| {

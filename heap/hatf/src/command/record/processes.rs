@@ -86,7 +86,7 @@ impl<'a> Processes<'a> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the directory, which is created for the first process. Removes traces of an earlier recording from it.
+    /// Returns the output directory. The first call creates it and removes the traces of any earlier recording.
     fn folder(&self) -> Result<OutputFolder> {
         let mut written = self.written();
         if let Some(opened) = &written.opened {
@@ -276,8 +276,7 @@ impl Follower for Processes<'_> {
     }
 }
 
-/// Removes the results of an earlier recording from a directory, which are the list and the traces that it names. Other
-/// files are kept.
+/// Removes an earlier recording's process list, and the traces named in it, from a directory. Keeps all other files.
 fn remove_earlier(folder: &OutputFolder) {
     let mut text = String::new();
     let _ = folder.read(LIST.as_ref()).and_then(|mut list| list.read_to_string(&mut text));

@@ -15,7 +15,7 @@ use metatf_cli::{OutputFolder, without_colours};
 
 use crate::command::record::trace_output::free_name;
 
-/// Number of bytes at the end of the program's output to inspect.
+/// Number of bytes to inspect at the end of the program's output.
 const TAIL: u64 = 64 << 10;
 /// Interval at which to check whether the trace exists.
 const LOOK: Duration = Duration::from_millis(10);

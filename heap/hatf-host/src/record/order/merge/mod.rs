@@ -56,7 +56,7 @@ pub(crate) struct Merge<'m> {
     /// Whether recording was off. Blocks may then be live although their allocation was not recorded, so a
     /// contradiction is no reason to hold a thread.
     uncertain: bool,
-    /// Chunks that were read to their end.
+    /// Chunks that have been read completely.
     finished: Vec<usize>,
     /// The content of the trace to be completed, if any.
     resumed: Option<Resumed>,

@@ -22,7 +22,7 @@ pub(super) struct Types {
     pub(super) string: usize,
 }
 
-/// The number of known locations, by hash.
+/// The number of entries in the hash table of known locations.
 const PLACES: usize = 1 << 16;
 /// The number of entries probed for a hash.
 const PROBES: usize = 8;
