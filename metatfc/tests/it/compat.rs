@@ -83,7 +83,7 @@ fn every_kind_of_change_is_named() {
     let changes = found["changes"].as_array().expect("changes");
     let mut found: BTreeMap<String, String> = changes.iter().map(|c| (text(c, "kind"), text(c, "level"))).collect();
     // Only the version number reveals this kind; see the versions below.
-    found.insert("meaning".to_owned(), "that of the step".to_owned());
+    found.insert("meaning".to_owned(), "the level of the increased number".to_owned());
     let page = std::fs::read_to_string(root().join("docs/versions.md")).expect("the page");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let cell = |rest: &str| rest.split(" | ").nth(1).expect("a level").to_owned();
