@@ -3,8 +3,8 @@
 //!
 //! A group can be read independently of all other groups except for shared tables (spec 5.2), which every group reader
 //! receives. Threads read groups in order. The caller's thread receives the results either in group order or as they
-//! arrive. In group order, the results of later groups wait for those of earlier groups, and with N threads, at most N
-//! + 1 groups are open. If a trace cannot be split, the caller's thread reads all of it as one group, with the same
+//! arrive. In group order, the results of later groups wait for those of earlier groups, and with N threads, at most
+//! N + 1 groups are open. If a trace cannot be split, the caller's thread reads all of it as one group, with the same
 //! values in the same order and the same error. This applies to version 0, pipes, traces with a single group,
 //! salvaging, readers that have already started, and files with invalid chunks.
 

@@ -61,7 +61,9 @@ fn two_runs() {
     }
     let milliseconds = folder.path("ms.mtf");
     hatf(["profile", &trace, "-o", &milliseconds]).exits(0);
-    hatf(["profile", "merge", &profile, &milliseconds, "-o", &both]).exits(1).says("cannot merge profiles with different tick lengths");
+    hatf(["profile", "merge", &profile, &milliseconds, "-o", &both])
+        .exits(1)
+        .says("cannot merge profiles with different tick lengths");
 }
 
 /// Contexts are call stacks where the trace has them.

@@ -223,5 +223,5 @@ fn items_of_constants_are_read_back() {
     }
     // A record cannot have more items than the limit.
     let many = br#"{"@section":"s","@record":"outer","m":65535,"n":65535}"#;
-    assert!(schema.read_json(many, &mut owned).unwrap_err().to_string().contains("at most 65536 items of a record can be omitted"));
+    assert!(schema.read_json(many, &mut owned).unwrap_err().to_string().contains("at most 65536 items"));
 }
