@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::{Codec, Filter, Trial};
 
-    /// When tiny chunks were compressed on another thread, waking it and waiting for it took tens of microseconds.
+    /// If tiny chunks were compressed on another thread, waking it and waiting for it took tens of microseconds.
     #[test]
     fn small_chunks_wake_no_thread() {
         let mut pipeline = ChunkPipeline::new(2).unwrap();

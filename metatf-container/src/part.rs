@@ -16,7 +16,7 @@ pub struct Part {
     pub section: u8,
     /// The bytes.
     pub content: Content,
-    /// How errors report a position in the content.
+    /// Form in which errors report a position in the content.
     pub origin: Origin,
     /// In version 1, the chunk's `base`, which is the offset of this content in its section's logical content. In
     /// version 0, the file offset (shown as `@offset`, spec 8).
@@ -113,7 +113,7 @@ impl Deref for ContentBytes<'_> {
     }
 }
 
-/// How errors report a position in a part's content (spec 7).
+/// Form in which errors report a position in a part's content (spec 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The content starts at this file offset.

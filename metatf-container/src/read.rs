@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         parts.iter().map(|(number, part)| (*number, part.start as u64..part.end as u64))
     }
 
-    /// When salvaging a raw stream, reports that the bytes in `place` contain no complete records because of `error`.
+    /// Reports to salvaging of a raw stream that the bytes in `place` contain no complete records because of `error`.
     /// Has no effect on traces.
     pub fn report_raw_loss(&mut self, place: Range<u64>, error: Error) {
         if let Body::Raw { section, .. } = self.body {
@@ -424,7 +424,7 @@ impl<'a> Reader<'a> {
         self.salvage.as_deref().map(|salvage| &salvage.report)
     }
 
-    /// When salvaging, reports that this part's records are invalid and that none of them were delivered (spec 5.2). If
+    /// Reports to salvaging that this part's records are invalid and that none of them were delivered (spec 5.2). If
     /// the part belongs to the group being read, later parts of its section are dropped until a reset, and all later
     /// parts of the group are `group_damaged`. This method must therefore be called before the next part is requested.
     pub fn report_bad_content(&mut self, part: &Part, error: Error) {
@@ -433,7 +433,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// When salvaging, reports that the content of this part is invalid from some point on and that the records before
+    /// Reports to salvaging that the content of this part is invalid from some point on and that the records before
     /// this point were delivered. `part.records` is the number of omitted records. Later parts of its section are
     /// dropped until a reset.
     pub fn report_bad_end(&mut self, part: &Part, error: Error) {
@@ -442,7 +442,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// When salvaging, reports that this part is intact but was not delivered because it depends on lost data. Later
+    /// Reports to salvaging that this part is intact but was not delivered because it depends on lost data. Later
     /// parts of its section in the group being read are dropped until a reset, because they depend on this part.
     pub fn report_lost(&mut self, part: &Part) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {

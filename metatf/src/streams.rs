@@ -22,7 +22,8 @@ pub(crate) struct Piece {
     pub(crate) width: u8,
     /// Number of elements declared by the chunk.
     pub(crate) records: Option<u32>,
-    /// When salvaging, whether elements after this piece are lost. No cursor advances past such a piece.
+    /// Whether elements after this piece are lost, which happens only while salvaging. No cursor advances past such a
+    /// piece.
     pub(crate) cut: bool,
 }
 

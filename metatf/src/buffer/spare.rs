@@ -85,8 +85,8 @@ pub(crate) struct RawWriter<'r> {
     capacity: usize,
     /// The position of the next bytes. All bytes before it are initialized.
     at: usize,
-    /// How many more numbers fit: `at + 8 * left <= capacity`. The compiler folds this count into a constant unless a
-    /// loop or branch intervenes.
+    /// Number of values that still fit: `at + 8 * left <= capacity`. The compiler folds this count into a constant
+    /// unless a loop or branch intervenes.
     left: u32,
     committed: &'r mut usize,
 }

@@ -4,7 +4,7 @@
 //!
 //! A predictor stores lines of a few values. The line is selected by the last values and, if the DTD specifies one, by
 //! another leaf. Tables start small and double as values arrive, so their memory stays proportional to the data read.
-//! When a table doubles, both halves start as copies of the old table.
+//! After a table doubles, both halves start as copies of the old table.
 
 use super::{CodedValue, NONE};
 use crate::format::{Predictor, PredictorKind};

@@ -86,7 +86,7 @@ struct Current {
     shared: bool,
 }
 
-/// What the reader already knows about the next item.
+/// Knowledge of the reader about the next item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Unknown,

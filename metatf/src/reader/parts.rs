@@ -204,7 +204,7 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// When salvaging, reads a part once to find its errors, and then restores the state. Returns the part, shortened
+    /// Reads a part once while salvaging to find its errors, and then restores the state. Returns the part, shortened
     /// to the content before the first error. Returns `None` for a part that strides through a stream section if an
     /// earlier chunk of its group is missing (spec 5.2). The container has already dropped parts whose state has not
     /// been reset since the corruption.
@@ -247,7 +247,7 @@ impl RecordReader<'_> {
         part
     }
 
-    /// When salvaging, reads the elements of a part of a stream section to find its errors.
+    /// Reads the elements of a part of a stream section while salvaging, to find its errors.
     fn check_elements(&mut self, section: usize, part: &Part) -> std::result::Result<(), Torn> {
         let piece = Piece::new(part, part.base);
         if let Some(state) = self.states.get_mut(section) {

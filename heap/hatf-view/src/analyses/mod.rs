@@ -36,7 +36,7 @@ mod sites;
 mod whatif;
 
 pub use ask::Question;
-pub use profile::context;
+pub use profile::{context, in_memory};
 
 use clap::{ArgMatches, Command};
 use hatf_lab::fragmentation::Moment;

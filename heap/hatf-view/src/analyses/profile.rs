@@ -2,7 +2,8 @@
 
 use hatf_lab::profile::{Column, ContextKey, Merged, Profiled, Profiler, ProfilerSettings, Sizes, TICK, Thresholds};
 use hatf_lab::{Heap, ObjectEvent, Observer};
-use hatf_trace::stacks::Stacks;
+use hatf_trace::event::UserMetadata;
+use hatf_trace::stacks::{Module, Stacks};
 use hatf_trace::{Error, Result};
 use metatf_page::Page;
 
@@ -47,7 +48,9 @@ impl Observer for Profiling {
 impl Running for Profiling {
     fn end(&mut self, heap: &Heap) -> Result<()> {
         let profiled = self.profiler.take().map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
-        self.profile = profiled.map(|profiled| in_memory(profiled, heap));
+        let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
+        let about = sampling.into_iter().collect();
+        self.profile = profiled.map(|profiled| in_memory(profiled, &heap.stacks, Vec::new(), about));
         Ok(())
     }
 
@@ -72,18 +75,17 @@ pub fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
     }
 }
 
-/// Builds a profile in memory.
-fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
-    let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &heap.stacks))).collect();
-    let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
-    HeapProfile {
-        modules: Vec::new(),
-        locations: heap.stacks.locations().to_vec(),
-        contexts,
-        infos: profiled.sink.finish(),
-        tick: TICK,
-        about: sampling.into_iter().collect(),
-    }
+/// Builds a profile in memory from a profiler with the default tick length.
+#[must_use]
+pub fn in_memory(
+    profiled: Profiled<Merged>,
+    stacks: &Stacks,
+    modules: Vec<Module>,
+    about: UserMetadata,
+) -> HeapProfile {
+    let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, stacks))).collect();
+    let (locations, infos) = (stacks.locations().to_vec(), profiled.sink.finish());
+    HeapProfile { modules, locations, contexts, infos, tick: TICK, about }
 }
 
 /// Returns the report of a merged profile, with all contexts sorted by bytes in descending order.

@@ -59,6 +59,8 @@ fn frames_are_as_a_compiler_has_them() {
     assert!(block.contains("AllocCount: 1\n") && !block.contains("Lifetime:"), "{block}");
     let all = hatf(["convert", "--to", "memprof-yaml", &profile, "--unknown-is-unused"]).exits(0).text();
     assert_eq!(all.matches("TotalLifetime:").count(), yaml.matches("TotalLifetime:").count() + 1);
+    // A context of the C++ library has no debug information and is omitted.
+    hatf(["convert", "--to", "memprof-yaml", "--strict", &profile]).exits(1).says(" of ");
 
     // Debug information in a file of its own.
     let (program, debug) = (folder.path("hot_cold"), folder.join("debug"));
@@ -74,7 +76,7 @@ fn frames_are_as_a_compiler_has_them() {
     let folders = ["--debug-dir", debug.to_str().unwrap()];
     let separate = hatf([&["convert", "--to", "memprof-yaml", &profile][..], &folders].concat()).exits(0).text();
     assert!(separate == yaml);
-    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(1).says("compile the program with -g");
+    hatf(["convert", &profile, &folder.path("p.memprof.yaml")]).exits(1).says("compile the program with -g");
     assert!(!folder.join("p.memprof.yaml").exists());
     std::fs::remove_file(&program).unwrap();
     hatf(["convert", "--to", "memprof-yaml", &profile]).exits(1).says("hot_cold does not exist");
@@ -134,8 +136,8 @@ fn clang_marks_allocations() {
     let Some(suffix) = llvm() else { return };
     let compiler = format!("clang++{suffix}");
     let Some(profile) = profiled(&folder, &compiler) else { return eprintln!("SKIPPED: there is no {compiler}") };
-    hatf(["convert", "--to", "memprof-yaml", &profile]).exits(0).says("4 of 5 contexts");
     let (yaml, indexed) = (folder.path("p.memprof.yaml"), folder.path("p.memprofdata"));
+    hatf(["convert", &profile, &yaml]).exits(0).says("4 of 5 contexts");
     run(Command::new(format!("llvm-profdata{suffix}")).args(["merge", &yaml, "-o", &indexed])).exits(0);
     let mut clang = Command::new(compiler);
     clang.args(["-O2", "-g", "-S", "-emit-llvm", "-o", "-", "-mllvm", "-memprof-ave-lifetime-cold-threshold=0"]);

@@ -6,7 +6,7 @@ mod trace;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hatf_trace::forms::{FORMS, Form};
+use hatf_trace::forms::{FORMS, Form, HEAP};
 use hatf_trace::{Error, Result};
 use hatf_view::profile::{PROFILES, ProfileForm};
 use metatf_cli::number;
@@ -77,7 +77,7 @@ pub(crate) struct Convert {
     #[arg(long)]
     free_at_last_access: bool,
 
-    /// Exit with status 1 if anything was lost.
+    /// Exit with status 1 if anything was lost, including contexts omitted from a profile.
     #[arg(long)]
     strict: bool,
 
@@ -156,6 +156,10 @@ fn of_name(output: Option<&Path>) -> Result<Target> {
 
 pub(crate) fn run(options: &Convert) -> Result<u8> {
     let to = options.to.map_or_else(|| of_name(options.output.as_deref()), Ok)?;
+    if options.free_at_last_access && to.name() != HEAP.name {
+        let wrong = "--free-at-last-access requires heap output: use --to heap or an output name that ends in .mtf";
+        return Err(Error::Usage(wrong.to_owned()));
+    }
     match to {
         Target::Trace(form) => trace::run(options, form),
         Target::Profile(form) => profile::run(options, form),

@@ -59,11 +59,10 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }
-    let contexts = written.map_err(|error| about(path, error))?;
+    let (contexts, all) = (written.map_err(|error| about(path, error))?, profile.infos.len());
     file.keep(sink).map_err(problem())?;
-    let (name, contexts, all) = (output.display(), count(contexts as u64), count(profile.infos.len() as u64));
-    print_message(&format!("{name}: {contexts} of {all} contexts"));
-    Ok(0)
+    print_message(&format!("{}: {} of {} contexts", output.display(), count(contexts as u64), count(all as u64)));
+    Ok(u8::from(options.strict && contexts < all))
 }
 
 /// Returns the profiles in the input or, if the input is a trace, the profile of that trace.

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use hatf_trace::forms::{
-    CreateOptions, Form, FreedEarly, HEAP, Input, OpenOptions, RereadInput, convert, with_early_frees,
-};
+use hatf_trace::forms::{CreateOptions, Form, FreedEarly, Input, OpenOptions, RereadInput, convert, with_early_frees};
 use hatf_trace::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
@@ -17,10 +15,6 @@ use crate::command::{about, cores, print_message};
 pub(super) fn run(options: &Convert, to: &'static Form) -> Result<u8> {
     let again = options.free_at_last_access.then(|| RereadInput::new(&options.input, options.from)).transpose()?;
     let input = again.as_ref().map_or_else(|| Input::open(&options.input), RereadInput::open)?;
-    if again.is_some() && to != &HEAP {
-        let wrong = "--free-at-last-access requires heap output: use --to heap or an output name that ends in .mtf";
-        return Err(Error::Usage(wrong.to_owned()));
-    }
     let mut write = WriteOptions::default();
     options.preset.apply(&mut write);
     write.threads = cores();

@@ -10,7 +10,7 @@ use hatf_lab::{Heap, HeapTracker, Totals};
 use hatf_trace::event::UserMetadata;
 use hatf_trace::stacks::{Module, Stacks};
 use hatf_trace::{Error, Result};
-use hatf_view::analyses::context;
+use hatf_view::analyses::{context, in_memory};
 use hatf_view::profile::{Collect, HeapProfile, ProfileWriter};
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::{Note, Page, Value};
@@ -173,9 +173,7 @@ fn make(
 pub(crate) fn made_of(source: &Source, symbols: &Symbols) -> Result<HeapProfile> {
     let (settings, sizes) = (ProfilerSettings::default(), Sizes::default());
     let Observed { profiled, modules, about, stacks, .. } = observe(source, symbols, settings, sizes, Merged::new())?;
-    let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &stacks))).collect();
-    let (locations, infos) = (stacks.locations().to_vec(), profiled.sink.finish());
-    Ok(HeapProfile { modules, locations, contexts, infos, tick: settings.tick, about })
+    Ok(in_memory(profiled, &stacks, modules, about))
 }
 
 /// A profiled trace.
