@@ -39,7 +39,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
         }
         if memprof.unplaced > 0 {
             let contexts = count(memprof.unplaced as u64);
-            note(&format!("omitted {contexts} contexts in which no frame has debug information"));
+            note(&format!("contexts omitted because no frame has debug information: {contexts}"));
         }
         if memprof.unknown > 0 {
             let taken = if unknown_is_unused {
@@ -47,7 +47,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
             } else {
                 "are written without lifetimes, so LLVM treats them as neither hot nor cold"
             };
-            note(&format!("{} contexts have partly unknown accesses and {taken}", count(memprof.unknown as u64)));
+            note(&format!("contexts with partly unknown accesses, which {taken}: {}", count(memprof.unknown as u64)));
         }
         Ok(memprof.contexts())
     }),
