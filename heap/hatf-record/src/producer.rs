@@ -194,9 +194,13 @@ impl Producer {
 
     /// Returns the number of events lost since the previous call.
     pub fn take_lost(&self) -> usize {
-        let lost = self.lost.get();
-        self.lost.fetch_add(lost.wrapping_neg());
-        lost
+        loop {
+            // A signal handler may take them in between.
+            let lost = self.lost.get();
+            if self.lost.replace(lost, 0) {
+                return lost;
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ impl Merge<'_> {
     pub(crate) fn skip_gaps(&mut self, ended: bool) -> bool {
         let mut found = false;
         for place in &self.waiting {
-            if self.queues[*place].skip_gap(ended) {
+            if self.queues[*place].skip_gap(self.spool, ended) {
                 self.counts.gaps += 1;
                 found = true;
             }

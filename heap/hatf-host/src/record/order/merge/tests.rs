@@ -166,6 +166,37 @@ fn a_slot_that_is_never_written() {
     assert_eq!(merge.counted().gaps, 1);
 }
 
+/// A chunk stays empty if a signal handler installs another one while the thread takes it. At the end of the process, the
+/// handler's chunk may be the last one with events, and nothing is missing.
+#[test]
+fn a_chunk_that_stays_empty() {
+    let memory = Memory::new();
+    let producer = Producer::new();
+    let event = SpoolEvent { address: 16, ..SpoolEvent::new(Kind::Malloc, 1, 10) };
+    write(&producer, memory.spool(), &event);
+    let empty = memory.spool().chunk(memory.spool().take().unwrap()).unwrap();
+    let owner = hatf_record::Owner { thread: 1, process: 1, image: 1, task: 1 };
+    assert_eq!(producer.install(&empty, owner, 10, 10), empty.first());
+    let gaps = || {
+        let mut merge = Merge::new(memory.spool());
+        merge.discover();
+        merge.look();
+        let mut given = merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        merge.look();
+        while merge.skip_gaps(true) {
+            merge.look();
+            given += merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        }
+        (merge.counted().gaps, given)
+    };
+    assert_eq!(gaps(), (0, 1));
+    // With an event in the later chunk, the end of the earlier one is missing.
+    let first = memory.spool().chunk(memory.spool().taken().next().unwrap()).unwrap();
+    empty.write(1, &[first.slot(0).unwrap()]);
+    empty.write(0, &[[Kind::Nothing as u64, 0]]);
+    assert_eq!(gaps(), (1, 2));
+}
+
 /// A thread that jumped away while it took a chunk has no chunk with that number.
 #[test]
 fn a_chunk_that_is_never_there() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
-use hatf_record::{Kind, Next, Spool, SpoolEvent, Stream};
+use hatf_record::{CHUNK_SLOTS, Chunk, Kind, Next, Spool, SpoolEvent, Stream};
 
 use crate::record::order::live_addresses::LiveAddresses;
 
@@ -152,10 +152,11 @@ impl<'m> ThreadQueue<'m> {
 
     /// Skips missing events. Returns false if none are missing. If the process has `ended`, the rest of a chunk may be
     /// missing, too.
-    pub(super) fn skip_gap(&mut self, ended: bool) -> bool {
+    pub(super) fn skip_gap(&mut self, spool: Spool<'m>, ended: bool) -> bool {
         match &mut self.reading {
             Some((chunk, stream)) => {
-                let is_over = ended && !self.chunks.is_empty();
+                let mut later = self.chunks.values().filter_map(|chunk| spool.chunk(*chunk));
+                let is_over = ended && later.any(|chunk| has_events(&chunk));
                 let skipped = stream.skip_gap();
                 if !skipped && is_over {
                     self.kept.push(*chunk);
@@ -194,4 +195,10 @@ impl<'m> ThreadQueue<'m> {
         });
         self.head.into_iter().chain(behind)
     }
+}
+
+/// Returns whether a thread wrote events to a chunk. A chunk has none if a signal handler installed another chunk first;
+/// see [`hatf_record::Producer::install`].
+fn has_events(chunk: &Chunk<'_>) -> bool {
+    (0..CHUNK_SLOTS).any(|number| chunk.slot(number).is_some_and(|[first, _]| first != Kind::End as u64))
 }
