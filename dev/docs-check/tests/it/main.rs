@@ -11,4 +11,5 @@ mod pandas;
 mod prose;
 mod quotes;
 mod samples;
+mod scripts;
 mod versions;
