@@ -22,19 +22,12 @@
             "--package=hatf"
             "--package=metatfc"
           ];
-          nativeBuildInputs = [ pkgs.installShellFiles ];
           # The tests record programs of the machine, which a sandbox does not have.
           doCheck = false;
           postInstall = ''
-            mkdir man
             for command in hatf metatfc; do
-              $out/bin/$command man man
-              installShellCompletion --cmd $command \
-                --bash <($out/bin/$command completions bash) \
-                --zsh <($out/bin/$command completions zsh) \
-                --fish <($out/bin/$command completions fish)
+              $out/bin/$command --install-docs $out/share
             done
-            installManPage man/*.1
           '';
           meta = {
             description = "Heap allocation traces, and binary trace formats";

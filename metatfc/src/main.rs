@@ -8,7 +8,6 @@
 mod by_name;
 mod check;
 mod compat;
-mod completions;
 #[cfg(target_os = "linux")]
 mod control;
 mod diff;
@@ -31,7 +30,6 @@ mod labels;
 mod lint;
 #[cfg(feature = "lsp")]
 mod lsp;
-mod man;
 mod merge;
 mod new;
 mod options;
@@ -50,7 +48,7 @@ mod stat;
 mod target;
 mod verify;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -130,8 +128,6 @@ enum Command {
     Control(control::Args),
     #[cfg(feature = "lsp")]
     Lsp(lsp::Args),
-    Completions(completions::Args),
-    Man(man::Args),
 }
 
 #[global_allocator]
@@ -184,8 +180,6 @@ fn main() -> ExitCode {
         Command::Control(args) => control::run(&args),
         #[cfg(feature = "lsp")]
         Command::Lsp(args) => lsp::run(&args),
-        Command::Completions(args) => completions::run(&args, &mut Cli::command()),
-        Command::Man(args) => man::run(&args, Cli::command()),
     };
     failure::exit_code(result)
 }

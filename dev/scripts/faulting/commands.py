@@ -46,8 +46,7 @@ hatf export IN/heap.mtf --to arrow -o tables
 hatf export IN/heap.mtf --to csv -o tables
 hatf export IN/heap.mtf --to sqlite -o out.db
 hatf replay IN/other.mtf -o out.txt --svg out.svg
-hatf completions bash
-hatf man man1
+hatf --install-docs share
 metatfc new spans
 metatfc fmt ugly.dtd
 metatfc check --fix misspelt.dtd
@@ -77,7 +76,7 @@ metatfc dump --dtd IN/jobs.dtd IN/plain.mtf
 metatfc spans IN/jobs.mtf --format html -o out.html
 metatfc spans IN/jobs.mtf --format chrome -o out.json
 metatfc verify --salvage out.mtf IN/torn.mtf
-metatfc man man1
+metatfc --install-docs share
 IN/pools
 """
 

@@ -6,8 +6,6 @@ mod stack_limit;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
-
 #[global_allocator]
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
@@ -56,8 +54,6 @@ fn run() -> ExitCode {
         command::Command::Fragmentation(options) => command::fragmentation::run(&options),
         command::Command::Model(options) => command::model::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
-        command::Command::Completions(options) => command::completions::run(&options),
-        command::Command::Man(options) => command::man::run(&options, command::Cli::command()),
     };
     match result {
         // Records were lost, and a message about them has already been printed.

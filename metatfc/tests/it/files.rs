@@ -70,7 +70,7 @@ fn a_full_output_is_an_error_with_a_name() {
         &["sort", "--by", "time", "long.mtf", "out.mtf"],
         &["export", "long.mtf", "--to", "csv", "-o", "tables"],
         &["export", "long.mtf", "--to", "sqlite", "-o", "out.db"],
-        &["man", "pages"],
+        &["--install-docs", "share"],
         &["new", "spans"],
         &["verify", "--salvage", "out.mtf", "long.mtf"],
     ] {

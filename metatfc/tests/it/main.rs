@@ -589,24 +589,22 @@ fn a_trace_that_was_not_closed_is_unfinished() {
     assert!(says_where() && !run.err.contains('\x1b'));
 }
 
+/// Each command has a manual page with the texts of its help, and each shell has completions.
 #[test]
-fn completions() {
-    for shell in ["bash", "zsh", "fish"] {
-        metatfc(Path::new("."), &["completions", shell]).exits(0).prints("metatfc");
-    }
-    metatfc(Path::new("."), &["completions", "cobol"]).exits(2);
-}
-
-/// Each command has a manual page with the texts of its help.
-#[test]
-fn manual_pages() {
+fn installed_docs() {
     let folder = Folder::new();
-    metatfc(&folder, &["man", "share/man1"]).exits(0);
-    let page = folder.text("share/man1/metatfc-dump.1");
+    metatfc(&folder, &["--install-docs", "share"]).exits(0);
+    let page = folder.text("share/man/man1/metatfc-dump.1");
     assert!(page.starts_with(".ie ") && page.contains("jsonl") && page.contains("Examples:"), "{page}");
-    assert!(folder.text("share/man1/metatfc.1").contains("metatfc\\-verify(1)"));
+    assert!(folder.text("share/man/man1/metatfc.1").contains("metatfc\\-verify(1)"));
+    for script in
+        ["bash-completion/completions/metatfc", "fish/vendor_completions.d/metatfc.fish", "zsh/site-functions/_metatfc"]
+    {
+        assert!(folder.text(&format!("share/{script}")).contains("postmortem"), "{script}");
+    }
     folder.write("file", "");
-    metatfc(&folder, &["man", "file"]).exits(1).says("file: ");
+    metatfc(&folder, &["--install-docs", "file"]).exits(1).says("file: ");
+    metatfc(&folder, &["--install-docs"]).exits(2);
 }
 
 /// `| head`: a reader that stops early is not an error.

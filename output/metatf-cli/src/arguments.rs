@@ -5,12 +5,21 @@ use std::path::Path;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error};
 
-/// Parses the process's command line, or prints the error and exits, like [`clap::Parser::parse`].
+use crate::installed_docs;
+
+/// Parses the process's command line, or prints the error and exits, like [`clap::Parser::parse`]. Handles the option
+/// `--install-docs`, which replaces the command.
 ///
 /// If the word in place of a subcommand is the path of a file, the error suggests the command returned by `with_file`.
 /// If several subcommands are similar, only the most similar one is suggested.
 pub fn parse<C: clap::Parser>(with_file: impl Fn(&Path) -> String) -> C {
-    C::try_parse().unwrap_or_else(|error| explained(error, with_file).exit())
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let mut command = installed_docs::with_option(C::command(), &arguments);
+    let parsed = command.try_get_matches_from_mut(arguments).and_then(|mut matches| {
+        installed_docs::write_if_asked(&mut command, &matches);
+        C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    });
+    parsed.unwrap_or_else(|error| explained(error, with_file).exit())
 }
 
 fn explained(mut error: Error, with_file: impl Fn(&Path) -> String) -> Error {

@@ -5,7 +5,7 @@ mod arguments;
 mod child;
 #[cfg(unix)]
 mod file_signals;
-mod manual;
+mod installed_docs;
 mod memory;
 mod number;
 mod output_file;
@@ -21,7 +21,6 @@ pub use arguments::parse;
 pub use child::{Child, ChildCommand, ChildLimits, Death, Message, ToParent, file_bytes, output_of, serve_parent};
 #[cfg(unix)]
 pub use file_signals::report_file_signals;
-pub use manual::write_manual;
 pub use memory::{CountedMemory, MemoryLimit, available_memory, before_memory_ends, limit_memory, memory_limit};
 pub use metatf_page::{is_control, shown};
 pub use number::number;

@@ -5,7 +5,6 @@
 pub(crate) mod analyses;
 pub(crate) mod anonymize;
 pub(crate) mod cc;
-pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cut;
 pub(crate) mod diff;
@@ -15,7 +14,6 @@ pub(crate) mod export;
 pub(crate) mod fragmentation;
 mod infer;
 pub(crate) mod leaks;
-pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod model;
 pub(crate) mod processes;
@@ -94,8 +92,6 @@ Convert:
 
 Help:
   tour           Record a program on this machine, report on it and suggest next steps
-  completions    Print a shell completion script
-  man            Write manual pages
   help           Print help for a command
 
 Options:
@@ -200,8 +196,6 @@ pub(crate) enum Command {
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),
     Tour(Tour),
-    Completions(Completions),
-    Man(Man),
 }
 
 /// Summarize a trace: events, peak, sizes, lifetimes, threads and blocks never freed.
@@ -258,29 +252,6 @@ pub(crate) struct Tour {
     /// Trace to write.
     #[arg(short, long, value_name = "TRACE", default_value = "tour.mtf")]
     pub(crate) output: PathBuf,
-}
-
-/// Print a shell completion script.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  hatf completions bash > ~/.local/share/bash-completion/completions/hatf
-  hatf completions zsh > ~/.zfunc/_hatf
-  hatf completions fish > ~/.config/fish/completions/hatf.fish")]
-pub(crate) struct Completions {
-    /// Shell to complete for.
-    pub(crate) shell: clap_complete::Shell,
-}
-
-/// Write manual pages: one for hatf and one for each of its commands.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  hatf man ~/.local/share/man/man1
-  man hatf-record")]
-pub(crate) struct Man {
-    /// Output directory; created if it does not exist.
-    pub(crate) folder: PathBuf,
 }
 
 /// Returns the command to suggest if the user specifies a file without a command.

@@ -138,7 +138,9 @@ fn a_termination_signal_is_passed_on() {
 #[test]
 fn each_command_has_a_group() {
     let help = hatf(["--help"]).exits(0).text();
-    let script = hatf(["completions", "bash"]).exits(0).text();
+    let folder = Folder::new();
+    hatf(["--install-docs", &folder.path("share")]).exits(0);
+    let script = folder.text("share/bash-completion/completions/hatf");
     let all: Vec<_> = script.split("hatf,").skip(1).filter_map(|rest| rest.split(')').next()).collect();
     let visible: Vec<_> = all.iter().filter(|name| !name.starts_with("__")).collect();
     assert!(visible.len() > 20, "{all:?}");
@@ -154,12 +156,13 @@ fn each_command_has_a_group() {
 #[test]
 fn manual_pages() {
     let folder = Folder::new();
-    hatf(["man", &folder.path("share/man1")]).exits(0);
-    let page = folder.text("share/man1/hatf-record.1");
+    hatf(["--install-docs", &folder.path("share")]).exits(0);
+    let page = folder.text("share/man/man1/hatf-record.1");
     assert!(page.starts_with(".ie ") && page.contains("preloaded") && page.contains("Examples:"), "{page}");
-    assert!(folder.text("share/man1/hatf.1").contains("hatf\\-convert(1)"));
+    assert!(folder.text("share/man/man1/hatf.1").contains("hatf\\-convert(1)"));
     folder.write("file", "");
-    hatf(["man", &folder.path("file")]).exits(1).says("file: ");
+    hatf(["--install-docs", &folder.path("file")]).exits(1).says("file: ");
+    hatf(["--install-docs", &folder.path("share"), "tour"]).exits(2).says("cannot be used with the command `tour`");
 }
 
 /// Of the first 2,000 calls of a program with threads.

@@ -311,9 +311,14 @@ fn outputs_on_a_full_disk() {
         assert_eq!(disk.read("output"), old.as_bytes(), "{run:?}");
         assert_eq!(names(), before, "{run:?}");
     }
-    // The pages appear together, or none does.
-    hatf(["man", &disk.path("")]).exits(1).says("No space left on device");
-    assert_eq!(names(), before);
+    // The manual pages and completions appear together, or none does.
+    let share = disk.join("share");
+    for folder in ["man/man1", "bash-completion/completions", "fish/vendor_completions.d", "zsh/site-functions"] {
+        let _ = std::fs::create_dir_all(share.join(folder));
+    }
+    hatf(["--install-docs", &disk.path("share")]).exits(1).says("No space left on device");
+    let files = metatf_test::run(std::process::Command::new("find").arg(&share).args(["-type", "f"])).text();
+    assert_eq!(files, "");
 }
 
 /// A trace that was cut off after chunks of the spool were reused: the recovered trace counts the events that it lacks.

@@ -118,7 +118,7 @@ fn what_a_terminal_obeys_is_shown() {
     assert_eq!(names["report_version"], 1);
     // Those that print nothing of a trace, or only of one that they record; what hatf watch draws is tested in watch.rs.
     // `export` and `sql` need a feature, or an engine, that is not here.
-    let others = ["export", "sql", "run", "record", "watch", "cc", "recover", "tour", "completions", "man", "help"];
+    let others = ["export", "sql", "run", "record", "watch", "cc", "recover", "tour", "help"];
     let help = hatf(["--help"]).exits(0).text();
     let commands = help.split("Options:").next().unwrap();
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
