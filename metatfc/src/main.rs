@@ -8,8 +8,6 @@
 mod by_name;
 mod check;
 mod compat;
-#[cfg(target_os = "linux")]
-mod control;
 mod diff;
 #[cfg(feature = "doc")]
 mod doc;
@@ -35,8 +33,6 @@ mod new;
 mod options;
 mod output;
 mod pack;
-#[cfg(target_os = "linux")]
-mod postmortem;
 mod raw;
 mod recode;
 mod references;
@@ -46,6 +42,8 @@ mod spans;
 mod sql;
 mod stat;
 mod target;
+#[cfg(target_os = "linux")]
+mod telemetry;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -100,8 +98,6 @@ enum Command {
     Fmt(fmt::Args),
     Gen(r#gen::Args),
     Show(show::Args),
-    #[cfg(feature = "doc")]
-    Doc(doc::Args),
     Compat(compat::Args),
     #[cfg(feature = "lint")]
     Lint(lint::Args),
@@ -123,9 +119,7 @@ enum Command {
     Stat(stat::Args),
     Verify(verify::Args),
     #[cfg(target_os = "linux")]
-    Postmortem(postmortem::Args),
-    #[cfg(target_os = "linux")]
-    Control(control::Args),
+    Telemetry(telemetry::Args),
     #[cfg(feature = "lsp")]
     Lsp(lsp::Args),
 }
@@ -150,8 +144,6 @@ fn main() -> ExitCode {
         Command::Fmt(args) => fmt::run(&args),
         Command::Gen(args) => r#gen::run(&args),
         Command::Show(args) => show::run(&args),
-        #[cfg(feature = "doc")]
-        Command::Doc(args) => doc::run(&args),
         Command::Compat(args) => compat::run(&args),
         #[cfg(feature = "lint")]
         Command::Lint(args) => lint::run(&args),
@@ -175,9 +167,7 @@ fn main() -> ExitCode {
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         #[cfg(target_os = "linux")]
-        Command::Postmortem(args) => postmortem::run(&args),
-        #[cfg(target_os = "linux")]
-        Command::Control(args) => control::run(&args),
+        Command::Telemetry(args) => telemetry::run(&args),
         #[cfg(feature = "lsp")]
         Command::Lsp(args) => lsp::run(&args),
     };

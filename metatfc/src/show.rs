@@ -21,14 +21,23 @@ previous value, the annotations and the documentation. Parentheses after a width
 or an interpretation show where the DTD sets it: in the block of a record, in a
 section, or globally.
 
+--doc writes index.html, a page for each section, and the text of the DTD. The
+page of a section describes each record: its comments in the DTD, a drawing of its
+bytes, and a table of its fields. With --trace, the page also shows the bytes of
+example records. Every record and field has an anchor, such as
+section-1.html#malloc.size. The pages work without scripts and without a network.
+They replace pages of an earlier run; other files of the same name are an error.
+
 Examples:
   metatfc show spans.dtd
   metatfc show T.mtf                       show the fields of a trace
   metatfc show --format dtd T.mtf > T.dtd  extract the DTD of a trace
   metatfc show capture.pcap                show the fields of the built-in DTD
-  metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
+  metatfc show --format json spans.dtd | jq '.sections[].records[].name'
+  metatfc show spans.dtd --doc spans-doc --trace T.mtf
+                                           document the format as HTML pages";
 
-/// Show the fields of all records: width, interpretation, and where the DTD sets them
+/// Show the fields of all records: width, interpretation, and where the DTD sets them; or document them as HTML
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -36,6 +45,9 @@ pub(crate) struct Args {
     file: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Source>,
+    #[cfg(feature = "doc")]
+    #[command(flatten)]
+    doc: crate::doc::DocArgs,
     #[command(flatten)]
     dtd: DtdArgs,
 }
@@ -52,6 +64,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(dtd) => dtd,
         None => dtd::of(&args.file, &args.dtd)?,
     };
+    #[cfg(feature = "doc")]
+    if let Some(folder) = args.doc.folder() {
+        return crate::doc::run(&args.doc, &args.file, &dtd, folder);
+    }
     match args.output.format {
         FormatOr::Report(format) => {
             output::report(&Report::new(&input::name(&args.file), &dtd), &args.output.with(format))

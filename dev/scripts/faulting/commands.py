@@ -53,7 +53,7 @@ metatfc check --fix misspelt.dtd
 metatfc gen IN/jobs.dtd -o out.rs
 metatfc gen IN/jobs.dtd
 metatfc gen --lang c IN/pools.dtd -o out.h
-metatfc doc IN/jobs.dtd -o pages --trace IN/jobs.mtf
+metatfc show IN/jobs.dtd --doc pages --trace IN/jobs.mtf
 metatfc encode --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
 metatfc encode --version 0 --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
 metatfc recode --preset fast IN/jobs.mtf out.mtf

@@ -53,7 +53,7 @@ impl Examples {
         if schema.dtd.fingerprint() != dtd.fingerprint() {
             return failed(format!(
                 "{name}: the trace has a different DTD; to see the differences, use `metatfc compat`; to document the \
-                 DTD of the trace, use `metatfc doc {name}`"
+                 DTD of the trace, use `metatfc show --doc DIR {name}`"
             ));
         }
         let problem = |error: metatf::Error| Failure::Failed(format!("{name}: {error}"));

@@ -7,7 +7,7 @@ use std::fmt;
 use std::fmt::Write as _;
 
 /// The first bytes of every page. A later run recognizes its own pages by these bytes.
-pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"generator\" content=\"metatfc doc\">\n";
+pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"generator\" content=\"metatfc show --doc\">\n";
 
 /// The style sheet, which follows the reader's light or dark theme and adapts to the window width.
 const STYLE: &str = "\

@@ -1,4 +1,4 @@
-//! `doc`: writes HTML pages that document the sections, records and fields of a format, with their bytes.
+//! `show --doc`: writes HTML pages that document the sections, records and fields of a format, with their bytes.
 //!
 //! `html` contains the parts shared by all pages, `record` documents a record, `layout` draws its bytes, `examples`
 //! finds it in a trace, and `source` shows the text of the DTD.
@@ -9,11 +9,10 @@ mod layout;
 mod record;
 mod source;
 
-use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed};
+use crate::{input, output};
 use crate::show;
 use crate::target::Target;
-use crate::{input, output};
 use examples::Examples;
 use html::{Doc, Link, end, markup, prose, start};
 use metatf_cli::OutputFolder;
@@ -24,54 +23,38 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-const MORE: &str = "\
-The command writes index.html, a page for each section, and the text of the DTD.
-The page of a section describes its records. For each record, it shows the
-comments in the DTD, a drawing of the bytes, and a table of the fields. The table
-lists widths, interpretations, and the lines of the DTD that set properties. With
---trace, the page also shows the bytes of example records.
-
-Every record and field has an anchor, such as section-1.html#malloc.size. The
-pages work without scripts and without a network, and follow the system's light
-or dark mode.
-
-The command replaces pages that an earlier run wrote. If a different file has the
-name of a page, the command fails.
-
-Examples:
-  metatfc doc spans.dtd -o spans-doc
-  metatfc doc spans.dtd -o spans-doc --trace T.mtf    with examples from a trace
-  metatfc doc T.mtf -o T-doc --trace T.mtf            with the DTD of the trace";
-
-/// Document a format as HTML pages: records, fields and bytes
 #[derive(clap::Args)]
-#[command(after_help = MORE)]
-pub(crate) struct Args {
-    /// A DTD or a trace; `-` reads a DTD from standard input
-    file: PathBuf,
-    /// Directory for the pages; created if it does not exist
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
-    /// A trace to take example records from
-    #[arg(long, value_name = "TRACE")]
+pub(crate) struct DocArgs {
+    /// Write HTML pages that document the format to this directory, which is created if it does not exist
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
+    doc: Option<PathBuf>,
+    /// With --doc: a trace to take example records from
+    #[arg(long, value_name = "TRACE", requires = "doc")]
     trace: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let dtd = dtd::of(&args.file, &DtdArgs::default())?;
+impl DocArgs {
+    /// Returns the directory for the pages, if they are requested.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.doc.as_deref()
+    }
+}
+
+/// Writes pages about the DTD of `file` to the directory `path`.
+pub(crate) fn run(args: &DocArgs, file: &Path, dtd: &Dtd, path: &Path) -> Result<()> {
     let examples = match &args.trace {
-        Some(trace) => Examples::of(trace, &dtd)?,
+        Some(trace) => Examples::of(trace, dtd)?,
         None => Examples::default(),
     };
-    let folder = OutputFolder::create(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
+    let folder = OutputFolder::create(path).map_err(|e| Failure::io(&path.display().to_string(), &e))?;
     // Check that the output directory does not contain an `index.html` of another origin before writing anything.
     check_ours(&folder, "index.html")?;
     let index = metatf_parser::index(dtd.text.as_bytes());
-    let name = input::name(&args.file).into_owned();
+    let name = input::name(file).into_owned();
     // The pages need not reveal the directory of the file.
     let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
     let places = Places::new(&index, &dtd.text);
-    let pages = Pages { name, folder: &folder, dtd: &dtd, places: &places };
+    let pages = Pages { name, folder: &folder, dtd, places: &places };
     let sections = pages.sections();
     let trace = args.trace.as_deref().map(input::name);
     for (position, section) in &sections {
@@ -80,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     pages.write("dtd.html", &mut |out| source::lines(out, &dtd.text), "DTD source")?;
     pages.index(&sections)?;
     let count = output::count(sections.len() + 2, "page");
-    output::print(&format!("{}: {count}\n", args.output.join("index.html").display()))
+    output::print(&format!("{}: {count}\n", path.join("index.html").display()))
 }
 
 /// The inputs of the pages and their destination.
@@ -98,7 +81,7 @@ impl<'d> Pages<'d> {
         sections.filter(|(i, s)| s.number != 0 || !show::listed(self.dtd, *i, s).is_empty()).collect()
     }
 
-    /// Writes a page, but does not replace a file that was not written by `doc`. The parts are written one by one, so
+    /// Writes a page, but does not replace a file that was not written by `show --doc`. The parts are written one by one, so
     /// that a page with many records is never entirely in memory.
     fn write(&self, file: &str, parts: &mut dyn FnMut(&mut Doc) -> Result<()>, title: &str) -> Result<()> {
         check_ours(self.folder, file)?;
@@ -214,6 +197,6 @@ fn check_ours(folder: &OutputFolder, file: &str) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::io(&name, &error)),
         Ok(_) if head == html::HEAD.as_bytes() => Ok(()),
-        Ok(_) => failed(format!("{name} exists and was not written by `metatfc doc`: choose another directory")),
+        Ok(_) => failed(format!("{name} exists and was not written by `metatfc show --doc`: choose another directory")),
     }
 }

@@ -42,7 +42,7 @@ fn sample() {
     let dtd = samples.join("requests.dtd").display().to_string();
     let lines = samples.join("requests.jsonl").display().to_string();
     let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
-    let _ = metatfc(&folder, &["doc", &dtd, "-o", "pages", "--trace", "r.mtf"])
+    let _ = metatfc(&folder, &["show", &dtd, "--doc", "pages", "--trace", "r.mtf"])
         .exits(0)
         .prints("pages/index.html: 5 pages");
     insta::assert_snapshot!("doc-section", folder.text("pages/section-1.html"));
@@ -51,7 +51,7 @@ fn sample() {
     assert!(links > 40, "{links}");
     assert_eq!(dead, [""; 0]);
     // Pages of a previous run are replaced.
-    let _ = metatfc(&folder, &["doc", &dtd, "-o", "pages"]).exits(0);
+    let _ = metatfc(&folder, &["show", &dtd, "--doc", "pages"]).exits(0);
     assert!(!folder.text("pages/section-1.html").contains("r.mtf"));
 }
 
@@ -65,7 +65,7 @@ fn built_in_formats() {
             continue;
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let _ = metatfc(&folder, &["doc", &path.display().to_string(), "-o", &name]).exits(0);
+        let _ = metatfc(&folder, &["show", &path.display().to_string(), "--doc", &name]).exits(0);
         let (links, dead) = dead_links(&folder, &name);
         assert!(links > 5, "{name}");
         assert_eq!(dead, [""; 0], "{name}");
@@ -87,7 +87,7 @@ fn markup_is_harmless() {
         "// <script>alert(1)</script>\nsection s 1 {\n    // <img src=x> `<i>`\n    r: (tag, a) {\n        tag.value = 4; a.width = 1; \
          a.interpretation = none; a.unit = \"<u>\"; a.values = \"1 <v>\"; a.\"x<y\" = \"\\\"><script>\";\n    }\n}\n",
     );
-    let _ = metatfc(&folder, &["doc", "f<b>.dtd", "-o", "pages"]).exits(0);
+    let _ = metatfc(&folder, &["show", "f<b>.dtd", "--doc", "pages"]).exits(0);
     for file in ["index.html", "section-1.html", "dtd.html"] {
         let text = folder.text(&format!("pages/{file}"));
         for bad in ["<script", "<img", "<i>&", "<u>", "<v>", "<y", "f<b>"] {
@@ -103,21 +103,21 @@ fn nothing_else_is_replaced() {
     folder.write("a.dtd", "section s 1 { r: (tag) { tag.value = 4; } }");
     std::fs::create_dir(folder.join("mine")).unwrap();
     folder.write("mine/index.html", "mine");
-    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "mine"])
+    let _ = metatfc(&folder, &["show", "a.dtd", "--doc", "mine"])
         .exits(1)
         .says("mine/index.html")
         .says("choose another directory");
     assert_eq!(folder.text("mine/index.html"), "mine");
     assert_eq!(std::fs::read_dir(folder.join("mine")).unwrap().count(), 1);
     folder.write("mine/index.html", "");
-    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "mine/index.html"]).exits(1).says("mine/index.html");
+    let _ = metatfc(&folder, &["show", "a.dtd", "--doc", "mine/index.html"]).exits(1).says("mine/index.html");
     // A trace of another format contains no examples for this DTD.
     let dtd = root().join("docs/samples/requests.dtd").display().to_string();
     let lines = root().join("docs/samples/requests.jsonl").display().to_string();
     let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
-    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "new", "--trace", "r.mtf"])
+    let _ = metatfc(&folder, &["show", "a.dtd", "--doc", "new", "--trace", "r.mtf"])
         .exits(1)
         .says("the trace has a different DTD");
     assert!(!folder.join("new").exists());
-    let _ = metatfc(&folder, &["doc", "r.mtf", "-o", "new", "--trace", "r.mtf"]).exits(0);
+    let _ = metatfc(&folder, &["show", "r.mtf", "--doc", "new", "--trace", "r.mtf"]).exits(0);
 }

@@ -238,21 +238,21 @@ fn shared_buffers_are_controlled_and_survive_kills() {
             let mut command = crate::common::command(folder.as_ref(), arguments);
             run(command.env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0).text()
         };
-        assert!(metatfc(&["control", &process]).contains("on: none"));
-        metatfc(&["control", &process, "Object"]);
+        assert!(metatfc(&["telemetry", &process, "--kinds"]).contains("on: none"));
+        metatfc(&["telemetry", &process, "--set-kinds", "Object"]);
         let last = output.find(|line| line.split(' ').all(|count| count.parse::<u64>().unwrap() > 300 + 977 * round));
-        assert!(metatfc(&["control", "events.mtf"]).contains("on: Object"), "the trace names the buffers");
+        assert!(metatfc(&["telemetry", "events.mtf", "--kinds"]).contains("on: Object"), "the trace names the buffers");
         if round == 0 {
-            metatfc(&["control", &process, "-Object"]);
+            metatfc(&["telemetry", &process, "--set-kinds", "-Object"]);
             let mut before = String::new();
             output.find(|line| std::mem::replace(&mut before, line.clone()) == *line).unwrap();
-            assert!(metatfc(&["postmortem", &process, "--last", "1"]).contains("\"step\""), "while it runs");
+            assert!(metatfc(&["telemetry", &process, "--last", "1"]).contains("\"step\""), "while it runs");
         }
         let printed = output.next().or(last).unwrap();
         drop(child);
         let left: Vec<_> = output.collect();
         let printed = left.last().unwrap_or(&printed).clone();
-        metatfc(&["postmortem", &process, "-o", "whole.mtf"]);
+        metatfc(&["telemetry", &process, "-o", "whole.mtf"]);
         let counts = steps(&dump(&folder, "whole.mtf"));
         let emitted = printed.split(' ').map(|count| count.parse::<u64>().unwrap());
         assert!(counts.iter().zip(emitted).all(|(count, emitted)| *count >= emitted), "{counts:?} of {printed}");
@@ -473,13 +473,13 @@ fn a_library_that_is_unloaded() {
     command.current_dir(folder.as_ref()).env("METATF_TELEMETRY_FOLDER", folder.as_ref());
     run(&mut command).exits(0).prints("it goes on");
     // The event is in the buffers.
-    metatfc(folder.as_ref(), &["postmortem", "plugin.mtf", "-o", "whole.mtf"]).exits(0);
+    metatfc(folder.as_ref(), &["telemetry", "plugin.mtf", "-o", "whole.mtf"]).exits(0);
     assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
     // Without the trace, the number of missing events is unknown.
     let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().path().display().to_string());
     let left = names.into_iter().find(|name| name.contains("/metatf.")).unwrap();
     std::fs::remove_file(folder.join("plugin.mtf")).unwrap();
-    metatfc(folder.as_ref(), &["postmortem", &left, "-o", "whole.mtf"]).exits(1).says("does not exist");
+    metatfc(folder.as_ref(), &["telemetry", &left, "-o", "whole.mtf"]).exits(1).says("does not exist");
     assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
 }
 

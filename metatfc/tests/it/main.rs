@@ -21,7 +21,6 @@ mod lsp;
 mod merge;
 mod names;
 mod optional;
-mod postmortem;
 mod prints;
 mod raw;
 mod recode;
@@ -35,6 +34,7 @@ mod sort;
 mod spans;
 mod sql;
 mod tables;
+mod telemetry;
 mod threads;
 mod vectors;
 
@@ -600,7 +600,7 @@ fn installed_docs() {
     for script in
         ["bash-completion/completions/metatfc", "fish/vendor_completions.d/metatfc.fish", "zsh/site-functions/_metatfc"]
     {
-        assert!(folder.text(&format!("share/{script}")).contains("postmortem"), "{script}");
+        assert!(folder.text(&format!("share/{script}")).contains("telemetry"), "{script}");
     }
     folder.write("file", "");
     metatfc(&folder, &["--install-docs", "file"]).exits(1).says("file: ");

@@ -68,7 +68,7 @@ fn what_a_terminal_obeys_is_shown() {
         &["check", "--reads", "s.dtd", "t.dtd"],
         &["fmt", "--check", "s.dtd"],
         &["gen", "s.dtd", "-o", "s.rs"],
-        &["doc", "s.dtd", "--trace", "s.mtf", "-o", "pages"],
+        &["show", "s.dtd", "--trace", "s.mtf", "--doc", "pages"],
         &["export", "s.mtf", "-o", "tables"],
         &["import", "--dtd", "s.dtd", "tables/name.csv", "-o", "i.mtf"],
         &["sql", "s.mtf", "select 1"],
@@ -122,7 +122,7 @@ fn what_a_terminal_obeys_is_shown() {
     }
     // Commands that print no text of a trace; `postmortem` and `control` read a running program, and `lsp` answers with
     // JSON.
-    let others = ["postmortem", "control", "lsp", "help"];
+    let others = ["telemetry", "lsp", "help"];
     let help = metatfc(here, &["--help"]).exits(0).text();
     let commands = help.split("Commands:").nth(1).and_then(|rest| rest.split("Options:").next()).expect("a list");
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {

@@ -266,7 +266,7 @@ impl Drainer {
                 // Draining stops at the corruption, but a dump may be tried again.
                 self.damaged |= !all;
                 Error::Trace(format!(
-                    "ring {index} is corrupt at {at}; to recover the intact part, run `metatfc postmortem`"
+                    "ring {index} is corrupt at {at}; to recover the intact part, run `metatfc telemetry`"
                 ))
             })?;
         }

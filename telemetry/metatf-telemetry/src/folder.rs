@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::layout::{MAGIC, MAGIC_CHUNKS, VERSION};
 use crate::sys;
 
-/// Number of files of dead processes to keep for `metatfc postmortem`.
+/// Number of files of dead processes to keep for `metatfc telemetry`.
 const KEPT: usize = 4;
 
 /// A file whose name matches the pattern for buffers files.

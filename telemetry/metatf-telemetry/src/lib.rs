@@ -12,7 +12,7 @@
 //! | [`metatf_describe`] | events as text in a debugger |
 //! | [`layout`] | the bytes of a buffers file |
 //!
-//! The crate depends only on `libc`: a program writes events to buffers, and `metatfc postmortem` creates a trace from
+//! The crate depends only on `libc`: a program writes events to buffers, and `metatfc telemetry` creates a trace from
 //! them. With the `drain` feature, the program writes its trace itself, which adds the runtime, the parser and zstd as
 //! dependencies. With the `off` feature, emitters compile to nothing.
 

@@ -413,7 +413,7 @@ impl Telemetry {
     /// Writes all events and ends the trace. No events are emitted afterwards. A second call does nothing.
     ///
     /// # Errors
-    /// Returns the trace error, in which case the buffers are kept for `metatfc postmortem`.
+    /// Returns the trace error, in which case the buffers are kept for `metatfc telemetry`.
     pub fn stop(&self) -> Result<(), Error> {
         if self.state.compare_exchange(RUNNING, ENDED, AcqRel, Relaxed).is_err() {
             return Ok(());
@@ -526,7 +526,7 @@ impl Telemetry {
 
 #[cfg(not(feature = "drain"))]
 impl Telemetry {
-    /// Ends telemetry. The buffers are kept for `metatfc postmortem`.
+    /// Ends telemetry. The buffers are kept for `metatfc telemetry`.
     ///
     /// # Errors
     /// Never returns an error.

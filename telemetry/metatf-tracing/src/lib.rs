@@ -13,7 +13,7 @@
 //!
 //! Each thread writes to its own buffer, without locks and without formatting numbers, and a background thread
 //! compresses the buffers into the trace. If the program is killed, no emitted event is lost:
-//! `metatf_telemetry::postmortem` and `metatfc postmortem` can still read it. [`print()`] prints a trace as lines, and
+//! `metatf_telemetry::postmortem` and `metatfc telemetry` can still read it. [`print()`] prints a trace as lines, and
 //! every `metatfc` command can read the trace. Its DTD is `tracing.dtd` in this crate.
 
 mod layer;

@@ -1,13 +1,14 @@
-//! `postmortem`: reads the events of a killed or running program.
+//! `telemetry`: reads the events of a running or killed program, and changes which events it emits.
 
 use crate::failure::{Failure, Result, print_message};
 use crate::labels::Labels;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::target::Target;
 use metatf::container::Sink;
 use metatf::dynamic::{Item, JsonOptions, Trace};
 use metatf::reader::Event;
 use metatf_cli::{Style, shown};
+use metatf_telemetry::control::print as kinds_text;
 use metatf_telemetry::postmortem::{Buffers, Found, locate};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufWriter, Write as _};
@@ -32,11 +33,18 @@ the trace is missing, or if the trace or the buffers are partly corrupt, the
 command prints the losses and exits with status 1. In the new trace, events known
 to be missing are counted as dropped.
 
-Examples:
-  metatfc postmortem 4711
-  metatfc postmortem events.mtf -o whole.mtf && metatfc stat whole.mtf";
+The program's DTD defines the names of the kinds of events (`tag.kind`). KINDS is
+a space-separated list of names, a number with one bit per kind, `all` or `none`.
+The program applies the change within 100 ms.
 
-/// Read the events of a killed or running program
+Examples:
+  metatfc telemetry 4711
+  metatfc telemetry events.mtf -o whole.mtf && metatfc stat whole.mtf
+  metatfc telemetry 4711 --kinds
+  metatfc telemetry 4711 --set-kinds 'Arena Pool'
+  metatfc telemetry 4711 --set-kinds '+Object -Pool'";
+
+/// Read the events of a running or killed program, or change which events it emits
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -49,23 +57,35 @@ pub(crate) struct Args {
     /// Number of events to print for each kind and thread
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
+    /// Print all kinds of events and the enabled kinds
+    #[arg(long, conflicts_with_all = ["output", "set_kinds"])]
+    kinds: bool,
+    /// Enable these kinds and disable all others. If every name starts with + or -, only the named kinds change
+    #[arg(long, value_name = "KINDS", allow_hyphen_values = true, conflicts_with = "output")]
+    set_kinds: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let buffers = open(&args.place)?;
-    match &args.output {
-        Some(path) => write(&buffers, path),
-        None => print(&buffers, args.last),
+    match (&args.output, &args.set_kinds) {
+        _ if args.kinds => {
+            let known = buffers.kinds();
+            let on = kinds_text(buffers.control(), &known);
+            output::print(&format!("kinds: {}\non: {on}\n", known.join(" ")))
+        }
+        (_, Some(kinds)) => buffers.set_kinds(kinds).map(drop).map_err(|error| failure(&error)),
+        (Some(path), None) => write(&buffers, path),
+        (None, None) => print(&buffers, args.last),
     }
 }
 
 /// Finds the buffers of a program.
-pub(crate) fn open(place: &str) -> Result<Buffers> {
+fn open(place: &str) -> Result<Buffers> {
     locate(place).map_err(|error| failure(&error))
 }
 
 /// Converts a telemetry error, whose message names the file.
-pub(crate) fn failure(error: &metatf_telemetry::Error) -> Failure {
+fn failure(error: &metatf_telemetry::Error) -> Failure {
     Failure::Failed(error.to_string())
 }
 

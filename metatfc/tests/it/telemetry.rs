@@ -8,7 +8,7 @@ use metatf_derive::metatf;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-#[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::postmortem::events")]
+#[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::telemetry::events")]
 mod events {}
 
 /// The environment variable that turns this program into the observed program.
@@ -71,7 +71,7 @@ fn a_program_that_aborts_leaves_its_events() {
     assert!(!start(folder, "abort").wait_with_output().unwrap().status.success());
     let file = buffers(folder);
     for place in [file.to_str().unwrap(), "events.mtf"] {
-        let run = common::metatfc(folder, &["postmortem", place, "--last", "2"]);
+        let run = common::metatfc(folder, &["telemetry", place, "--last", "2"]);
         assert_eq!((run.status, run.err.as_str()), (0, ""), "{place}");
         let printed = text(&run.out);
         let lines: Vec<&str> = printed.lines().collect();
@@ -89,7 +89,7 @@ fn a_program_that_aborts_leaves_its_events() {
         let named = r#""place":{"value":4096,"label":"the heap"},"by":{"value":2,"string":"a \"thread\""}}"#;
         assert!(lines.iter().any(|line| line.ends_with(named)), "{}", text(&run.out));
     }
-    let run = common::metatfc(folder, &["postmortem", file.to_str().unwrap(), "-o", "whole.mtf"]);
+    let run = common::metatfc(folder, &["telemetry", file.to_str().unwrap(), "-o", "whole.mtf"]);
     assert_eq!(run.status, 0, "{}", run.err);
     assert!(run.err.contains("10 more from the buffers, 1 threads"), "{}", run.err);
     let run = common::metatfc(folder, &["dump", "whole.mtf", "--resolve", "--record", "label"]);
@@ -111,22 +111,22 @@ fn a_running_program_is_looked_at_and_told() {
     }
     let file = buffers(folder);
     let place = file.to_str().unwrap();
-    let run = common::metatfc(folder, &["postmortem", place]);
+    let run = common::metatfc(folder, &["telemetry", place]);
     assert!(text(&run.out).contains("\"number\":4"), "{}{}", text(&run.out), run.err);
-    let run = common::metatfc(folder, &["control", place]);
+    let run = common::metatfc(folder, &["telemetry", place, "--kinds"]);
     assert_eq!(text(&run.out), "kinds: Object Pool Arena Other\non: Object Pool Arena Other notes\n");
-    let run = common::metatfc(folder, &["control", place, "Polo"]);
+    let run = common::metatfc(folder, &["telemetry", place, "--set-kinds", "Polo"]);
     assert_eq!(run.status, 1);
     assert!(run.err.contains("`Polo`") && run.err.contains("Object, Pool, Arena"), "{}", run.err);
-    assert_eq!(common::metatfc(folder, &["control", place, "Pool"]).status, 0);
-    while !common::metatfc(folder, &["control", place]).out.ends_with(b"on: Pool\n") {
+    assert_eq!(common::metatfc(folder, &["telemetry", place, "--set-kinds", "Pool"]).status, 0);
+    while !common::metatfc(folder, &["telemetry", place, "--kinds"]).out.ends_with(b"on: Pool\n") {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"go\n").unwrap();
     assert!(child.wait().unwrap().success());
     let run = common::metatfc(folder, &["dump", "events.mtf", "--format", "csv", "--record", "step"]);
     assert_eq!(text(&run.out).lines().count(), 6, "the last step is off: {}", text(&run.out));
-    let run = common::metatfc(folder, &["postmortem", "events.mtf"]);
+    let run = common::metatfc(folder, &["telemetry", "events.mtf"]);
     assert_eq!(run.status, 1);
     assert!(run.err.contains("the trace is complete, so its buffers"), "{}", run.err);
 }
@@ -142,7 +142,7 @@ fn what_is_missing_is_counted() {
     let name = file.to_str().unwrap();
     // Returns the steps and dropped events in the result, and the messages.
     let recover = |status: i32| {
-        let run = common::metatfc(folder, &["postmortem", name, "-o", "whole.mtf"]);
+        let run = common::metatfc(folder, &["telemetry", name, "-o", "whole.mtf"]);
         assert_eq!(run.status, status, "{}", run.err);
         let dump = text(&common::metatfc(folder, &["dump", "--format", "jsonl", "whole.mtf"]).out);
         let lost =
@@ -155,7 +155,7 @@ fn what_is_missing_is_counted() {
     // If the trace cannot be opened, the previous result is not overwritten.
     std::os::unix::fs::symlink("events.mtf", &trace).unwrap();
     std::fs::write(folder.join("whole.mtf"), "old").unwrap();
-    for arguments in [&["postmortem", name, "-o", "whole.mtf"][..], &["postmortem", name]] {
+    for arguments in [&["telemetry", name, "-o", "whole.mtf"][..], &["telemetry", name]] {
         let run = common::metatfc(folder, arguments);
         assert!(
             run.status == 1 && run.err.contains("cannot open") && run.err.contains("symbolic links"),
@@ -172,7 +172,7 @@ fn what_is_missing_is_counted() {
         said.contains("does not exist, so ") && said.contains(" records of the process's trace are missing"),
         "{said}"
     );
-    assert_eq!(common::metatfc(folder, &["postmortem", name]).status, 1);
+    assert_eq!(common::metatfc(folder, &["telemetry", name]).status, 1);
     let other = tempfile::tempdir().unwrap();
     assert!(!start(other.path(), "written").wait_with_output().unwrap().status.success());
     std::fs::copy(other.path().join("events.mtf"), &trace).unwrap();
@@ -196,7 +196,7 @@ fn what_has_no_buffers_is_an_error() {
     for (place, message) in
         [("text", "expected telemetry buffers"), ("missing", "cannot open missing"), ("4000000000", "has no buffers")]
     {
-        let run = common::metatfc(folder.path(), &["postmortem", place]);
+        let run = common::metatfc(folder.path(), &["telemetry", place]);
         assert_eq!(run.status, 1);
         assert!(run.err.contains(message), "{}", run.err);
     }
@@ -214,7 +214,7 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
     let process = name.split('.').nth(1).unwrap();
     let look = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_metatfc"));
-        command.arg("postmortem").arg(process).env("METATF_TELEMETRY_FOLDER", folder);
+        command.arg("telemetry").arg(process).env("METATF_TELEMETRY_FOLDER", folder);
         let output = command.output().unwrap();
         (output.status.code(), text(&output.stderr))
     };
@@ -232,7 +232,7 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
     std::fs::remove_file(&copy).unwrap();
     std::fs::copy(&only, &copy).unwrap();
     // A process that has ended cannot be controlled.
-    let run = common::metatfc(folder, &["control", copy.to_str().unwrap(), "Pool"]);
+    let run = common::metatfc(folder, &["telemetry", copy.to_str().unwrap(), "--set-kinds", "Pool"]);
     assert!(run.status == 1 && run.err.contains("has ended"), "{}", run.err);
     if std::os::unix::fs::chown(&copy, Some(65_534), None).is_err() {
         return println!("skipped: only root gives files away");
@@ -240,5 +240,5 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
     let (status, errors) = look();
     assert!(status == Some(1) && errors.contains("the file belongs to user 65534"), "{errors}");
     // A file that is named explicitly is used.
-    assert_eq!(common::metatfc(folder, &["postmortem", copy.to_str().unwrap()]).status, 0);
+    assert_eq!(common::metatfc(folder, &["telemetry", copy.to_str().unwrap()]).status, 0);
 }
