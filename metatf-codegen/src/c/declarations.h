@@ -182,8 +182,8 @@ typedef struct pfx_file {
    this path. */
 int pfx_open(pfx_file *file, const char *path);
 /* Creates buffers of the given number and size, in a file in METATF_TELEMETRY_FOLDER or /dev/shm that outlives the process. metatfc
-   telemetry reads the events in them and changes the enabled kinds of this process, which a thread watches. Call this function after pfx_open and after setting the memory of the index, but before creating emitters. Supports one file at a time, and only
-   Linux. Returns 0, or -1 and sets errno: EINVAL for a size out of range, with a maximum of 4,096 buffers of 8 MiB each. */
+   telemetry reads the events in them and changes the enabled kinds of this process, which a thread watches. Call this function after
+   pfx_open and after setting the memory of the index, but before creating emitters. Supports one file at a time, and only Linux. Returns 0, or -1 and sets errno: EINVAL for a size out of range, with a maximum of 4,096 buffers of 8 MiB each. */
 int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes);
 /* Begins an emitter with one of these buffers, which pfx_emitter_end releases. Returns 0, or -1 and sets errno: EAGAIN if all buffers are
    in use. */

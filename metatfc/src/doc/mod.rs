@@ -10,9 +10,9 @@ mod record;
 mod source;
 
 use crate::failure::{Failure, Result, failed};
-use crate::{input, output};
 use crate::show;
 use crate::target::Target;
+use crate::{input, output};
 use examples::Examples;
 use html::{Doc, Link, end, markup, prose, start};
 use metatf_cli::OutputFolder;
