@@ -12,7 +12,7 @@ hatf symbolize IN/heap.mtf -o out.mtf
 hatf report IN/heap.mtf
 hatf report IN/heap.mtf -o out.txt --svg out.svg
 hatf report IN/heap.mtf --html out.html
-hatf flame IN/heap.mtf -o out.svg
+hatf sites IN/heap.mtf --format svg -o out.svg
 hatf sites IN/heap.mtf -o out.txt
 hatf diff IN/other.mtf IN/heap.mtf --html out.html
 hatf cut IN/heap.mtf --records 100..900 -o out.mtf --force
@@ -22,7 +22,6 @@ hatf anonymize IN/heap.mtf -o out.mtf --force
 hatf model fit IN/heap.mtf -m cdf -o out.json
 hatf model generate IN/model.json --seed 7 -o out.mtf
 hatf regions infer IN/heap.mtf -o out.mtf
-hatf regions example -o out.mtf
 hatf profile IN/heap.mtf -o out.mtf
 hatf profile merge IN/heap.prof.mtf IN/heap.prof.mtf -o out.mtf
 hatf convert IN/heap.prof.mtf out.memprof.yaml

@@ -30,7 +30,7 @@ def programs():
 def commands(hatf, trace):
     """Each command, as a user would give it."""
     yield from ([hatf, *words, trace] for words in [
-        ["report"], ["sites"], ["flame", "-o", "flame.svg"], ["leaks"], ["churn"], ["fragmentation"], ["whatif"], ["simulate"],
+        ["report"], ["sites"], ["sites", "--format", "svg", "-o", "flame.svg"], ["leaks"], ["churn"], ["fragmentation"], ["whatif"], ["simulate"],
         ["dump", "--head", "1000"], ["regions", "infer"], ["profile", "-o", "profile.mtf"], ["processes"],
         ["model", "fit", "-m", "outline", "-o", "outline.json"], ["model", "evaluate", "--trials", "1"],
     ])

@@ -67,7 +67,7 @@ def ask(hatf, name, command, environment, allocators):
 
     trace = f"{name}.mtf"
     run(hatf, "record", "-q", "--symbolize", "--no-follow", "-o", trace, "--", *command, env=environment)
-    to("flame.txt", "flame", "-o", f"{name}.svg", trace)
+    to("flame.txt", "sites", "--format", "svg", "-o", f"{name}.svg", trace)
     to("live.txt", "report", "--svg", f"{name}.live.svg", trace)
     to("page.txt", "report", "--html", f"{name}.html", trace)
     replay = ["replay", "--with", ",".join(["system", *allocators]), "--runs", "3"]

@@ -114,5 +114,5 @@ const NOWHERE: u64 = 1;
 #[must_use]
 pub fn ends_are_not_known() -> hatf_trace::Error {
     let why = "the trace was recorded with --sizes-only, so it does not show when blocks end";
-    hatf_trace::Error::Trace(format!("{why} (hatf report, hatf sites and hatf flame --by allocated still work)").into())
+    hatf_trace::Error::Trace(format!("{why} (hatf report and hatf sites still work)").into())
 }

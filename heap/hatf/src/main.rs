@@ -43,7 +43,6 @@ fn run() -> ExitCode {
         command::Command::SymbolizeHelper(_) => command::symbolize::help(),
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Sql(options) => command::sql::run(&options),
-        command::Command::Flame(options) => command::sites::flame(&options),
         command::Command::Processes(options) => command::processes::run(&options),
         command::Command::Leaks(options) => command::leaks::run(&options),
         command::Command::Analyze(options) => command::analyses::run(&options),

@@ -66,7 +66,6 @@ Record:
 Analyze:
   report         What does the heap do?
   @analyses
-  flame          Which code allocates the memory? As a flame graph
   processes      Which process uses the memory, and which frees cross threads?
   dump           What happened, record by record?
   sql            Any other question, in SQL
@@ -130,7 +129,7 @@ Examples:
   hatf replay perl.mtf --with system,jemalloc  replay the requests on real allocators
   hatf record --stacks -o perl.mtf perl        record call stacks, too
   hatf sites perl.mtf                          code that allocates memory
-  hatf flame perl.mtf                          the same, as a flame graph
+  hatf sites perl.mtf --format svg -o perl.svg the same, as a flame graph
   hatf leaks perl.mtf                          blocks live at the end, their age and growth
   hatf churn perl.mtf                          short-lived blocks, and how to avoid them
   hatf processes build.mtf                     all processes of a recording, in one table
@@ -184,7 +183,6 @@ pub(crate) enum Command {
     SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Sql(sql::Ask),
-    Flame(sites::Flame),
     Processes(processes::Processes),
     Leaks(leaks::Leaks),
     #[command(flatten)]

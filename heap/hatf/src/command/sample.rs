@@ -14,7 +14,7 @@ use super::{about, print_message};
 ///
 /// Every allocated byte has the same small chance of selecting its block, as with `hatf record --sample`, so large
 /// blocks are nearly always in the sample and small ones rarely are. A selected block is kept from its allocation to
-/// its free. The trace is marked as a sample, so `hatf report`, `sites`, `flame` and the HTML report scale each block
+/// its free. The trace is marked as a sample, so `hatf report`, `hatf sites` and the HTML report scale each block
 /// up. Their totals are therefore correct on average.
 #[derive(clap::Args)]
 #[command(after_help = "\

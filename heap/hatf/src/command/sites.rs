@@ -1,7 +1,6 @@
-//! `hatf sites` and `hatf flame`: show allocations by call stack.
+//! `hatf sites`: shows allocations by call stack.
 
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 
 use hatf_lab::flame::folded;
 use hatf_lab::growth::Growths;
@@ -12,21 +11,24 @@ use hatf_trace::short_name::short_name;
 use hatf_trace::{Error, Result};
 use hatf_view::calls::{Folding, GroupBy, Groups, Place, Places};
 use hatf_view::report::{Between, Grouped, SIZES_ONLY, Sites as SitesReport};
-use metatf_cli::{OutputArgs, Style, stdout};
+use metatf_cli::{Format, FormatOr, OutputFile, OutputOrArgs};
 use metatf_page::units::count as count_of;
-use metatf_page::{Flame as Graph, Unit};
+use metatf_page::{Flame as Graph, Form as Printed, Page, Unit, render};
 
 use super::about;
-use super::lab::{Source, Tables, draw};
+use super::lab::{Source, Tables};
 use super::symbols::{ShownStacks, Symbols};
 use super::values::{point, range};
 use crate::command::output::show;
 
-/// Show where a program allocates memory, in tables by function, line, file, module or call stack.
+/// Show where a program allocates memory, in tables by function, line, file, module or call stack, or as a flame graph.
 ///
 /// The trace must contain stacks (hatf record --stacks). Names of functions that are missing from the trace are looked
 /// up in the programs and shared objects. A `realloc` ends a block, which counts for the stack that allocated it, and
 /// starts a new block, which counts for the stack of the `realloc`.
+///
+/// In a flame graph, each box is a function, as wide as the bytes allocated by it and the functions it called; main is at
+/// the bottom.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +40,10 @@ Examples:
   hatf sites perl.mtf --by copied
   hatf sites perl.mtf --of Perl_pp_split
   hatf sites perl.mtf --group stack --depth 30
-  hatf sites perl.mtf --format json | jq '.groups[0]'")]
+  hatf sites perl.mtf --format json | jq '.groups[0]'
+  hatf sites perl.mtf --format svg -o peak.svg
+  hatf sites perl.mtf --format svg --live-between 10s..60s -o growth.svg
+  hatf sites perl.mtf --format folded --by temporary --blocks | less")]
 pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
@@ -79,47 +84,16 @@ pub(crate) struct Sites {
     symbols: Symbols,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: OutputOrArgs<Graphed>,
 }
 
-/// Draw a flame graph of allocations by call stack.
-///
-/// Each box is a function, as wide as the bytes allocated by it and the functions it called; main is at the bottom.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  hatf flame perl.mtf -o peak.svg
-  hatf flame perl.mtf --by temporary --blocks -o temporary.svg
-  hatf flame perl.mtf --live-between 10s..60s -o growth.svg
-  hatf flame perl.mtf --folded | less")]
-pub(crate) struct Flame {
-    #[command(flatten)]
-    source: Source,
-
-    /// Quantity to draw, as for `hatf sites`.
-    #[arg(long, value_enum, value_name = "MEASURE", default_value = "peak", conflicts_with_all = ["at", "live_between"])]
-    by: By,
-
-    #[command(flatten)]
-    chosen: Chosen,
-
-    /// Count blocks instead of bytes.
-    #[arg(long)]
-    blocks: bool,
-
-    /// Write the graph to this file [default: TRACE.svg].
-    #[arg(short, long, value_name = "FILE", conflicts_with = "folded")]
-    output: Option<PathBuf>,
-
-    /// Print one line per stack instead, in the folded format that other flame graph tools read.
-    #[arg(long)]
-    folded: bool,
-
-    #[command(flatten)]
-    folding: Folded,
-
-    #[command(flatten)]
-    symbols: Symbols,
+/// A flame graph of one measure, by default of the peak.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Graphed {
+    /// A flame graph.
+    Svg,
+    /// A line per stack, in the format that other flame graph tools read.
+    Folded,
 }
 
 /// The unit of code that each table row represents.
@@ -300,6 +274,10 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
+    let format = match options.output.format {
+        FormatOr::Report(format) => format,
+        FormatOr::Other(graphed) => return flame(options, graphed),
+    };
     let Counted { mut heap, counts, at, between } =
         count(&options.source, &options.chosen, options.by.as_deref().unwrap_or_default())?;
     let chosen: Vec<_> = options.chosen.measures().collect();
@@ -323,7 +301,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     let all = SitesReport::all(title, &heap, &counts, grouped, tables);
     let at = at.map(|found| found.to);
     let between = between.map(|found| Between { from: found.from, to: found.to });
-    show(&SitesReport { measures, tables, around, at, between, ..all }, &options.output)?;
+    show(&SitesReport { measures, tables, around, at, between, ..all }, &options.output.with(format))?;
     Ok(0)
 }
 
@@ -349,15 +327,21 @@ fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     Err(Error::Trace(text.into()))
 }
 
-pub(crate) fn flame(options: &Flame) -> Result<u8> {
-    let output = match (&options.output, options.folded) {
-        (Some(output), _) => output.clone(),
-        (None, true) => PathBuf::new(),
-        (None, false) => options.source.sibling("svg")?,
-    };
-    let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[options.by])?;
+/// Draws the flame graph of a measure.
+fn flame(options: &Sites, graphed: Graphed) -> Result<u8> {
+    let chosen: Vec<_> = options.chosen.measures().collect();
+    let by = options.by.as_deref().unwrap_or_default();
+    if chosen.len() + by.len() > 1 || options.of.is_some() || options.inclusive || options.group != Group::Function {
+        return Err(Error::Usage(
+            "a flame graph shows one measure by function: specify only one of --by, --at and --live-between, and omit \
+             --of, --inclusive and --group"
+                .to_owned(),
+        ));
+    }
+    let by = by.first().copied().unwrap_or(By::Peak);
+    let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[by])?;
     options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
-    let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
+    let measure = chosen.first().copied().unwrap_or(by.measure());
     if !measure.is_known(&heap) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
             "{}: recorded with --sizes-only, so only --by allocated can be drawn",
@@ -367,10 +351,11 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     options.source.warn_of_contradictions(&heap.totals());
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
-    let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
+    let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
     // Folded output contains full names for other tools.
+    let is_folded = graphed == Graphed::Folded;
     let name = |place: &Place| {
-        let name = if options.folded { (&*place.name).into() } else { short_name(&place.name) };
+        let name = if is_folded { (&*place.name).into() } else { short_name(&place.name) };
         metatf_cli::shown(&name).into_owned()
     };
     let names: Vec<String> = places.keys().iter().map(name).collect();
@@ -379,14 +364,16 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         let stack = places.own(site).rev().filter_map(|place| names.get(places.group(place) as usize));
         graph.add(stack, if by_blocks { amount.blocks } else { amount.bytes });
     }
-    if options.folded {
-        let mut out = stdout(Style::Text);
-        folded(&graph, &mut out)?;
-        out.flush()?;
-        return Ok(0);
-    }
     let (total, unit) = (count_of(graph.root.total), if by_blocks { "blocks" } else { "bytes" });
     graph.title = format!("{}: {total} {unit} {}", trace.display(), text(measure));
-    draw(&output, graph)?;
+    let written = || {
+        let (file, mut out) = OutputFile::create(options.output.output.as_deref().unwrap_or(Path::new("-")))?;
+        match graphed {
+            Graphed::Svg => render(&Page { figures: vec![graph.into()], ..Page::default() }, Printed::Svg, &mut out)?,
+            Graphed::Folded => folded(&graph, &mut out)?,
+        }
+        file.keep(out)
+    };
+    written().map_err(Error::system(options.output.with(Format::default()).place()))?;
     Ok(0)
 }

@@ -458,7 +458,7 @@ fn a_trace_that_takes_much_memory() {
         &["simulate", &trace],
         &["fragmentation", &trace],
         &["profile", &trace, "-o", &svg],
-        &["flame", &trace, "-o", &svg],
+        &["sites", "--format", "svg", &trace, "-o", &svg],
     ];
     for run in limited {
         let run = [&["--max-memory", "8MiB"], *run].concat();

@@ -298,7 +298,7 @@ fn outputs_on_a_full_disk() {
         &["report", &trace, "-o", &output],
         &["report", "--format", "html", &trace, "-o", &output],
         &["report", &trace, "--svg", &output],
-        &["flame", &trace, "-o", &output],
+        &["sites", "--format", "svg", &trace, "-o", &output],
         &["symbolize", &trace, "-o", &output],
         &["convert", "--to", "hatf10", &trace, &output],
         &["convert", "--to", "jsonl", &trace, &output],

@@ -140,7 +140,7 @@ fn contradictions() {
         let ended = hatf(arguments).exits(0);
         lines.iter().fold(ended, |ended, line| ended.prints(line));
     }
-    let ended = hatf(["flame", "--folded", &trace]).exits(0);
+    let ended = hatf(["sites", "--format", "folded", &trace]).exits(0);
     lines.iter().fold(ended, |ended, line| ended.says(line));
 }
 

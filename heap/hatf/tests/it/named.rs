@@ -55,7 +55,7 @@ fn commands_name_functions() {
         (&["report", trace, "--with", "sites,churn"], first),
         (&["report", trace, "--with", "profile"], first),
         (&["fragmentation", trace, "--at", "30"], " here:"),
-        (&["flame", trace, "--by", "allocated", "--folded"], "main;recursion;recursion;"),
+        (&["sites", trace, "--by", "allocated", "--format", "folded"], "main;recursion;recursion;"),
         (&["profile", trace, "-o", &profile], "t.prof.mtf"),
         (&["profile", "show", &profile, "--no-symbols"], first),
     ] {

@@ -85,12 +85,12 @@ fn derived_names_that_are_links_of_another_user() {
     let trace = folder.path("z.mtf");
     hatf(["record", "-q", "--stacks", "-o", &trace, "--", "true"]).exits(0);
     fs::write(folder.join("victim"), "secret").unwrap();
-    let link = folder.join("z.svg");
+    let link = folder.join("z.prof.mtf");
     symlink(folder.join("victim"), &link).unwrap();
     if lchown(&link, NOBODY, None).is_err() {
         return skip("only the superuser can give a link to another user");
     }
-    hatf(["flame", &trace]).exits(1).says("z.svg is a link created by another user");
+    hatf(["profile", &trace]).exits(1).says("z.prof.mtf is a link created by another user");
     assert_eq!(folder.read("victim"), b"secret");
 }
 

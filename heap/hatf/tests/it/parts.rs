@@ -142,8 +142,8 @@ fn sizes_only() {
     }
     let shown = hatf(["sites", &trace]).exits(0).prints("sizes only:").prints("ALLOCATED");
     assert!(!shown.text().contains("LEAKED"));
-    hatf(["flame", &trace, "--folded", "--by", "allocated"]).exits(0);
-    hatf(["flame", &trace, "--folded"]).exits(2).says("--by allocated");
+    hatf(["sites", &trace, "--format", "folded", "--by", "allocated"]).exits(0);
+    hatf(["sites", &trace, "--format", "folded"]).exits(2).says("--by allocated");
     // A converted trace is one of sizes, too.
     let copy = folder.path("copy.mtf");
     hatf(["convert", &trace, &copy]).exits(0);

@@ -183,7 +183,7 @@ fn moments_and_ranges_are_chosen() {
     assert!(!text.contains("TEMPORARY"), "{text}");
     // A second is not short.
     assert!(!hatf(["sites", &trace, "--by", "short"]).exits(0).text().contains("hatf churn"));
-    let folded = hatf(["flame", &trace, "--folded", "--live-between", "1s..mark:done"]).exits(0).text();
+    let folded = hatf(["sites", &trace, "--format", "folded", "--live-between", "1s..mark:done"]).exits(0).text();
     assert_eq!(folded, "main;add_word;copy 40\n");
 
     for (options, said) in [

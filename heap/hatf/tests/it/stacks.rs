@@ -214,7 +214,7 @@ fn functions_have_names() {
     assert!(lines(5004)[1].starts_with("variable at "), "{:?}", lines(5004));
     let sites = hatf(["sites", &named, "--by", "allocated", "--group", "stack", "--rows", "100"]).exits(0).text();
     assert!(sites.contains("recursion at "), "{sites}");
-    let folded = hatf(["flame", &named, "--by", "allocated", "--folded"]).exits(0).text();
+    let folded = hatf(["sites", &named, "--by", "allocated", "--format", "folded"]).exits(0).text();
     assert!(
         folded.lines().any(|line| line.starts_with("main;recursion;recursion;") && line.contains(";here ")),
         "{folded}"
