@@ -69,7 +69,7 @@ def program(rng, steps):
         time += rng.randint(1, 900)
         mine, what = inside[thread], rng.random()
         if what < 0.35 and len(mine) < 6:
-            # A number that comes again, at times.
+            # Sometimes a span number is reused.
             span = rng.randint(1, number) if rng.random() < 0.05 else number
             parent = rng.choice([0, 0, 0, rng.randint(1, number), 2**64 - 1])
             yield record("span", time=time, thread=thread, callsite=10 + rng.randrange(len(kinds)), id=span, parent=parent)
@@ -136,7 +136,7 @@ def compare(metatfc, trace, spans, events):
             exact = durations[max(math.ceil(share * len(durations)), 1) - 1]
             assert exact <= kind[key] <= exact * 1.01 + 1, (trace, kind, key, exact)
     chrome(printed(metatfc, trace, "chrome")["traceEvents"], spans, ended, events)
-    # The span that each lies in.
+    # Parents refer to the enclosing spans.
     by_record = {row["@number"]: row for row in spans}
     assert len(by_record) == len(spans), trace
     for row in spans + events:
@@ -162,7 +162,7 @@ def chrome(shown, spans, ended, events):
     assert begins == [(row["name"], hex(row["span"]), row["begin_time"] / 1e3, row["thread"], row["fields"]) for row in numbered]
     assert [event["ts"] for event in of("e")] == [row["end_time"] / 1e3 for row in numbered]
     if numbered:
-        # The times of threads in spans.
+        # The busy times of spans.
         parts = collections.Counter()
         for event in of("X"):
             parts[event["name"]] += round(event["dur"] * 1e3)

@@ -28,12 +28,12 @@ def compare(folder, door):
             try:
                 columns, found = tables[name]()
             except Exception as error:
-                # Which of several records that are refused is the first depends on the groups that are read at once.
+                # If several records are refused, the first one reported depends on the groups being read in parallel.
                 assert isinstance(rows, str) and f"{trace}: record " in str(error), (trace, name, rows, error)
                 refused += 1
                 continue
             assert len(found) == rows, (trace, name, rows, len(found))
-            # Elements of stream sections are no records: the dump has them with their offsets only.
+            # Elements of stream sections are not records. Only the dump with offsets contains them.
             if "@offset" in columns:
                 continue
             plain, named = (records.get(name, []) for records in lines)
@@ -100,7 +100,7 @@ def same(value, plain, named, texts, about):
 
 def is_same(value, plain, named, texts):
     if isinstance(plain, list) and len(plain) <= 1 and not isinstance(value, bytes):
-        # A field that is there or not, where the number says so.
+        # A field whose count is 0 or 1 is optional.
         plain, named = (plain[0], named[0]) if plain else (None, None)
     match value, plain:
         case None, None:
@@ -115,10 +115,10 @@ def is_same(value, plain, named, texts):
         case float(), int() | float():
             return struct.pack(">d", value) == struct.pack(">d", plain)
         case list(), int():
-            # Names of bits; where there are none the dump falls back to the format's words.
+            # Flag names. If no bit is named, the dump prints the number in the field's format.
             return value == (named.split("|") if isinstance(named, str) else []) or value == ([hex(plain)] if plain else [])
         case str(), int():
-            # A name, a number that has none, or the text that it points to.
+            # The name of the number, the number itself if it has no name, or the string to which it refers.
             return value in (named, str(plain), f"0x{plain:016x}") or value in texts.get(plain, [])
         case str(), {"text": text}:
             return value == text
@@ -127,7 +127,7 @@ def is_same(value, plain, named, texts):
         case bytes(), str():
             return value.hex() == plain
         case bytes(), list():
-            # The records in it; a table has their bytes.
+            # The dump contains the records in the array, a table its bytes.
             return bool(value) == bool(plain)
     return False
 
@@ -146,7 +146,7 @@ def bear_damage(folder, door, errors):
             return {}
 
     for path in sorted(Path(folder).glob("damaged-*.mtf")):
-        # What a crash was at.
+        # Print the trace, so that the last line of output names it after a crash.
         print(path, flush=True)
         for table in read(path, functools.partial(door, path)).values():
             read(path, table)

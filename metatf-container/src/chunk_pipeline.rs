@@ -257,7 +257,8 @@ mod tests {
     use super::*;
     use crate::{Codec, Filter, Trial};
 
-    /// If tiny chunks were compressed on another thread, waking it and waiting for it took tens of microseconds.
+    /// Small chunks are compressed on the calling thread, because waking another thread and waiting for it takes tens
+    /// of microseconds.
     #[test]
     fn small_chunks_wake_no_thread() {
         let mut pipeline = ChunkPipeline::new(2).unwrap();

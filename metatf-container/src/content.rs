@@ -130,7 +130,7 @@ mod tests {
         let shorter = filled(&mut contents, 500, 2);
         assert_eq!((place(&shorter), &shorter[..]), (at, &[2; 500][..]));
         drop(shorter);
-        // One request that is too long, and one that is too short for a memory of this size.
+        // The free memory is too small for the first request and too large for the second.
         assert_eq!(filled(&mut contents, 1001, 3).len(), 1001);
         let short = filled(&mut contents, 400, 4);
         assert_eq!(&short[..], [4; 400]);

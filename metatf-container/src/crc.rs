@@ -139,7 +139,7 @@ mod tests {
             u32::try_from(state >> 32).unwrap()
         };
         let bytes: Vec<u8> = (0..5000).map(|_| random().to_le_bytes()[3]).collect();
-        // Lengths slightly below and above each multiple of the block size, at any alignment.
+        // Lengths slightly below and above each multiple of the block size, with any alignment.
         let lengths = (0..6).flat_map(|blocks| (0..=16).map(move |more| (blocks * 256 + more).max(8) - 8));
         for length in lengths.chain([1000, 4096, 4900]) {
             let (at, crc) = (random() as usize % 64, random());

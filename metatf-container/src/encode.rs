@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_sample_finds_what_the_whole_does() {
-        // 50 kinds of records in random order.
+        // 50 different records in random order.
         let raw: Vec<u8> = noise(200_000).iter().flat_map(|n| [7, n % 50, 3, 1 + n % 2]).collect();
         let ends: Vec<u32> = (1..=200_000).map(|n| n * 4).collect();
         let content = RawContent { raw: &raw, element: 0, ends: &ends };
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn elements_are_tried_whole_where_a_sample_cannot_tell() {
-        // 60,000 kinds of elements in random order, so few kinds occur twice in a sample.
+        // 60,000 different elements in random order, so few elements occur twice in a sample.
         let kinds = noise(60_000 * 7);
         let order = noise(200_000 * 4);
         let raw: Vec<u8> = order

@@ -385,7 +385,7 @@ impl std::error::Error for Error {}
 mod tests {
     use super::{Error, ErrorKind};
 
-    /// `fn main() -> Result<()>` prints errors with `Debug`.
+    /// Errors are readable in `Debug`, because `fn main() -> Result<()>` prints them this way.
     #[test]
     fn debug_is_a_sentence() {
         let error = Error::at(52, ErrorKind::Checksum);

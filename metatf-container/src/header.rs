@@ -296,8 +296,7 @@ fn wrong_magic(found: &[u8]) -> Error {
 mod tests {
     use super::*;
 
-    /// All missing features must be named: if a message named only one, users might install a version that lacks
-    /// another.
+    /// The error names all missing features: if it named only one, users might install a version that lacks another.
     #[test]
     fn all_features_that_are_missing_are_named() {
         let header = Header {
@@ -336,7 +335,7 @@ mod tests {
         assert_eq!(message(pad, &[b"x", &long, b"z"]), (8, needs("the features \"x\" (0), 16 and 63")));
     }
 
-    /// A name may be printed to a terminal, so only harmless characters are allowed.
+    /// A name consists of a few harmless characters, because it may be printed to a terminal.
     #[test]
     fn names_are_short_and_plain() {
         let mut bytes = b"\x7fMTF\x01\x01\x00\x01".to_vec();

@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(there_and_back(&[]), 3);
         let record =
             |i: usize| [1, 2, 3, u8::try_from(i % 251).unwrap(), u8::try_from(i / 251 % 251).unwrap()].to_vec();
-        // Few entries, entries with two-byte tokens, single entries only, and more entries than two bytes can
+        // Few entries, entries with two-byte tokens, entries that occur once, and more entries than two bytes can
         // distinguish.
         for (records, different) in [(100, 3), (1000, 255), (1000, 256), (5000, 700), (500, 500), (180_000, 62_001)] {
             let all: Vec<Vec<u8>> = (0..records).map(|i| record(i * 7 % different)).collect();
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn zeros_at_the_end_count() {
-        // Lengths around the length of a short entry's key. Each record occurs twice, so that its entry is looked up.
+        // The lengths include the key length of a short entry. Each record occurs twice, so its entry is looked up.
         let all: Vec<Vec<u8>> = (0..2).flat_map(|_| (0..40).map(|length| vec![0; length])).collect();
         there_and_back(&all);
     }

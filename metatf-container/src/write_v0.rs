@@ -342,8 +342,8 @@ mod tests {
         assert_eq!(writer.limit, u64::MAX);
     }
 
-    /// Writes a trace with these contents. The contents of the first section are built in the sink's memory as long as
-    /// it can be borrowed.
+    /// Writes a trace with these contents. The contents of the first section are built in the sink's memory if it can
+    /// be borrowed.
     fn written(sink: impl Sink, contents: &[(u8, &[u8])], in_memory: bool) -> (Vec<u8>, usize) {
         let mut writer = ExtentWriter::new(sink, &WriteOptions::default(), 2).unwrap();
         let mut in_place = 0;

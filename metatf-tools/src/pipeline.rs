@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Sends numbers up to `give`. The receiver ends with an error at `take`. Returns the results of both sides and the
-    /// number of items created.
+    /// Sends the numbers below `give` to a receiver that fails at `take`. Returns the results of both sides and the
+    /// number of created items.
     fn run(give: usize, take: usize, waiting: usize) -> (usize, Result<(), usize>, usize) {
         let (feed, drain) = pipe::<Vec<usize>>(waiting);
         let mut made = 0;

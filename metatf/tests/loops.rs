@@ -1,5 +1,5 @@
-//! Tests every way to read and to write records. The traces are short and their content is uncompressed, so that Miri
-//! can run the tests. They cover all `unsafe` code in the runtime except for mapped files.
+//! Tests every way of reading and writing records. The traces are short and uncompressed, so that Miri can run the
+//! tests. They cover all `unsafe` code in the runtime except for mapped files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use loops::{Call, Calls, End, Guess, Guesses, Mark, Marks, Protocol, Record, Tick, Ticks, Trace, Writer};
@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[metatf_derive::metatf(dtd = "tests/dtds/loops.dtd")]
 mod loops {}
 
-/// Returns records of all kinds. Most of them fit the DTD, and some have values that require metadata.
+/// Returns records of all types. Most of them fit the DTD, but some values require metadata.
 fn records() -> Vec<Record> {
     let call = |n: u64| {
         let address = if n == 4 { 1 << 40 } else { 1000 + n };
@@ -36,7 +36,7 @@ fn records() -> Vec<Record> {
     records
 }
 
-/// Returns options for uncompressed content in chunks of a few records.
+/// Returns options for uncompressed chunks of a few records.
 fn options() -> WriteOptions {
     WriteOptions { codec: Codec::Stored, filter: Filter::None, chunk_size: 150, ..WriteOptions::default() }
 }
@@ -70,13 +70,13 @@ fn records_are_written_one_by_one_and_at_once() {
     at_once.write_all(&records).unwrap();
     assert!(at_once.finish().unwrap() == one_by_one);
 
-    // Not in the sink's own memory.
+    // This sink does not lend its memory to the writer.
     let mut apart = Writer::with_options(Cursor::new(Vec::new()), &options()).unwrap();
     apart.set_keep_order(true);
     apart.write_all(&records).unwrap();
     assert_eq!(Trace::from_slice(apart.finish().unwrap().get_ref()).unwrap().records().count(), records.len());
 
-    // Version 0, in place and spooled.
+    // Version 0 is written in place or spooled.
     let version_0 = WriteOptions { version: 0, ..options() };
     let mut in_place = Writer::with_options(Vec::new(), &version_0).unwrap();
     in_place.write_all(&records).unwrap();
@@ -115,7 +115,7 @@ fn records_are_read_in_loops_that_are_left() {
     let mut trace = Trace::from_slice(&bytes).unwrap();
     let (mut seen, mut most) = (Vec::new(), 1);
     loop {
-        // The loop itself has no error: the closure stops it.
+        // The loop itself does not fail; the closure stops it.
         let left = trace.try_for_each(|record| {
             seen.push(record.to_owned());
             if seen.len() % most == 0 {

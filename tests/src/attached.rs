@@ -1,4 +1,5 @@
-//! The fuzz target of threads that take rings, emit and leave, while another process, here another thread, writes to the buffers' file.
+//! Fuzz target for threads that attach to rings, emit and detach while another process, here another thread, writes to
+//! the buffer file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -14,18 +15,18 @@ use metatf_telemetry::{Place, Policy, Settings};
 #[metatf(dtd = "../telemetry/metatf-telemetry/tests/rare.dtd", emitters = "crate::attached::events")]
 mod events {}
 
-/// Threads that may have rings at a time: a long one and a small one each.
+/// Threads that may have rings at the same time. Each thread has one large and one small ring.
 const THREADS: u32 = 2;
-/// Events of a thread: more than a ring has room for, in all that an input starts.
+/// Events per thread. All threads of an input together emit more events than fit into a ring.
 const EVENTS: u32 = 700;
 
-/// The buffers of this process, which begin with these bytes.
+/// The buffers of this process, and the initial bytes of their file.
 struct Live {
     file: File,
     head: Vec<u8>,
 }
 
-/// The process has one such telemetry, so inputs take turns.
+/// A process can start this telemetry only once, so inputs take turns.
 static LIVE: LazyLock<Mutex<Live>> =
     LazyLock::new(|| Mutex::new(start().expect("buffers can be made in a folder of temporary files")));
 
@@ -41,7 +42,7 @@ fn start() -> Result<Live, Box<dyn std::error::Error>> {
         drain: false,
         ..Settings::default()
     };
-    // It lasts as long as the process.
+    // The telemetry stays alive until the process exits.
     std::mem::forget(events::TELEMETRY.start_to(settings, Box::new(Forward(std::io::sink())))?);
     let path = events::TELEMETRY.buffers().ok_or("there are no buffers")?;
     let file = File::options().read(true).write(true).open(path)?;
@@ -54,7 +55,7 @@ const fn rings_bytes() -> u64 {
     2 * THREADS as u64 * (RING_HEAD_BYTES + RING_LEAST)
 }
 
-/// Where damage begins: the header, its batches, and of each ring its head and its events.
+/// Returns the offset at which damage begins: in the header, in its batches, or in the head or the events of a ring.
 fn place(kind: u8, head: u64) -> u64 {
     let ring = |index: u8| head + u64::from(index % 4) * (RING_HEAD_BYTES + RING_LEAST);
     match kind % 10 {
@@ -65,7 +66,8 @@ fn place(kind: u8, head: u64) -> u64 {
     }
 }
 
-/// Reads changes: a place (its kind, two bytes), a length, bytes. The texts stay: they are the program's own.
+/// Parses changes, each a position (kind and two bytes), a length and bytes. The strings are not damaged because they
+/// belong to the program itself.
 fn damage(mut rest: &[u8], head: u64) -> Vec<(u64, &[u8])> {
     let mut all = Vec::new();
     while let [kind, low, high, length, bytes @ ..] = rest {
@@ -76,11 +78,11 @@ fn damage(mut rest: &[u8], head: u64) -> Vec<(u64, &[u8])> {
     all
 }
 
-/// Threads attach and emit, whatever is written into the mapping meanwhile: no event lands elsewhere, and a dump is an error that says
-/// something, or has no more events than there is room for.
+/// Lets threads attach and emit while the mapping is overwritten with arbitrary bytes. No event may land outside a
+/// ring, and a dump either fails with a message or contains no more events than fit into the rings.
 ///
 /// # Panics
-/// It does not.
+/// Panics if one of these checks fails.
 pub fn attach(input: &[u8]) {
     let Some((&form, rest)) = input.split_first() else { return };
     let live = LIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -116,7 +118,7 @@ pub fn attach(input: &[u8]) {
     }
 }
 
-/// Takes rings and leaves them.
+/// Attaches to rings, emits events and detaches.
 fn emit() {
     for number in 0..EVENTS {
         events::alloc(number, 16 * u64::from(number));
@@ -126,7 +128,8 @@ fn emit() {
     }
 }
 
-/// Inputs: each place, before threads come and meanwhile; positions that are too large, odd, and of another ring.
+/// Returns inputs that damage each position, before threads attach and meanwhile. The values are positions that are too
+/// large, odd, or in another ring.
 pub(crate) fn seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
     let values = [65_533_u64, 65_536, u64::MAX, u64::MAX - 7, 1 << 40, 3];
     let one = |form: u8, kind: u8, value: u64| [&[form, kind, 0, 0, 8], value.to_ne_bytes().as_slice()].concat();

@@ -1,4 +1,4 @@
-//! The fuzz target of buffers that a killed program left: those of a program that ran, with damage.
+//! Fuzz target for the buffers of a killed program: intact buffers of a program that ran, with damage applied.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -12,7 +12,7 @@ use metatf_telemetry::{Place, Settings, layout, postmortem};
 #[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::buffers::events")]
 mod events {}
 
-/// The buffers of a program, as it left them.
+/// Intact buffers, as the program left them.
 static WHOLE: LazyLock<Vec<u8>> =
     LazyLock::new(|| whole().expect("buffers can be made in a folder of temporary files"));
 
@@ -42,7 +42,8 @@ fn whole() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(whole)
 }
 
-/// Where damage begins: the header, its batches, the texts, the ring's head, its events, where the strings are, and these.
+/// Returns the positions at which damage begins: the header, its batches, the strings of the header, the ring head, the
+/// ring's events, the offset of the string area, and that area.
 fn places() -> [usize; 7] {
     let rings = WHOLE.len() - usize::try_from(layout::RING_HEAD_BYTES + layout::RING_LEAST).unwrap_or(0);
     let events = usize::try_from(layout::RING_HEAD_BYTES).unwrap_or(0);
@@ -51,8 +52,9 @@ fn places() -> [usize; 7] {
     [0, 200, usize::try_from(layout::TEXTS_AT).unwrap_or(0), rings, rings + events, header, strings]
 }
 
-/// Makes a file of an input. Two bits of its first byte choose: 0 the buffers, 1 these in a core dump, 2 their first part, 3 the rest of
-/// the input. Changes of the buffers follow: a place (its kind, two bytes), a length, bytes.
+/// Builds a file from an input. Two bits of the first byte choose its content: 0 for the buffers, 1 for the buffers in
+/// a core dump, 2 for a prefix of the buffers, 3 for the rest of the input. Changes to the buffers follow, each a
+/// position (kind and two bytes), a length and bytes.
 fn file(input: &[u8]) -> Vec<u8> {
     let Some((&form, mut rest)) = input.split_first() else { return Vec::new() };
     if form & 3 == 3 {
@@ -74,10 +76,10 @@ fn file(input: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Buffers with damage: an error that says something, or events, and never more of them than there is room for.
+/// Reads damaged buffers: the result is an error with a message, or at most as many events as fit.
 ///
 /// # Panics
-/// It does not.
+/// Panics if the result is neither.
 pub fn postmortem(input: &[u8]) {
     thread_local! {
         static PLACE: (tempfile::TempDir, std::cell::RefCell<Option<File>>) =
@@ -100,7 +102,7 @@ pub fn postmortem(input: &[u8]) {
     });
 }
 
-/// Inputs: good buffers, as they are, in a core dump, and cut; and a vector's bytes as a file.
+/// Returns inputs: intact buffers unchanged, in a core dump, and truncated; and the bytes of a vector as a file.
 pub(crate) fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let good = || (0..3).flat_map(|form| (0..7).map(move |place| vec![form | 0x50, place, 8, 0, 4, 1, 0, 0, 0]));
     match path.extension().and_then(|extension| extension.to_str()) {

@@ -1,4 +1,4 @@
-//! Records out of columns again, to hold columns against what reads record by record.
+//! Turns columns back into records, to compare the column readers with readers that go record by record.
 
 use crate::Value;
 use metatf::columns::{Columns, RecordColumns};
@@ -9,15 +9,15 @@ use metatf::{Error, Row};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-/// Where the next value of each leaf of each type of record is.
+/// Position of the next value of each leaf, for each record type.
 #[derive(Debug, Default)]
 pub struct Cursors(Vec<((usize, u16), Vec<usize>)>);
 
 impl Cursors {
-    /// The row of the next record of a type, of a batch that these go through from its start.
+    /// Returns the row of the next record of a type, in a batch that the cursors traverse from its start.
     ///
     /// # Panics
-    /// The columns do not list such records.
+    /// Panics if the columns contain no such record.
     pub fn row<'c>(
         &'c mut self,
         format: &'c Format,
@@ -34,7 +34,7 @@ impl Cursors {
     }
 }
 
-/// A record out of columns.
+/// One record read from columns.
 #[derive(Debug)]
 pub struct ColumnRow<'c> {
     format: &'c Format,
@@ -45,7 +45,7 @@ pub struct ColumnRow<'c> {
 }
 
 impl ColumnRow<'_> {
-    /// Whether a byte array right behind this leaf is as long as it says: there is no column for it.
+    /// Returns whether this leaf is just the length of the byte array right after it. Such a leaf has no column.
     fn is_length(&self, leaf: u8) -> bool {
         let record = &self.format.records[usize::from(self.record)];
         let behind = |pair: &[Step]| pair == [Step::Number(leaf), Step::Bytes(leaf + 1)];
@@ -100,13 +100,13 @@ impl<'c> Source<'c> for ColumnRow<'c> {
     }
 }
 
-/// A record by its section, its index in the format, and its values.
+/// A record: its section, its index in the format, and its values.
 pub type Placed = (usize, u16, Vec<Value>);
 
-/// The records of a trace by columns, and how it ended.
+/// Returns the records of a trace, read by columns, and the result at the end of the trace.
 ///
 /// # Panics
-/// Columns that do not hold together.
+/// Panics if the columns are inconsistent.
 pub fn records(trace: &mut Trace<'_>) -> (Vec<Placed>, metatf::Result<()>) {
     let (mut records, mut columns) = (Vec::new(), Columns::default());
     loop {
@@ -129,10 +129,10 @@ pub fn records(trace: &mut Trace<'_>) -> (Vec<Placed>, metatf::Result<()>) {
     }
 }
 
-/// The values of each leaf, by section, record and leaf, and how the trace ended.
+/// Values of each leaf, keyed by section, record and leaf, and the result at the end of the trace.
 type Leaves = (BTreeMap<(usize, u16, u8), Vec<Value>>, metatf::Result<()>);
 
-/// Reads leaf by leaf those that are wanted.
+/// Reads the wanted leaves, one leaf at a time.
 fn leaves(trace: &mut Trace<'_>, wanted: impl Fn(usize, u16, u8) -> bool) -> Leaves {
     let mut columns = Columns::of_leaves(&trace.schema().format, wanted);
     let mut leaves: BTreeMap<_, Vec<Value>> = BTreeMap::new();
@@ -153,10 +153,10 @@ fn leaves(trace: &mut Trace<'_>, wanted: impl Fn(usize, u16, u8) -> bool) -> Lea
     }
 }
 
-/// Reads some leaves alone, which have the values that they have among all.
+/// Checks that a subset of the leaves has the same values when it is read without the other leaves.
 ///
 /// # Panics
-/// They have others.
+/// Panics if the values differ.
 pub fn check_some_leaves<'t>(mut open: impl FnMut() -> Trace<'t>) {
     let (all, end) = leaves(&mut open(), |_, _, _| true);
     for odd in [0, 1] {
@@ -172,7 +172,7 @@ pub fn check_some_leaves<'t>(mut open: impl FnMut() -> Trace<'t>) {
     }
 }
 
-/// A row whose values are taken.
+/// Row whose values are being collected.
 struct Taking<'t, 'c> {
     row: &'t mut ColumnRow<'c>,
     values: Vec<Value>,

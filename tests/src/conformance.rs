@@ -1,4 +1,5 @@
-//! The conformance vectors, read by the oracle: whole they come out as expected; with a rule broken one of them shows it.
+//! Conformance vectors, read by the oracle. With all rules intact it returns the expected output, and each broken rule
+//! changes the output of at least one vector.
 
 mod level;
 
@@ -11,9 +12,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// A vector: what the oracle is asked, and what it has to answer.
+/// Vector: the input of the oracle and its expected answer.
 pub struct Vector {
-    /// Its folder, from that of all tests.
+    /// Directory of the vector, relative to the directory of all tests.
     pub name: String,
     folder: PathBuf,
     kind: Kind,
@@ -26,14 +27,14 @@ pub struct Vector {
 enum Kind {
     Good,
     Bad,
-    /// Of predicted leaves: a trace in `tests/models`.
+    /// Predicted leaves: a trace in `tests/models`.
     Model,
 }
 
-/// What was printed, without and with all; whether it ended with an error.
+/// Lines printed, and whether they end with an error; first without `--all`, then with it.
 pub type Answer = [(Vec<String>, bool); 2];
 
-/// Names of the folders in a folder.
+/// Returns the names of the subdirectories of a directory.
 fn folders(of: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(of).expect("the vectors are there").map(|entry| entry.unwrap());
     let mut names: Vec<String> =
@@ -42,7 +43,7 @@ fn folders(of: &Path) -> Vec<String> {
     names
 }
 
-/// All vectors that are traces of Meta-TF.
+/// Returns all vectors that are Meta-TF traces.
 #[must_use]
 pub fn vectors() -> Vec<Vector> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -62,26 +63,26 @@ pub fn vectors() -> Vec<Vector> {
 }
 
 impl Vector {
-    /// Where its trace is.
+    /// Returns the path of the trace.
     #[must_use]
     pub fn trace_file(&self) -> PathBuf {
         let file = |name: &str| Some(self.folder.join(name)).filter(|path| path.exists());
         file("trace.mtf").or_else(|| file("trace.raw")).expect("a vector has a trace")
     }
 
-    /// Where its DTD is.
+    /// Returns the path of the DTD.
     #[must_use]
     pub fn dtd_file(&self) -> PathBuf {
         self.folder.join("format.dtd")
     }
 
-    /// Whether it has a header.
+    /// Returns whether the trace has a header.
     #[must_use]
     pub fn is_trace(&self) -> bool {
         self.trace.starts_with(b"\x7fMTF")
     }
 
-    /// What the oracle answers.
+    /// Returns the oracle's answer.
     #[must_use]
     pub fn answer(&self, broken: Option<Rule>) -> Answer {
         if self.kind == Kind::Model {
@@ -100,7 +101,7 @@ impl Vector {
         lines.map(|lines| (lines, end.is_err()))
     }
 
-    /// What is not as the vector's files say.
+    /// Returns the differences between an answer and the files of the vector.
     #[must_use]
     pub fn complaints(&self, [(some, wrong), (all, _)]: &Answer) -> Vec<String> {
         let mut out = Vec::new();
@@ -114,7 +115,7 @@ impl Vector {
             let Ok(text) = std::fs::read_to_string(self.folder.join(file)) else { continue };
             let expected: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             let found: Vec<Value> = found.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-            // Those of bad traces may be the first ones.
+            // A bad trace may list only the first lines.
             let differ = (0..expected.len().max(found.len())).find(|i| {
                 let (a, b) = (expected.get(*i), found.get(*i));
                 !a.zip(b).is_some_and(|(a, b)| same(a, b))
@@ -128,7 +129,7 @@ impl Vector {
     }
 }
 
-/// Whether two values are the same, keys in their order; `tag` keys of predefined records apart, and 1.0 is 1.
+/// Compares two values, including the order of keys. `tag` keys of predefined records are ignored, and 1.0 equals 1.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
@@ -147,11 +148,11 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// For each rule the vectors that show it when it is broken.
+/// Returns, for each rule, the vectors whose answer changes if the rule is broken.
 #[must_use]
 pub fn noticed(vectors: &[Vector]) -> HashMap<Rule, Vec<&str>> {
     let of_models = |rule: &Rule| Chapter::Models.rules().contains(rule);
-    // A trace of `tests/models` is long, and stands for the rule of its name.
+    // A trace of `tests/models` is long, and counts only for the rule that it is named after.
     let is_for = |vector: &Vector, rule: &Rule| {
         let own = vector.name.strip_prefix("models/");
         own.map_or(!of_models(rule), |own| own == kebab(*rule))
@@ -184,7 +185,7 @@ pub fn noticed(vectors: &[Vector]) -> HashMap<Rule, Vec<&str>> {
     found
 }
 
-/// `ClosesUp` as `closes-up`.
+/// Returns the name of a rule in kebab case: `ClosesUp` becomes `closes-up`.
 #[must_use]
 pub fn kebab(rule: Rule) -> String {
     let mut name = String::new();
@@ -197,10 +198,10 @@ pub fn kebab(rule: Rule) -> String {
     name
 }
 
-/// Vectors of a rule that the index names.
+/// Maximum number of vectors that the index lists per rule.
 const NAMED: usize = 3;
 
-/// The index of rules and vectors, as Markdown.
+/// Returns the index of rules and vectors as Markdown.
 #[must_use]
 pub fn index(noticed: &HashMap<Rule, Vec<&str>>) -> String {
     let mut out = include_str!("conformance/index.md").to_owned();

@@ -1,10 +1,10 @@
-//! What editors ask of a text that is being written: the index, edits, completion, colours.
+//! Operations of editors on a text while it is being edited: index, edits, completion and highlighting.
 
 use metatf_parser::index::{Index, SymbolKind};
 use metatf_parser::{Columns, Lines, Severity};
 use std::path::Path;
 
-/// What is typed: words that begin or end something.
+/// Typed strings: tokens that begin or end a construct.
 const TYPED: [&str; 24] = [
     "",
     ";",
@@ -32,11 +32,11 @@ const TYPED: [&str; 24] = [
     "sectionOffset 2",
 ];
 
-/// A text after edits: how many, four bytes for each (place, removed bytes, what is typed), and the text. Each state on the way is looked
-/// at, as a language server does.
+/// Applies edits to a text. The input is the number of edits, four bytes per edit (position, removed bytes, typed
+/// string), and the text. Each intermediate state is checked, as a language server would see it.
 ///
 /// # Panics
-/// A place is not in the text; the index does not agree with the parser; a rename loses something.
+/// Panics if a position is outside the text, if the index contradicts the parser, or if a rename loses something.
 pub fn edit_dtd(input: &[u8]) {
     let Some((count, rest)) = input.split_first() else { return };
     let count = usize::from(*count % 5);
@@ -52,7 +52,7 @@ pub fn edit_dtd(input: &[u8]) {
     }
 }
 
-/// Returns DTDs without edits, and with some.
+/// Returns DTDs, some with edits.
 pub(crate) fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     if path.extension().is_none_or(|extension| extension != "dtd") {
         return Vec::new();
@@ -125,7 +125,7 @@ fn look(bytes: &[u8]) {
     }
 }
 
-/// Uses are in order, and what stands there is the symbol's name.
+/// Checks that uses are in order, and that the text of each use is the name of its symbol.
 fn names(text: &str, index: &Index) {
     let mut end = 0;
     for found in &index.uses {
@@ -140,7 +140,7 @@ fn names(text: &str, index: &Index) {
     }
 }
 
-/// What is renamed, and renamed back, is as before.
+/// Checks that renaming a symbol and renaming it back restores the text.
 fn rename(text: &[u8], index: &Index, offset: usize) {
     let symbol = index.use_at(offset).and_then(|u| index.symbol(u.symbol)).expect("a use is found at its start");
     let other = if symbol.kind == SymbolKind::SectionNumber { "251" } else { "renamed_z" };
@@ -156,7 +156,8 @@ fn rename(text: &[u8], index: &Index, offset: usize) {
     let after = metatf_parser::index(&changed);
     let errors = |index: &Index| index.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     assert_eq!(errors(index), errors(&after), "a rename makes no mistake");
-    // A number may have been written in another base, and a text with mistakes may have names that hide each other.
+    // Skipped for numbers, which may be written in another base, and for texts with mistakes, whose names may hide each
+    // other.
     if errors(index) == 0 && symbol.kind != SymbolKind::SectionNumber {
         let back = metatf_parser::rename(&changed, &after, moved, &symbol.name).expect("it can be renamed back");
         for edit in back.iter().rev() {

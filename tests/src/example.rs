@@ -1,4 +1,4 @@
-//! A random trace with all there is to know of it.
+//! Random trace, with everything known about it.
 
 use crate::random::{Action, Choices, Limits, Seed, actions, dtd_with, options};
 use crate::{Seen, oracle, runtime};
@@ -6,22 +6,22 @@ use metatf::container::WriteOptions;
 use metatf::dynamic::Schema;
 use metatf_parser::Dtd;
 
-/// A random trace.
+/// Random trace.
 pub struct Example {
-    /// The DTD.
+    /// DTD.
     pub text: String,
-    /// Its schema.
+    /// Schema of the DTD.
     pub schema: Schema,
-    /// How it was written.
+    /// Options that the trace was written with.
     pub options: WriteOptions,
-    /// The trace.
+    /// Bytes of the trace.
     pub trace: Vec<u8>,
-    /// What it holds.
+    /// Actions that wrote the trace.
     pub done: Vec<Action>,
 }
 
 impl Example {
-    /// The example made of these bytes; `changes`: with metadata, groups and resets.
+    /// Builds the example for a seed; `changes` adds metadata, groups and resets.
     #[must_use]
     pub fn new(seed: &Seed, changes: bool) -> Self {
         let text = dtd_with(&mut Choices::new(&seed.dtd), seed.features());
@@ -33,7 +33,7 @@ impl Example {
         Self { text, schema, options, trace, done }
     }
 
-    /// Whether elements of the section were given outright.
+    /// Returns whether elements of the section were written explicitly.
     #[must_use]
     pub fn given(&self, number: u8) -> bool {
         self.done.iter().any(|a| match a {
@@ -42,16 +42,16 @@ impl Example {
         })
     }
 
-    /// The resolved DTD.
+    /// Returns the resolved DTD.
     #[must_use]
     pub fn dtd(&self) -> &Dtd {
         &self.schema.dtd
     }
 
-    /// Reads the trace and holds it against what was written, and against the reference decoder.
+    /// Reads the trace and compares it with the actions and with the reference decoder.
     ///
     /// # Panics
-    /// They differ.
+    /// Panics if they differ.
     pub fn check(&self) {
         let (seen, result) = runtime::read(&self.schema, &self.trace);
         let about = self.about();
@@ -64,7 +64,7 @@ impl Example {
         same(&runtime::expected(&self.schema, &self.done, version), &read, &about);
     }
 
-    /// All of it, for a message.
+    /// Returns a description of the example for a panic message.
     #[must_use]
     pub fn about(&self) -> String {
         let done: String = self.done.iter().map(|a| format!("{a:?}\n")).collect();
@@ -72,10 +72,10 @@ impl Example {
     }
 }
 
-/// Shows the first difference, not all of both.
+/// Compares two lists and shows only the first difference.
 ///
 /// # Panics
-/// There is one.
+/// Panics if the lists differ.
 pub fn same(left: &[Seen], right: &[Seen], about: &str) {
     for i in 0..left.len().max(right.len()) {
         if left.get(i) != right.get(i) {

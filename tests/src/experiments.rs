@@ -1,4 +1,4 @@
-//! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
+//! Fuzz target for the experiments on heap traces, with arbitrary and mostly invalid calls.
 
 #[allow(dead_code, reason = "of a test of the command")]
 #[path = "../../heap/hatf/tests/it/common/nonsense.rs"]
@@ -31,10 +31,10 @@ use metatf_page::{Flame, Form, Page, Report, Unit, render};
 use crate::sharing::share;
 use crate::sharing::taken::Taken;
 
-/// Calls taken from an input: each check of a whole heap goes through all of it.
+/// Maximum number of calls read from an input: each check of a complete heap traverses all of it.
 const CALLS: usize = 500;
 
-/// Gives each event to every experiment.
+/// Passes each event to every experiment.
 struct All {
     grid: Grid,
     held: Held,
@@ -51,9 +51,9 @@ impl Observer for All {
     }
 }
 
-/// Four bytes are a call: its kind, the block, and the size as a mantissa and an exponent.
+/// Decodes a call from four bytes: its kind, the block, and the size as mantissa and exponent.
 fn call([kind, block, mantissa, exponent]: [u8; 4]) -> EventKind<'static> {
-    // A few blocks, so that the same are met again; some at the end of the address space.
+    // Few blocks, so that the same ones recur; some are at the end of the address space.
     let address = match block {
         0..240 => u64::from(block) * 48,
         240..250 => u64::from(block) << 56,
@@ -73,23 +73,23 @@ fn call([kind, block, mantissa, exponent]: [u8; 4]) -> EventKind<'static> {
     }
 }
 
-/// A fitter of every model, and of a mixture, by settings that the input chooses.
+/// Returns a fitter of every model and of a mixture, with settings chosen by the input.
 fn fitter(input: &[u8]) -> Fitter {
     let at = |n: usize| input.get(n).copied().unwrap_or(0);
-    // The last is not part of a mixture.
+    // The last model cannot be part of a mixture.
     let choice = |n: usize| Choice::ALL[usize::from(at(n)) % (Choice::ALL.len() - 1)].name();
     let mixture = format!("mix:size={},iat={},ht={}", choice(0), choice(1), choice(2)).parse();
     let clock = [Clock::Events, Clock::Bytes, Clock::Time][usize::from(at(3) % 3)];
     let timed = |choice: &&Choice| clock == Clock::Events || **choice != Choice::Outline;
     let kinds = Choice::ALL.iter().filter(timed).map(|choice| Kind::same(*choice)).chain(mixture).collect();
     let unfreed = if at(4) % 2 == 0 { Unfreed::End } else { Unfreed::Drop };
-    // The end of the clock that a first pass would find; any will do.
+    // A first pass would determine the end of the clock. Any value will do here.
     let end = u64::from(at(5)) << (at(6) % 57);
     Fitter::new(model::Settings { kinds, clock, unfreed, buckets: 1 + u64::from(at(7)) }, Some(end))
         .expect("settings are right")
 }
 
-/// Every model is read back as it was written, and its trace ends and keeps its books.
+/// Checks that every model survives a round trip, and that the trace it generates ends and stays consistent.
 fn generate(models: &[Model]) {
     for model in models {
         let mut written = Vec::new();
@@ -105,7 +105,7 @@ fn generate(models: &[Model]) {
     }
 }
 
-/// Gives each event to a function.
+/// Passes each event to a function.
 struct Each<F>(F);
 
 impl<F: FnMut(&Event<'_>)> EventSink for Each<F> {
@@ -123,7 +123,8 @@ impl<F: FnMut(&Event<'_>)> EventSink for Each<F> {
     }
 }
 
-/// Tables, pictures and comparisons are made, and an input does not differ from itself. It may be a sample.
+/// Builds tables, pictures and comparisons, and checks that an input does not differ from itself. The input may be a
+/// sample.
 fn look(input: &[u8]) {
     let bytes = u64::from(input.first().copied().unwrap_or(0));
     let about =
@@ -138,7 +139,7 @@ fn look(input: &[u8]) {
     }
     let each = &mut Each(|event: &Event<'_>| {
         analysis.event(event).expect("it takes all");
-        // What cannot be replayed is an error.
+        // An event that cannot be replayed is an error.
         let _ = compiler.event(event);
         for counting in &mut countings {
             counting.event(event).expect("it takes all");
@@ -157,7 +158,7 @@ fn look(input: &[u8]) {
     let of_sites = leaked.sites();
     for (site, counts) in (0..).zip(&counts) {
         let found = of_sites.get(&site).copied().unwrap_or_default();
-        // Sums that are as great as can be lack what was added then.
+        // Saturated sums do not include what was added after they reached the maximum.
         let is_same = found.bytes == counts.leaked.bytes || counts.allocated.bytes == u64::MAX;
         assert!(is_same && found.blocks == counts.leaked.blocks, "{site}: {found:?} {counts:?}");
     }
@@ -214,7 +215,7 @@ fn look(input: &[u8]) {
     in_every_form(&Page { figures: vec![graph.into()], ..Page::default() }, &mut out);
 }
 
-/// Prints a report in every form that each report has.
+/// Prints a report in each of its formats.
 fn printed(report: &impl Report, out: &mut Vec<u8>) {
     in_every_form(&report.page(), out);
     serde_json::to_writer(out, report).expect("memory takes it");
@@ -226,7 +227,7 @@ fn in_every_form(page: &Page, out: &mut Vec<u8>) {
     }
 }
 
-/// Regions that calls of this input could have: each object in one, and each region left.
+/// Infers regions for the calls of this input. Each object must be in one region, and each region must be left.
 fn infer(input: &[u8]) {
     let pass = |observer: &mut dyn FnMut(&ObjectEvent) -> Result<()>| {
         let mut calls = HeapTracker::new(|event: &ObjectEvent| observer(event));
@@ -259,7 +260,7 @@ fn infer(input: &[u8]) {
     assert_eq!((regions.objects, regions.captured, regions.not_exited), (objects, objects, 0));
 }
 
-/// The same with functions and phases that begin and end at any place.
+/// Does the same with functions and phases that begin and end anywhere.
 fn infer_by_scopes(input: &[u8]) {
     fn give<O: Observer>(observer: O, input: &[u8]) -> (Heap, O) {
         let mut sink = HeapTracker::new(observer);
@@ -305,11 +306,11 @@ fn infer_by_scopes(input: &[u8]) {
     }
 }
 
-/// Any calls: no invariant of an allocator breaks, the clock counts every event, wasted bytes are somebody's, and every model
-/// makes a trace.
+/// Runs arbitrary calls. No allocator invariant may break, the clock must count every event, wasted bytes must be
+/// attributed, and every model must generate a trace.
 ///
 /// # Panics
-/// It does not.
+/// Panics if one of these checks fails.
 pub fn experiment(input: &[u8]) {
     let names = [
         "bsd",
@@ -348,7 +349,7 @@ pub fn experiment(input: &[u8]) {
     }
     match all.fitter.finish(&totals, None) {
         Ok(fitted) => generate(&fitted.models()),
-        // No object, or nothing that the clock counts.
+        // There is no object, or nothing that the clock counts.
         Err(error) => assert!(error.to_string().starts_with("the trace "), "{error}"),
     }
     let profiled = all.profiler.finish(objects.live()).expect("memory takes it");

@@ -1,7 +1,7 @@
-//! The formats whose generated readers and writers the fuzz targets have: under a sanitizer those of all vectors take minutes to
-//! compile. `tests/tests/it/every_shape.rs` holds that these have every shape between them.
+//! Formats for which the fuzz targets contain generated readers and writers. With a sanitizer, those of all vectors
+//! take minutes to compile. `tests/tests/it/every_shape.rs` checks that these formats cover every shape.
 
-/// Vectors with such formats. They come first in any build, so that numbers are the same.
+/// Vectors whose formats are included. They come first in every build, so that their numbers are the same.
 pub const VECTORS: [&str; 22] = [
     "hatf10-best",
     "repetition",
@@ -27,9 +27,9 @@ pub const VECTORS: [&str; 22] = [
     "x-paths",
 ];
 
-/// More, which tests name. With those above they stand for all vectors where `METATF_ALL=1` does not ask for a reader and writer of each:
-/// CI asks each night.
+/// Additional vectors that tests refer to by name. Together with [`VECTORS`] they represent all vectors, unless
+/// `METATF_ALL=1` requests a reader and writer for each, as the nightly CI run does.
 pub const TESTED: [&str; 5] = ["constants", "global-length", "v1-embedded-first", "x-by-name", "x-prologue-first"];
 
-/// Those beside the vectors'.
+/// DTDs in addition to those of the vectors.
 pub const MORE: [&str; 2] = ["dtds/calls.dtd", "dtds/other.dtd"];

@@ -1,7 +1,7 @@
-//! The readers and writers generated from the DTDs of the vectors, and from others, held against the universal reader.
+//! Readers and writers generated from the DTDs of the vectors and from other DTDs, compared with the dynamic reader.
 //!
-//! What reads or writes one record is compiled in line wherever it is called, and all of this is compiled for every format: so each
-//! way to read or write is called from one function (`next`, `put`, `put_all`), and the rest goes through it.
+//! The code for one record is inlined at every call and compiled for every format. Each way to read or write is
+//! therefore called from one function (`next`, `put`, `put_all`), which everything else uses.
 
 use crate::columns::Cursors;
 use crate::runtime;
@@ -16,7 +16,7 @@ use std::io::Cursor;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-/// What is done with a trace by every generated reader.
+/// Operations of one generated reader on a trace.
 struct Ways {
     format: &'static Format,
     check: fn(&[u8]),
@@ -40,7 +40,7 @@ mod modules {
 
     include!(concat!(env!("OUT_DIR"), "/more.rs"));
 
-    /// Names of vectors, then paths of other DTDs.
+    /// Iterates over the vectors by name, then over the other DTDs by path.
     pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Ways)> {
         VECTORS.iter().chain(MORE)
     }
@@ -50,31 +50,31 @@ mod modules {
     }
 }
 
-/// How many generated readers there are.
+/// Returns the number of generated readers.
 #[must_use]
 pub fn count() -> usize {
     modules::all().count()
 }
 
-/// Number of the reader generated from this vector's DTD.
+/// Returns the number of the reader generated from this vector's DTD.
 #[must_use]
 pub fn number_of(vector: &str) -> Option<usize> {
     modules::all().position(|(name, _)| *name == vector)
 }
 
-/// The tables of a reader.
+/// Returns the tables of a reader.
 ///
 /// # Panics
-/// There is none.
+/// Panics if there is no reader of this number.
 #[must_use]
 pub fn format(number: usize) -> FormatRef {
     FormatRef::Static(modules::all().nth(number).expect("a number of a reader").1.format)
 }
 
-/// The DTD of the generated reader of this number.
+/// Returns the schema of the generated reader of this number.
 ///
 /// # Panics
-/// There is none, or its DTD is gone.
+/// Panics if there is no such reader, or if its DTD cannot be read.
 #[must_use]
 pub fn schema(number: usize) -> Schema {
     let (name, _) = modules::all().nth(number).expect("a number of a reader");
@@ -86,24 +86,24 @@ pub fn schema(number: usize) -> Schema {
     Schema::parse("format.dtd", &std::fs::read(path).expect("code was generated from it")).expect("likewise")
 }
 
-/// Reads a trace with the generated reader of this number, writes what it gives with the generated writer, and holds
-/// both against the universal reader.
+/// Reads a trace with the generated reader of this number, writes the records with the generated writer, and compares
+/// both with the dynamic reader.
 ///
 /// # Panics
-/// They disagree.
+/// Panics if they disagree.
 pub fn agree(number: usize, trace: &[u8]) {
     if let Some((_, ways)) = modules::all().nth(number) {
         (ways.check)(trace);
     }
 }
 
-/// The records that the generated reader of this number finds, written again by the generated writer.
+/// Reads records with the generated reader of this number and writes them with the generated writer.
 ///
 /// # Errors
-/// The reader does not open the trace, or something is wrong with that.
+/// Fails if the reader cannot open the trace or finds an error in it.
 ///
 /// # Panics
-/// There is no such reader.
+/// Panics if there is no such reader.
 pub fn rewritten(number: usize, options: TraceOptions, trace: Reader<'_>) -> Result<Vec<u8>, OpenError> {
     let (_, ways) = modules::all().nth(number).expect("a number of a reader");
     (ways.rewrite)(options, trace)
@@ -134,7 +134,7 @@ where
     }
 }
 
-/// What the fastest ways to read are made for takes more bytes than most vectors have: the records of a short trace, time and again.
+/// Repeats the records of a short trace, because the fast paths need more bytes than most vectors contain.
 fn longer<P: Protocol>(trace: &[u8]) -> Option<Vec<u8>>
 where
     P::Record<Vec<u8>>: DataRecord,
@@ -190,7 +190,7 @@ where
     if end.is_ok() {
         assert_eq!(count_by_groups::<P>(trace), Ok(count));
     }
-    // A trace with another DTD is resolved by name: it has no universal counterpart.
+    // A trace with a different DTD is resolved by name, for which there is no dynamic counterpart.
     let Ok(container) = Reader::from_slice(trace) else { return };
     let same = match Schema::embedded(&container) {
         Ok(embedded) => embedded.dtd.same_meaning(&schema.dtd),
@@ -222,7 +222,7 @@ where
     assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {count} records");
 }
 
-/// To any sink, so that it is compiled once.
+/// Writer to any sink, so that it is compiled once.
 type Writer<'w, P> = typed::Writer<&'w mut dyn Sink, P>;
 
 fn writer<'w, P: Protocol>(sink: &'w mut dyn Sink, options: &WriteOptions, strict: bool) -> Writer<'w, P> {
@@ -258,14 +258,14 @@ where
     writer.write_all(records)
 }
 
-/// Whether a writer refuses a value, as a strict one may.
+/// Returns whether a writer refused a value, as a strict writer may.
 fn refused(written: metatf::Result<()>) -> bool {
     let refused = |error: &Error| matches!(error.kind, ErrorKind::DoesNotFit { .. });
     assert!(written.as_ref().err().is_none_or(refused), "{written:?}");
     written.is_err()
 }
 
-/// The records by `write`, except for those that are refused.
+/// Writes the records with `write`, skipping refused records.
 fn one_by_one<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, strict: bool) -> Vec<u8>
 where
     P::Record<Vec<u8>>: DataRecord,
@@ -281,7 +281,7 @@ where
     trace.into_inner()
 }
 
-/// The records by `write_all`, begun again behind those that are refused.
+/// Writes the records with `write_all`, starting again after each refused record.
 fn at_once<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, strict: bool) -> Vec<u8>
 where
     P::Record<Vec<u8>>: DataRecord,
@@ -302,7 +302,7 @@ where
     }
 }
 
-/// The records by `write_all`, whose iterator panics in between.
+/// Writes the records with `write_all` from an iterator that panics midway.
 fn interrupted<P: Protocol>(records: &[P::Record<Vec<u8>>]) -> Vec<u8>
 where
     P::Record<Vec<u8>>: DataRecord,
@@ -318,7 +318,8 @@ where
     written
 }
 
-/// The records written again as `try_for_each` and, where that was left, `next` give them, and the error that ended it.
+/// Rewrites the records that `try_for_each` returns, followed by `next` after the loop is left. Returns the trace and
+/// the final error.
 fn in_loops<P: Protocol>(trace: &[u8]) -> (Vec<u8>, metatf::Result<()>)
 where
     for<'b> P::Record<&'b [u8]>: DataRecord,
@@ -350,7 +351,7 @@ where
     (written, end)
 }
 
-/// The records written again as `next_columns` and, between, `next` give them, and the error that ended it.
+/// Rewrites the records that `next_columns` and, in between, `next` return. Returns the trace and the final error.
 fn in_columns<P: Protocol>(trace: &[u8]) -> (Vec<u8>, metatf::Result<()>)
 where
     P::Record<Vec<u8>>: DataRecord,
@@ -382,7 +383,7 @@ where
     (written, end)
 }
 
-/// Records of all groups, each read by itself.
+/// Counts the records of all groups, reading each group separately.
 fn count_by_groups<P: Protocol>(trace: &[u8]) -> metatf::Result<u64> {
     let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
     let mut records = 0;

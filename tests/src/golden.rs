@@ -1,8 +1,9 @@
-//! Golden files: traces of version 1.0 that every later version reads to the same values, and writes at most as long.
+//! Golden files: traces of version 1.0. Every later version must read the same values from them and must not write
+//! longer files.
 //!
-//! The folder `tests/golden/1.0` has the files, and `SUMS`, one line a file: its length and CRC-32C, and number and CRC-32C of its JSON
-//! lines (spec 8), those of the records and those of everything. `dev/scripts/golden` makes the folder, until its first line says that it is
-//! released.
+//! The directory `tests/golden/1.0` contains the files and `SUMS`, which has one line per file: its length and CRC-32C,
+//! and the number and CRC-32C of its JSON lines (spec 8), first of the records and then of everything.
+//! `dev/scripts/golden` regenerates the directory until the first line of `SUMS` marks it as released.
 
 mod records;
 mod sums;
@@ -16,16 +17,17 @@ use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use std::path::{Path, PathBuf};
 
-/// The folder.
+/// Returns the directory of the golden files.
 #[must_use]
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/1.0")
 }
 
-/// The names of all traces of a folder, in order; those that begin with a name and `.`, like `pcap.packets`, are of that DTD of `dtds`.
+/// Returns the sorted names of all traces in a directory. A name that begins with a DTD name and `.`, like
+/// `pcap.packets`, has that DTD of `dtds`.
 ///
 /// # Panics
-/// The folder cannot be read.
+/// Panics if the directory cannot be read.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).expect("the folder of golden files");
@@ -36,16 +38,16 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Whether a file has no header (spec 5.4).
+/// Returns whether a file has no header (spec 5.4).
 #[must_use]
 pub fn is_raw(name: &str) -> bool {
     !name.ends_with(".mtf")
 }
 
-/// The DTD of a file: the one that it carries, or else one beside it or of `dtds`.
+/// Returns the DTD of a file: the embedded one, or else one next to the file or from `dtds`.
 ///
 /// # Panics
-/// There is none, or it is wrong.
+/// Panics if there is no DTD or if it is invalid.
 #[must_use]
 pub fn schema(folder: &Path, name: &str, bytes: &[u8]) -> Schema {
     let stem = name.split('.').next().unwrap_or_default();
@@ -61,10 +63,10 @@ pub fn schema(folder: &Path, name: &str, bytes: &[u8]) -> Schema {
     Schema::parse(&format!("{stem}.dtd"), &text).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// A reader of a file.
+/// Opens a file.
 ///
 /// # Errors
-/// The file cannot be read.
+/// Fails if the file cannot be read.
 pub fn open<'b>(schema: &Schema, name: &str, bytes: &'b [u8]) -> metatf::Result<Trace<'b>> {
     if !is_raw(name) {
         return runtime::open(schema, bytes);
@@ -74,10 +76,10 @@ pub fn open<'b>(schema: &Schema, name: &str, bytes: &'b [u8]) -> metatf::Result<
     Trace::new(schema.clone(), container)
 }
 
-/// The JSON lines of a file.
+/// Returns the JSON lines of a file.
 ///
 /// # Errors
-/// The file cannot be read.
+/// Fails if the file cannot be read.
 pub fn lines(schema: &Schema, name: &str, bytes: &[u8], all: bool) -> metatf::Result<String> {
     let mut trace = open(schema, name, bytes)?;
     trace.reader_mut().set_all(all);

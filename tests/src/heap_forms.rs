@@ -1,4 +1,4 @@
-//! A fuzz target over the forms of heap traces that are not Meta-TF, and over those that are.
+//! Fuzz target for heap trace formats, both Meta-TF and foreign ones.
 
 use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, Input, convert_bytes};
 use hatf_trace::hatf1::{Item, Reader, Record, Writer};
@@ -8,7 +8,7 @@ use metatf_tools::recode::Preset;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The trace in another form, and whether that holds all of it.
+/// Converts a trace to another format. Returns the result and whether it is lossless.
 fn converted(from: &'static Form, to: &Form, bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (bytes, losses) = convert_bytes(bytes, Some(from), to, &CreateOptions::default()).ok()?;
     Some((bytes, losses.is_empty()))
@@ -18,11 +18,11 @@ fn named(form: &str) -> &'static Form {
     Form::of(form).unwrap_or(&HEAP)
 }
 
-/// A byte that chooses a form, and a trace of it: what can be read can be written as `heap.dtd`, and read again; where
-/// nothing is lost, the way back ends where it began. More forms are those of heap presets.
+/// Reads a byte that chooses a format, and a trace in that format. A readable trace can be written as `heap.dtd` and
+/// read again; a lossless conversion can be reversed. Further formats are those of heap profiles.
 ///
 /// # Panics
-/// It does not.
+/// Panics if one of these checks fails.
 pub fn convert_heap(input: &[u8]) {
     let Some((&form, trace)) = input.split_first() else { return };
     let presets: Vec<_> = PROFILES.into_iter().filter(|form| form.open.is_some()).collect();
@@ -33,7 +33,7 @@ pub fn convert_heap(input: &[u8]) {
     }
     let Some((heap, all)) = converted(form, &HEAP, trace) else { return };
     if form == &HEAP {
-        // They follow the heap, and have its stacks.
+        // These formats follow the heap and contain its stacks.
         for other in ["heaptrack", "firefox"] {
             converted(&HEAP, named(other), &heap).expect("what was written can be read");
         }
@@ -53,10 +53,11 @@ pub fn convert_heap(input: &[u8]) {
     assert_eq!(lines(&heap), lines(&twice), "{}", form.name);
 }
 
-/// Profiles of a program that clang 19 instrumented.
+/// Raw profile of a program instrumented by clang 19.
 const RAW: &[u8] = include_bytes!("../../heap/hatf/tests/data/clang19_histogram.memprofraw");
 
-/// What can be read as a preset is read again as it was written, can be merged, and can be written in each form that opens no other file.
+/// Checks that a readable profile survives a round trip, can be merged, and can be written in each format that opens no
+/// other file.
 fn preset(form: &ProfileForm, bytes: &[u8]) {
     let read = |bytes: &[u8]| read_profile(metatf::container::Reader::from_slice(bytes).ok()?, || ()).ok();
     let input = Input::of("a preset".to_owned(), Box::new(std::io::Cursor::new(bytes.to_vec())));
@@ -79,7 +80,7 @@ fn preset(form: &ProfileForm, bytes: &[u8]) {
             }
         }
     }
-    // A heap info block of a context that is not described is an error.
+    // A heap info block of an undescribed context is an error.
     let _ = merge(presets);
 }
 
@@ -87,7 +88,7 @@ fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || bytes.starts_with(&[0x1f, 0x8b])
 }
 
-/// The records of a HATF 1.0 stream, up to its first error, are read again as they were written.
+/// Checks that the records of a HATF 1.0 stream, up to its first error, survive a round trip.
 fn native(stream: &[u8]) {
     let records = native_records(stream);
     let mut writer = Writer::new(Vec::new());
@@ -112,7 +113,7 @@ fn native_records(stream: &[u8]) -> Vec<(Record<'static>, Vec<u8>)> {
     records
 }
 
-/// A trace of HATF 1.0 as a trace of `dtds/heap.dtd`, its content as it is and by the preset that makes traces smallest.
+/// Converts a HATF 1.0 trace to `dtds/heap.dtd`, once stored and once with the preset for the smallest traces.
 #[must_use]
 pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     let mut stored = WriteOptions { codec: Codec::Stored, ..WriteOptions::default() };
@@ -126,7 +127,7 @@ pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     traces.into_iter().flatten().collect()
 }
 
-/// Presets: of LLVM, of jemalloc, and the first also in forms that are written.
+/// Returns profiles of LLVM and of jemalloc, and the first one also in the writable formats.
 fn profile_seeds() -> Vec<Vec<u8>> {
     let readable: Vec<_> = PROFILES.into_iter().filter(|form| form.open.is_some()).collect();
     let seed = |name: &str, bytes: &[u8]| {
@@ -139,7 +140,7 @@ fn profile_seeds() -> Vec<Vec<u8>> {
             let (create, mut written) = (form.create.expect("it is written"), Vec::new());
             create(preset, &ProfileOptions::default(), &mut |_| (), &mut written).expect("memory takes it");
             let mut plain = Vec::new();
-            // A fuzzer changes no compressed bytes to some purpose.
+            // Uncompressed if possible: a fuzzer gets nowhere by changing compressed bytes.
             let read = flate2::read::GzDecoder::new(&written[..]).read_to_end(&mut plain);
             seeds.push(seed(form.name, if read.is_ok() { &plain } else { &written }));
         }
@@ -147,7 +148,7 @@ fn profile_seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Logs of other tools, in short.
+/// Short logs of other tools.
 const HEAPTRACK_RAW: &[u8] =
     b"v 10400 3\nx 2 /t\nX ./t\nI 1000 5e2\nm 1 -\nm 1 x 5000 0 6f8 1000 2a1\nt 6190 0\nt 6010 1\n\
     + 64 2 9000\nc a\n+ 65 1 9100\n- 9000\nm 1 -\nR 3c4\n";
@@ -166,7 +167,7 @@ const JEMALLOC: &[u8] =
     b"heap_v2/16384\n  t*: 196: 205535 [1015: 3037279]\n@ 0x4045 0x6171\n  t*: 191: 195636 [191: 195636]\n\
     @ 0x2ed9\n  t*: 1: 81939 [1: 81939]\n\nMAPPED_LIBRARIES:\n5000-7000 r-xp 00001000 fe:00 10   /tmp/j\n";
 
-/// The vectors of HATF 1.0, in each of its forms.
+/// Returns the HATF 1.0 vectors in each heap trace format.
 #[must_use]
 pub fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let as_form = |form: &Form, bytes: &[u8]| {

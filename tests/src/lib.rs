@@ -1,5 +1,5 @@
-//! What the cross-crate tests of Meta-TF and the fuzz targets share: random formats and traces, a reference decoder,
-//! and the bodies of the fuzz targets. The tests are in the `tests` folder beside this crate.
+//! Code shared by the cross-crate tests of Meta-TF and the fuzz targets: random formats and traces, a reference
+//! decoder, and the bodies of the fuzz targets. The tests are in the `tests` directory next to this crate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,12 +33,12 @@ pub mod symbolizing;
 pub mod targets;
 pub mod views;
 
-/// A leaf's value.
+/// Value of a leaf.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Of a numeric leaf.
+    /// Value of a numeric leaf.
     Number(u64),
-    /// Of a byte array.
+    /// Value of a byte array.
     Bytes(Vec<u8>),
 }
 
@@ -51,22 +51,22 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// One thing read from a trace, the same for every reader.
+/// One item read from a trace, represented the same way for every reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// What it is.
+    /// Kind of the item.
     pub what: What,
     /// Number of its section.
     pub section: u8,
-    /// Name of its record; empty where it is none.
+    /// Name of its record, or empty if the item is not a record.
     pub record: String,
-    /// Spec 8's `@offset`; 0 where there is none.
+    /// `@offset` of spec 8, or 0 if there is none.
     pub offset: u64,
-    /// The record's values, the tag apart. Of a metadata record: record, field, property, values.
+    /// Values of the record without the tag. For a metadata record: record, field, property, values.
     pub values: Vec<Value>,
 }
 
-/// What was seen.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A data record or a comment.
@@ -77,10 +77,10 @@ pub enum What {
     Shared,
     /// A metadata record.
     Metadata,
-    /// A `section` record; it starts the section of this number.
+    /// A `section` record, which starts the section of this number.
     Section(u8),
-    /// A group begins.
+    /// Start of a group.
     Group(u32),
-    /// State of the section is reset.
+    /// Reset of the section's state.
     Reset,
 }

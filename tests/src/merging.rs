@@ -1,4 +1,4 @@
-//! What merging has to keep.
+//! Invariants of merging.
 
 use crate::runtime;
 use metatf::Error;
@@ -10,10 +10,10 @@ use metatf_tools::convert::{ConvertError, ConvertOptions, Converter};
 use metatf_tools::merge::{KeyOf, Keyed, Source, TraceSource, merge};
 use std::collections::VecDeque;
 
-/// A trace as a source of records for its own DTD.
+/// Returns a trace as a source of records for its own DTD.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the trace is invalid.
 pub fn source<'a>(
     schema: &Schema,
     trace: &'a [u8],
@@ -26,13 +26,13 @@ pub fn source<'a>(
     Ok(TraceSource::new(trace, converter, 0, key))
 }
 
-/// Merges sources to a trace in memory.
+/// Merges sources into a trace in memory.
 ///
 /// # Errors
-/// What is wrong with one of them.
+/// Fails if a source is invalid.
 ///
 /// # Panics
-/// The writer cannot end the trace.
+/// Panics if the writer cannot finish the trace.
 pub fn merged(schema: &Schema, mut sources: Vec<TraceSource<'_>>) -> Result<Vec<u8>, ConvertError> {
     let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(ConvertError::Write)?;
     let done = merge(&mut sources, &mut writer, &mut |writer, keyed| put(writer, keyed));
@@ -47,7 +47,7 @@ fn put(writer: &mut Writer<Vec<u8>>, keyed: &Keyed) -> Result<(), ConvertError> 
     writer.record(keyed.section, keyed.record, &keyed.owned).map_err(ConvertError::Write)
 }
 
-/// The records of a trace that `is_in` says, by their number, with all of its tables; and these numbers.
+/// Returns a trace of the records whose numbers satisfy `is_in`, with all tables, and these numbers.
 fn piece(
     schema: &Schema,
     trace: &[u8],
@@ -69,13 +69,14 @@ fn piece(
     Ok((writer.finish().map_err(ConvertError::Write)?, numbers))
 }
 
-/// Takes a trace apart and merges the pieces: the records are as they were, in their order. `sides`: the piece of each record, in turn.
+/// Splits a trace and merges the pieces: the records must come back in their order. Bit `number % 64` of `sides`
+/// selects the piece of a record.
 ///
 /// # Errors
-/// What is wrong with the trace, or cannot be converted.
+/// Fails if the trace is invalid or cannot be converted.
 ///
 /// # Panics
-/// Something is lost, or in another place.
+/// Panics if a record is lost or misplaced.
 pub fn check(
     schema: &Schema,
     trace: &[u8],
@@ -108,7 +109,7 @@ fn pieces_of(
     });
     let again = merged(schema, sources.collect::<Result<_, _>>()?)?;
     assert_eq!(lines(&again), lines(whole), "{about}");
-    // Of equal keys those of the first source come first.
+    // If keys are equal, records of the first source come first.
     let (first, second) = (&pieces[0].0, &pieces[1].0);
     let sources = [first, second].map(|trace| source(schema, trace, drop, Box::new(|_, _| Some(7))));
     let behind = merged(schema, sources.into_iter().collect::<Result<_, _>>()?)?;
@@ -120,7 +121,7 @@ fn pieces_of(
     Ok(())
 }
 
-/// Whether that is what a trace may hold and its copy may not.
+/// Returns whether the error is about a limit that a trace may exceed but its copy may not.
 #[must_use]
 pub fn is_limit(schema: &Schema, error: ConvertError) -> bool {
     match error {
@@ -134,8 +135,8 @@ pub fn is_limit(schema: &Schema, error: ConvertError) -> bool {
     }
 }
 
-/// Whether that is a value of a stream section that is stored by the element before it, which is another one in the copy: no metadata
-/// can widen such a leaf.
+/// Returns whether the error is about a stream section value stored relative to the preceding element, which differs in
+/// the copy. No metadata can widen such a leaf.
 #[must_use]
 pub fn is_far_from_the_element_before(schema: &Schema, error: Error) -> bool {
     let ErrorKind::DoesNotFit { .. } = error.kind else { return false };

@@ -1,8 +1,8 @@
-//! Vectors that pin the models of predicted leaves (spec 4.2): for each [`Rule`] a trace that reads in another way where that rule is
-//! broken.
+//! Vectors that pin the models of predicted leaves (spec 4.2): for each [`Rule`] a trace that reads differently if the
+//! rule is broken.
 //!
-//! The vectors of heaps are found by chance: [`search`] runs random events through two of the oracle's heaps, one whole and one with
-//! the rule broken, until they differ, and leaves out what is not needed for that.
+//! The vectors of heaps are found by random search: [`search`] applies random events to two heaps of the oracle, one
+//! intact and one with the rule broken, until they differ, and then removes the events that are not needed.
 
 mod search;
 mod start;
@@ -16,15 +16,15 @@ use crate::{Seen, What, runtime};
 use metatf::container::{ChunkSpec, ChunkWriter, Class, Codec, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema};
 
-/// A trace in which a rule shows.
+/// Trace that exposes a rule.
 pub struct Case {
-    /// What its records are.
+    /// DTD of the trace.
     pub dtd: String,
-    /// Chunks of the stream section: elements.
+    /// Elements of each chunk of the stream section.
     pub elements: Vec<Vec<u64>>,
-    /// Content of the section of records, and how many they are.
+    /// Content of the section of records.
     pub content: Vec<u8>,
-    /// Records in it, one that is an error counted.
+    /// Number of records, including one that is an error.
     pub records: u32,
 }
 
@@ -34,7 +34,7 @@ const STREAM: u8 = 2;
 const RECORDS: u8 = 1;
 
 impl Case {
-    /// The trace's bytes: one group.
+    /// Returns the bytes of the trace, which has one group.
     #[must_use]
     pub fn trace(&self) -> Vec<u8> {
         let options = WriteOptions { codec: Codec::Zstd(19), class: Class::Bits64, ..WriteOptions::default() };
@@ -68,7 +68,7 @@ impl Case {
     }
 }
 
-/// The records of a trace, and whether they end with an error; what the oracle and the runtime agree about.
+/// Returns the records of a trace, and whether they end with an error. The oracle and the runtime must agree.
 #[must_use]
 pub fn read(schema: &Schema, trace: &[u8]) -> (Vec<Seen>, bool) {
     let whole = of_oracle(schema, trace, None);
@@ -78,7 +78,7 @@ pub fn read(schema: &Schema, trace: &[u8]) -> (Vec<Seen>, bool) {
     whole
 }
 
-/// What the oracle reads, with a rule broken.
+/// Returns the result of the oracle with a rule broken.
 #[must_use]
 pub fn of_oracle(schema: &Schema, trace: &[u8], broken: Option<Rule>) -> (Vec<Seen>, bool) {
     let (seen, result) = oracle::read_broken(&schema.dtd, trace, broken);
@@ -89,7 +89,7 @@ fn records(seen: Vec<Seen>) -> Vec<Seen> {
     seen.into_iter().filter(|seen| seen.what == What::Record).collect()
 }
 
-/// The records of a trace as JSON lines, up to its end or an error.
+/// Returns the records of a trace as JSON lines, up to its end or an error.
 #[must_use]
 pub fn lines(schema: &Schema, trace: &[u8]) -> Vec<String> {
     let Ok(mut trace) = runtime::open(schema, trace) else { return Vec::new() };

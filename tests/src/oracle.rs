@@ -1,6 +1,7 @@
-//! A reference reader: what the specification says, written down as plainly as it goes. Any of its [rules](Rule) can be broken.
+//! Reference reader: a direct transcription of the specification. Any of its [rules](Rule) can be broken.
 //!
-//! It is slow and holds everything in memory, and it shares no code with the runtime. It knows a format as the parser's schema.
+//! It is slow, keeps everything in memory, and shares no code with the runtime. It takes the format as a schema from
+//! the parser.
 
 mod container;
 mod decoder;
@@ -25,15 +26,15 @@ pub(crate) use rules::{Rules, asked};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-/// Something is wrong with the trace: what, in words.
+/// Description of an error in the trace.
 pub type Wrong = String;
 
-/// Everything in a trace, as `--all` would show it, up to the first error.
+/// Returns everything in a trace, as `--all` would show it, up to the first error.
 pub fn read(dtd: &Dtd, bytes: &[u8]) -> (Vec<Seen>, Result<(), Wrong>) {
     read_broken(dtd, bytes, None)
 }
 
-/// Does what [`read`] does, with one rule broken.
+/// Reads like [`read`], with one rule broken.
 pub fn read_broken(dtd: &Dtd, bytes: &[u8], broken: Option<Rule>) -> (Vec<Seen>, Result<(), Wrong>) {
     let rules = Rules(broken);
     match container::open(bytes, false, rules) {
@@ -42,20 +43,20 @@ pub fn read_broken(dtd: &Dtd, bytes: &[u8], broken: Option<Rule>) -> (Vec<Seen>,
     }
 }
 
-/// How a trace is given to the oracle.
+/// Options of the oracle.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// The text of the DTD that the caller has; the one in the trace comes before it.
+    /// Text of the caller's DTD. A DTD embedded in the trace takes precedence.
     pub dtd: Option<&'a str>,
-    /// Whether what is whole is asked for.
+    /// Whether to salvage the intact parts.
     pub salvage: bool,
-    /// The bytes have no header, and are content.
+    /// Set if the bytes are content without a header.
     pub raw: Option<Raw<'a>>,
-    /// The rule that is broken.
+    /// The broken rule.
     pub broken: Option<Rule>,
 }
 
-/// The trace as JSON lines, without and with all, up to the first error, and that.
+/// Returns the trace as JSON lines, without and with `--all`, up to the first error, and that error.
 pub fn lines(bytes: &[u8], options: Options<'_>) -> ([Vec<String>; 2], Result<(), Wrong>) {
     let rules = Rules(options.broken);
     let parsed = |text: &[u8]| -> Result<Arc<Dtd>, Wrong> {
@@ -90,7 +91,7 @@ pub fn lines(bytes: &[u8], options: Options<'_>) -> ([Vec<String>; 2], Result<()
     (lines, end)
 }
 
-/// A DTD, which is parsed once.
+/// Parses a DTD, once per text.
 fn parsed(text: &[u8]) -> Option<Arc<Dtd>> {
     static PARSED: Mutex<BTreeMap<Vec<u8>, Option<Arc<Dtd>>>> = Mutex::new(BTreeMap::new());
     let known = PARSED.lock().unwrap().get(text).cloned();
@@ -101,16 +102,16 @@ fn parsed(text: &[u8]) -> Option<Arc<Dtd>> {
     })
 }
 
-/// Whether the oracle reads a DTD by itself: not what `predicted` names, nor the values that tell a file without a header.
+/// Returns whether the oracle can interpret a DTD by itself. It supports neither models of `predicted` nor roles.
 pub fn is_read(dtd: &Dtd) -> bool {
     let has_role = |leaf: &Leaf| leaf.annotations.contains_key("role");
     dtd.models.is_empty() && !dtd.records.iter().flat_map(|record| &record.leaves).any(has_role)
 }
 
-/// What a DTD without errors means.
+/// Returns the meaning of a DTD without errors.
 ///
 /// # Errors
-/// The oracle cannot read it.
+/// Fails if the oracle does not support the DTD.
 pub fn meaning(text: &str) -> Result<Dtd, Wrong> {
     language::read(text, Rules(None))
 }
@@ -137,12 +138,12 @@ struct Oracle {
     salvage: bool,
     /// Salvage: sections of the group whose content is lost from here on.
     lost: HashSet<u8>,
-    /// Salvage: records of the group were lost, so that no cursor is known.
+    /// Salvage: whether records of the group were lost, which makes cursors unknown.
     cursors_lost: bool,
 }
 
 impl Oracle {
-    /// Salvage: the parts whose section was reset since the damage, and whose streams are whole where they stride.
+    /// Salvage: returns the parts whose section was reset after the damage, and whose stride streams are complete.
     fn trusted(&self, d: &Decoder<'_>, parts: Vec<Part>) -> Vec<Part> {
         let (mut trusted, mut missing) = (HashSet::new(), false);
         let deliver = |part: &Part| {
@@ -176,7 +177,7 @@ impl Oracle {
     }
 
     fn groups(&mut self, decoder: &mut Decoder<'_>, parts: Vec<Part>) -> Result<(), Wrong> {
-        // Groups: shared tables stand before the group that needs them, and are shown before it.
+        // Groups: a shared table precedes the group that needs it and is shown before that group.
         let mut groups: Vec<Vec<Part>> = Vec::new();
         let mut shared = Vec::new();
         for part in parts {
@@ -210,11 +211,11 @@ impl Oracle {
         {
             self.note(What::Group(first.group), 0, "", 0, Vec::new());
         }
-        // The elements come first, as what strides needs them; they are shown last.
+        // The elements are read first because strides need them; they are shown last.
         let mut elements = Oracle { salvage: self.salvage, rules: self.rules, ..Oracle::default() };
         let mut numbers: Vec<u8> = d.dtd.sections.iter().filter(|s| s.stream.is_some()).map(|s| s.number).collect();
         numbers.sort_unstable();
-        // That of the elements is met where the elements are, behind the records that need none of them.
+        // An error in the elements is reported where the elements are shown, after the records that do not need them.
         let mut end = Ok(());
         for number in numbers {
             let mut first = true;
@@ -263,7 +264,7 @@ impl Oracle {
         end
     }
 
-    /// Salvage: whether a part cannot be read as something before it was lost.
+    /// Salvage: returns whether a part is unreadable because something before it was lost.
     fn skips(&mut self, d: &Decoder<'_>, part: &Part) -> bool {
         if part.reset {
             self.lost.remove(&part.section);
@@ -271,7 +272,7 @@ impl Oracle {
         self.lost.contains(&part.section) || self.cursors_lost && !container::strides(d.dtd, part.section).is_empty()
     }
 
-    /// Salvage goes on behind an error: the rest of the part counts as missing.
+    /// Salvage: continues after an error and counts the rest of the part as missing.
     fn found_wrong(&mut self, d: &Decoder<'_>, part: &Part, result: Result<(), Wrong>) -> Result<(), Wrong> {
         if result.is_err() && self.salvage {
             self.lost.insert(part.section);
@@ -285,7 +286,7 @@ impl Oracle {
         self.out.push(Seen { what, section, record: record.to_owned(), offset, values });
     }
 
-    /// A part of a stream section: elements back to back.
+    /// Reads a part of a stream section: contiguous elements.
     fn elements(&mut self, d: &mut Decoder<'_>, part: &Part, shared: bool) -> Result<(), Wrong> {
         let section = d.dtd.section(part.section).ok_or("an unknown section")?;
         let id = section.stream.ok_or("not a stream section")?;
@@ -313,7 +314,7 @@ impl Oracle {
         self.counted(part, found)
     }
 
-    /// A part of tagged records.
+    /// Reads a part of tagged records.
     fn tagged(&mut self, d: &mut Decoder<'_>, part: &Part) -> Result<(), Wrong> {
         let (rules, mut section) = (self.rules, part.section);
         let mut row = Row::new(&part.content);
@@ -355,7 +356,8 @@ impl Oracle {
     }
 }
 
-/// Records of an array of bytes (spec 3.7), where these are whole records: of which record, and its values.
+/// Decodes the records in a byte array (spec 3.7) if it consists of complete records. Returns the record and values of
+/// each.
 fn nested(dtd: &Dtd, order: Order, number: u8, bytes: &[u8], rules: Rules) -> Option<Vec<(RecordId, Vec<Value>)>> {
     let section = dtd.section(number)?;
     let mut d = Decoder::new(dtd, order, 8, 0, rules);

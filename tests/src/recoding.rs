@@ -1,4 +1,4 @@
-//! What recoding has to keep.
+//! Invariants of recoding.
 
 use crate::example::same;
 use crate::{Seen, What, runtime};
@@ -7,18 +7,18 @@ use metatf::container::{Codec, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf_tools::recode::{Failure, Options, Plan, recode};
 
-/// A trace recoded by a plan, in blocks of this many records; in the container the trace has.
+/// Recodes a trace with a plan, in blocks of `block` records, keeping its container.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Fails if the trace is invalid.
 pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Result<Vec<u8>, Failure> {
     recoded_by(1, schema, trace, Codec::Stored, Options { plan, block, ..Options::default() })
 }
 
-/// A trace recoded by this many threads; in the container the trace has.
+/// Recodes a trace with this many threads, keeping its container.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Fails if the trace is invalid.
 pub fn recoded_by(
     threads: usize,
     schema: &Schema,
@@ -40,7 +40,7 @@ pub fn recoded_by(
     recode(&mut trace, Vec::new(), &write, options, || ()).map(|(out, _)| out)
 }
 
-/// Ways to recode in blocks of this many records: each plan, and the one that compresses best.
+/// Returns ways to recode in blocks of this many records: each plan, and the search for the plan that compresses best.
 #[must_use]
 pub fn ways(block: usize) -> Vec<(Codec, Options)> {
     let options = |plan| Options { plan, block, ..Options::default() };
@@ -49,10 +49,10 @@ pub fn ways(block: usize) -> Vec<(Codec, Options)> {
     plans.into_iter().chain([(Codec::Zstd(1), tried)]).collect()
 }
 
-/// Recodes a trace by every plan, and by the one that compresses best.
+/// Recodes a trace with every plan and with the plan that compresses best.
 ///
 /// # Panics
-/// Something was lost, recoding again gives other bytes, or a trace that is not whole was recoded.
+/// Panics if a record is lost, if recoding again changes bytes, or if an incomplete trace is recoded.
 pub fn check(schema: &Schema, trace: &[u8], block: usize, about: &str) {
     let (seen, whole) = runtime::read(schema, trace);
     let has_resets = seen.iter().any(|seen| seen.what == What::Reset);
@@ -73,23 +73,24 @@ pub fn check(schema: &Schema, trace: &[u8], block: usize, about: &str) {
         assert_eq!(result, Ok(()), "{about}");
         assert_eq!(runtime::json(schema, &once, JsonOptions::default()), lines, "{about}");
         let again = |trace: &[u8]| recoded(trace).unwrap_or_else(|e| panic!("{e}\n{about}"));
-        // A reset ends a block, and is not kept: the second time blocks may end elsewhere.
+        // Resets end a block and are not kept, so the second time blocks may end elsewhere.
         let first = if has_resets { again(&once) } else { once };
         assert!(first == again(&first), "recoding twice gives other bytes: {about}");
     }
 }
 
-/// What a trace may hold and its copy may not: items that no bytes stand for any more, a record that grew too long.
+/// Returns whether the error is a limit that a trace may exceed but its copy may not: items that no longer occupy
+/// bytes, or a record that has become too long.
 fn is_limit(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::TooManyItems(_) | ErrorKind::Limit(_))
 }
 
-/// Recodes by every plan.
+/// Recodes with every plan.
 ///
 /// # Panics
-/// One is smaller than the optimal one.
+/// Panics if one result is smaller than the optimal one.
 pub fn optimal_is_smallest(schema: &Schema, trace: &[u8], block: usize, about: &str) {
-    // State goes on from block to block where there are no resets: then a block's optimum is not the trace's.
+    // Without resets, state carries over between blocks, and a block's optimum is not the trace's.
     let block = if Reader::from_slice(trace).is_ok_and(|r| r.header().version == 0) { usize::MAX } else { block };
     let sizes = Plan::ALL.map(|plan| {
         let out = recoded(schema, trace, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
@@ -101,10 +102,10 @@ pub fn optimal_is_smallest(schema: &Schema, trace: &[u8], block: usize, about: &
     }
 }
 
-/// Bytes of content in a trace.
+/// Returns the bytes of content in a trace.
 ///
 /// # Panics
-/// It is not whole.
+/// Panics if the trace is incomplete.
 #[must_use]
 pub fn content(schema: &Schema, trace: &[u8]) -> usize {
     let mut reader = Reader::from_slice(trace).expect("it was written");
@@ -117,9 +118,9 @@ pub fn content(schema: &Schema, trace: &[u8]) -> usize {
     sum
 }
 
-/// What is the same whatever the encoding: records, comments and elements in their order, with their values. Groups, too,
-/// except for those that held nothing but metadata: what tables gained with them they gain with the next, table by table. What
-/// models leave in stream sections is encoding.
+/// Returns the part that does not depend on the encoding: records, comments and elements in their order, with their
+/// values. Groups that contain only metadata are omitted; their table elements move to the next group, table by table.
+/// Model misses in stream sections belong to the encoding.
 fn kept(schema: &Schema, seen: Vec<Seen>) -> Vec<Seen> {
     let missed = |section: u8| schema.format.models.iter().any(|m| m.section == section);
     let kept = seen.into_iter().filter(|s| match s.what {

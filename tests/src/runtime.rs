@@ -1,4 +1,4 @@
-//! The runtime under test, in the terms the tests think in.
+//! Runtime under test, wrapped in the types of the tests.
 
 use crate::random::Action;
 use crate::{Seen, Value, What};
@@ -9,10 +9,10 @@ use metatf::reader::Event;
 use metatf::{ContentRow, Error, ErrorKind, Result, Row};
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
-/// The schema of a DTD that must be right.
+/// Returns the schema of a valid DTD.
 ///
 /// # Panics
-/// The DTD has errors.
+/// Panics if the DTD has errors.
 #[must_use]
 pub fn schema(text: &str) -> Schema {
     let parsed = metatf_parser::parse("random.dtd", text.as_bytes());
@@ -27,7 +27,7 @@ fn complaints(diagnostics: &[metatf_parser::Diagnostic]) -> String {
     diagnostics.iter().map(line).collect()
 }
 
-/// The values as the universal writer takes them.
+/// Converts values for the dynamic writer.
 #[must_use]
 pub fn owned(values: &[Value]) -> OwnedRecord {
     let mut owned = OwnedRecord::default();
@@ -48,10 +48,10 @@ fn values(owned: &OwnedRecord) -> Vec<Value> {
     owned.iter().map(value).collect()
 }
 
-/// Writes, and reads with the runtime and the reference decoder what was written: it is the same.
+/// Writes actions and checks that the runtime and the reference decoder read them back.
 ///
 /// # Panics
-/// It is not.
+/// Panics if they do not.
 pub fn comes_back(schema: &Schema, actions: &[Action], options: &WriteOptions) {
     let (trace, done) = write(schema, actions, options);
     let (seen, result) = read(schema, &trace);
@@ -61,10 +61,10 @@ pub fn comes_back(schema: &Schema, actions: &[Action], options: &WriteOptions) {
     assert_eq!(read, expected(schema, &done, options.version), "{}", schema.dtd.text);
 }
 
-/// Does one thing to a writer.
+/// Performs one action with a writer.
 ///
 /// # Errors
-/// The writer's.
+/// Returns the writer's error.
 pub fn perform<S: Sink>(writer: &mut Writer<S>, action: &Action) -> Result<()> {
     match action {
         Action::Record(section, record, values) => writer.write(&Line::Record(*section, *record), &owned(values)),
@@ -77,11 +77,11 @@ pub fn perform<S: Sink>(writer: &mut Writer<S>, action: &Action) -> Result<()> {
     }
 }
 
-/// Writes actions, dropping those a writer may refuse: metadata that is not allowed now, elements too wide for their
-/// section. Gives the trace, and the actions it holds.
+/// Writes actions, dropping those that a writer may refuse: metadata not currently allowed, and elements too wide for
+/// their section. Returns the trace and the actions it contains.
 ///
 /// # Panics
-/// The writer refuses anything else.
+/// Panics if the writer refuses anything else.
 #[must_use]
 pub fn write(schema: &Schema, actions: &[Action], options: &WriteOptions) -> (Vec<u8>, Vec<Action>) {
     let mut writer = Writer::new(Vec::new(), schema, options).expect("memory takes anything");
@@ -97,15 +97,15 @@ pub fn write(schema: &Schema, actions: &[Action], options: &WriteOptions) -> (Ve
     (writer.finish().expect("memory takes anything"), done)
 }
 
-/// A reader of the trace by this schema, whatever it embeds.
+/// Opens a trace with this schema, regardless of the embedded DTD.
 ///
 /// # Errors
-/// The container's.
+/// Returns the container's error.
 pub fn open<'a>(schema: &Schema, bytes: &'a [u8]) -> Result<Trace<'a>> {
     Trace::new(schema.clone(), Reader::from_slice(bytes)?)
 }
 
-/// Everything a reader gives, and how it ended.
+/// Returns all items of a reader and the final result.
 pub fn drain(trace: &mut Trace<'_>) -> (Vec<Seen>, Result<()>) {
     let mut out = Vec::new();
     loop {
@@ -117,10 +117,10 @@ pub fn drain(trace: &mut Trace<'_>) -> (Vec<Seen>, Result<()>) {
     }
 }
 
-/// The next thing.
+/// Returns the next item.
 ///
 /// # Errors
-/// The reader's.
+/// Returns the reader's error.
 pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
     let schema = trace.schema().clone();
     let Some(entry) = trace.next_entry()? else { return Ok(None) };
@@ -148,10 +148,10 @@ pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
     Ok(Some(Seen { what, section, record, offset, values }))
 }
 
-/// Everything in a trace, elements and all. Its data records are read again, by columns and by their values.
+/// Reads everything in a trace, including elements. Reads the data records again by columns and as views.
 ///
 /// # Panics
-/// Read so there are others.
+/// Panics if these differ.
 pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     let (mut trace, mut again) = match (open(schema, bytes), open(schema, bytes)) {
         (Ok(trace), Ok(again)) => (trace, again),
@@ -180,7 +180,7 @@ pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     (seen, end)
 }
 
-/// Holds records by their values to what was seen.
+/// Compares record views with the items seen.
 fn check_views(schema: &Schema, bytes: &[u8], seen: &[Seen], end: Result<()>) {
     for mixed in [false, true] {
         let mut trace = open(schema, bytes).expect("it was opened before");
@@ -191,7 +191,7 @@ fn check_views(schema: &Schema, bytes: &[u8], seen: &[Seen], end: Result<()>) {
             let number = schema.format.sections[section].number;
             let name = &*schema.format.records[usize::from(index)].name;
             let is_it = |seen: &&Seen| (seen.section, &*seen.record, seen.offset) == (number, name, offset);
-            // By columns some were read in between.
+            // If mixed, other records were read by columns in between.
             let record = if mixed { records.find(is_it) } else { records.next().filter(is_it) };
             let record = record.unwrap_or_else(|| panic!("no {name} at {offset}"));
             assert_eq!(values, record.values, "by its values");
@@ -201,10 +201,10 @@ fn check_views(schema: &Schema, bytes: &[u8], seen: &[Seen], end: Result<()>) {
     }
 }
 
-/// The trace as JSON lines.
+/// Returns the trace as JSON lines.
 ///
 /// # Errors
-/// The reader's.
+/// Returns the reader's error.
 pub fn json(schema: &Schema, bytes: &[u8], options: JsonOptions) -> Result<String> {
     let mut trace = open(schema, bytes)?;
     trace.reader_mut().set_all(options.all);
@@ -213,18 +213,18 @@ pub fn json(schema: &Schema, bytes: &[u8], options: JsonOptions) -> Result<Strin
     Ok(String::from_utf8(out).expect("JSON is UTF-8"))
 }
 
-/// Whether elements of shared tables come last, of a group that holds nothing else. Written again they go to the group
-/// before: lines cannot tell them from elements that this group refers to.
+/// Returns whether the trace ends with elements of shared tables in a group that contains nothing else. Rewriting moves
+/// them to the group before, because lines cannot distinguish them from elements to which that group refers.
 #[must_use]
 pub fn ends_with_a_table(lines: &str) -> bool {
     let shared = |line: &str| line.contains(",\"@shared\":true");
     lines.lines().last().is_some_and(shared) && !lines.lines().all(shared)
 }
 
-/// A trace from JSON lines.
+/// Writes a trace from JSON lines.
 ///
 /// # Errors
-/// What line it is about and what is wrong with it.
+/// Fails with the line and its error.
 pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::result::Result<Vec<u8>, String> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
     let mut owned = OwnedRecord::default();
@@ -240,8 +240,8 @@ pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::r
     writer.finish().map_err(|e| e.to_string())
 }
 
-/// What records a reader has to give for these actions, in order: data records and comments, then the elements of each
-/// stream section; no metadata, groups or resets. Version 0 has the global section first.
+/// Returns the records that a reader must return for these actions, in order: data records and comments, then the
+/// elements of each stream section, without metadata, groups or resets. In version 0 the global section comes first.
 #[must_use]
 pub fn expected(schema: &Schema, actions: &[Action], version: u8) -> Vec<Seen> {
     let mut out = Vec::new();
@@ -261,7 +261,7 @@ pub fn expected(schema: &Schema, actions: &[Action], version: u8) -> Vec<Seen> {
     in_order(out, version)
 }
 
-/// What of things seen [`expected`] speaks of; elements only of these sections, by number.
+/// Filters items to those that [`expected`] covers. Elements are kept only for sections that `given` selects by number.
 #[must_use]
 pub fn records_of(seen: Vec<Seen>, version: u8, given: &dyn Fn(u8) -> bool) -> Vec<Seen> {
     let kept = seen.into_iter().filter(|s| match s.what {
@@ -281,10 +281,10 @@ fn in_order(mut seen: Vec<Seen>, version: u8) -> Vec<Seen> {
     seen
 }
 
-/// The element at an offset of a stream section.
+/// Returns the element at an offset of a stream section.
 ///
 /// # Errors
-/// The reader's.
+/// Returns the reader's error.
 pub fn element_at(trace: &mut Trace<'_>, section: usize, offset: u64) -> Result<Vec<Value>> {
     let dtd = trace.schema().dtd.clone();
     let record = dtd.sections[section].stream.and_then(|id| dtd.record(id)).expect("a stream section");
@@ -295,7 +295,7 @@ pub fn element_at(trace: &mut Trace<'_>, section: usize, offset: u64) -> Result<
     })
 }
 
-/// Decodes a row as generated code does, leaf by leaf.
+/// Decodes a row leaf by leaf, as generated code does.
 fn items(
     row: &mut ContentRow<'_, '_>,
     record: &Record,

@@ -1,4 +1,5 @@
-//! Traces made of traces whose calls are mostly wrong: a part has what is live in the whole, and nothing panics.
+//! Traces derived from traces with mostly invalid calls. A part must contain the blocks that are live in the complete
+//! trace, and nothing may panic.
 
 #[path = "../../heap/hatf/tests/it/common/taken.rs"]
 pub(crate) mod taken;
@@ -10,7 +11,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{OwnedEvent, Result};
 use taken::Taken;
 
-/// Gives events that are kept.
+/// Source of stored events.
 struct Given {
     events: Vec<OwnedEvent>,
     next: usize,
@@ -23,14 +24,14 @@ impl EventSource for Given {
     }
 }
 
-/// Returns how many blocks are live at the end.
+/// Returns the number of blocks live at the end.
 fn live(events: &[OwnedEvent]) -> u64 {
     let mut tracker = HeapTracker::new(|_: &hatf_lab::ObjectEvent| Ok(()));
     events.iter().for_each(|event| tracker.event(&event.get()).expect("no trace is refused"));
     tracker.heap().objects.live_count()
 }
 
-/// Makes parts, a sample, a trace without names, and one of two processes.
+/// Derives parts, a sample, an anonymized trace and a trace of two processes.
 pub(crate) fn share(input: &[u8], events: &[OwnedEvent]) {
     let first = 1 + u64::from(input.first().copied().unwrap_or(0)) % (events.len() as u64 + 1);
     let mut part = Taken::default();

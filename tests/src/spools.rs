@@ -1,5 +1,5 @@
-//! The fuzz targets of a recording's spool: one that threads have filled, with damage, while another thread writes more of it. The drain
-//! reads it while the program runs, and `hatf recover` after a kill.
+//! Fuzz targets for the spool of a recording: a spool filled by threads, with damage, while another thread damages it
+//! further. The drain reads it while the program runs, and `hatf recover` after a kill.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs::{self, File};
@@ -14,15 +14,16 @@ use hatf_trace::event::{EventSink, EventSource as _, UserMetadata};
 use hatf_trace::{Event, Item};
 use metatf::container::Reader;
 
-/// Chunks of a spool.
+/// Number of chunks in the spool.
 const CHUNKS: usize = 6;
 
-/// A spool in which two threads have written.
+/// Intact spool written by two threads.
 static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(whole);
 
 fn whole() -> Vec<u8> {
     let layout = Layout::from_size_align(bytes_for(CHUNKS), CHUNK_BYTES).unwrap();
-    // SAFETY: the layout is not empty; the memory is a spool's, zeroed, and used through the spool alone until that is gone.
+    // SAFETY: the layout is not empty. The zeroed memory belongs to the spool and is used only through it until it is
+    // gone.
     unsafe {
         let memory = alloc_zeroed(layout);
         fill(Spool::create(memory, CHUNKS));
@@ -32,7 +33,7 @@ fn whole() -> Vec<u8> {
     }
 }
 
-/// Calls of two threads, in as many chunks as there are but one.
+/// Writes the calls of two threads into all chunks but one.
 fn fill(spool: Spool<'_>) {
     for chunk in 0..CHUNKS - 1 {
         assert!(spool.make_ready(chunk));
@@ -67,22 +68,23 @@ fn fill(spool: Spool<'_>) {
     spool.header().clock.store(1, Ordering::Relaxed);
 }
 
-/// Where damage begins: the header, the states of chunks, heads of chunks, and slots in their first, middle and last.
+/// Returns the positions at which damage begins: the header, the chunk states, chunk heads, and slots in the first,
+/// middle and last chunk.
 fn places() -> [usize; 6] {
     let first = WHOLE.len() - CHUNKS * CHUNK_BYTES;
     [0, 512, first, first + CHUNK_BYTES, first + 3 * CHUNK_BYTES, first + 4 * CHUNK_BYTES]
 }
 
-/// What an input says: what the first byte chooses, bytes of damage and where they are, and files beside the spool.
+/// Parsed input: the choices in its first byte, the damage with its positions, and files next to the spool.
 struct Input<'i> {
     form: u8,
     damage: Vec<(usize, &'i [u8])>,
-    /// The rest, where the file of the head, of stacks, or of what lasts is to be.
+    /// Rest of the input, used as the file of the head, the stacks or the lasting records.
     rest: &'i [u8],
 }
 
 impl<'i> Input<'i> {
-    /// Reads changes: a place (its kind, two bytes), a length, bytes. A length over 127 ends them.
+    /// Parses changes, each a position (kind and two bytes), a length and bytes. A length over 127 ends them.
     fn new(input: &'i [u8]) -> Option<Self> {
         let (&form, mut rest) = input.split_first()?;
         let mut damage = Vec::new();
@@ -98,7 +100,7 @@ impl<'i> Input<'i> {
     }
 }
 
-/// Takes all, and keeps nothing.
+/// Sink that discards everything.
 struct Nowhere;
 
 impl EventSink for Nowhere {
@@ -115,7 +117,7 @@ impl EventSink for Nowhere {
     }
 }
 
-/// A folder with the files of an input, which is used again.
+/// Reusable directory for the files of an input.
 struct Place {
     folder: tempfile::TempDir,
     events: File,
@@ -130,7 +132,7 @@ impl Place {
         Self { folder, events }
     }
 
-    /// Runs `act` over the spool of an input, while another thread writes the input's damage once more, again and again.
+    /// Runs `act` on the spool of an input, while another thread keeps rewriting the damage.
     fn run(&self, input: &Input<'_>, act: impl FnOnce(&Path)) {
         let folder = self.folder.path();
         for (bit, name) in [(1, "recording.json"), (2, "stacks"), (4, "lasting.json")] {
@@ -146,7 +148,7 @@ impl Place {
                 self.events.write_all_at(bytes, *at as u64).expect("a file can be written");
             }
         };
-        // Half of the inputs begin whole, and are damaged only meanwhile.
+        // Half of the inputs start intact and are damaged only meanwhile.
         if input.form & 8 == 0 {
             write();
         }
@@ -167,7 +169,7 @@ impl Place {
     }
 }
 
-/// Ends the thread that writes, though the other panics.
+/// Stops the writing thread even if the other thread panics.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -180,10 +182,11 @@ thread_local! {
     static PLACE: Place = Place::new();
 }
 
-/// A spool with damage, after a kill: an error that says something, or a trace of what is there, which can be read.
+/// Recovers a damaged spool, as after a kill: the result is an error with a message, or a readable trace of the
+/// remaining events.
 ///
 /// # Panics
-/// It does not.
+/// Panics if the result is neither.
 pub fn recover(input: &[u8]) {
     let Some(input) = Input::new(input) else { return };
     PLACE.with(|place| place.run(&input, |folder| recover_in(folder, input.form)));
@@ -198,7 +201,7 @@ fn recover_in(folder: &Path, form: u8) {
         recovered
     });
     match recovered {
-        // Where nobody writes meanwhile each slot is an event, or less.
+        // Without concurrent writes, there is at most one event per slot.
         Ok(recovered) if form & 16 == 0 => {
             assert!(recovered.events <= WHOLE.len() as u64 / 16, "{recovered:?}");
             let container = Reader::from_slice(&trace).expect("a trace was written");
@@ -214,10 +217,10 @@ fn recover_in(folder: &Path, form: u8) {
     }
 }
 
-/// A spool with damage while the program runs: it ends, with an error that says something, or events.
+/// Drains a damaged spool, as while the program runs: the drain ends with an error message or with events.
 ///
 /// # Panics
-/// It does not.
+/// Panics if it does not.
 pub fn drain(input: &[u8]) {
     let Some(input) = Input::new(input) else { return };
     let keep = match input.form >> 5 {
@@ -234,7 +237,7 @@ pub fn drain(input: &[u8]) {
     });
 }
 
-/// Inputs: damage at each place, in all forms; and a vector's bytes in the files beside the spool.
+/// Returns inputs with damage at each position in all forms, and the bytes of a vector in the files next to the spool.
 pub(crate) fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let forms = || [0_u8, 8, 16, 24, 0x80, 0xd0].into_iter();
     let damage = |form| {

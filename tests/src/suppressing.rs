@@ -1,16 +1,18 @@
-//! What `hatf leaks` reads of other tools: suppressions, from any bytes.
+//! Suppression files of other tools that `hatf leaks` reads, from arbitrary bytes.
 
 use std::path::Path;
 
 use hatf_view::suppress::{Entry, Frame, SuppressionForm, Suppressions, write};
 
-/// Lines that become frames, and suppressions that are tried with them: the time is the product of both and of their lengths.
+/// Maximum number of lines used as frames, and of suppressions tried with them. The time is the product of both and of
+/// their lengths.
 const MOST: usize = 32;
 
-/// A file of suppressions, whose own lines are the frames of a stack. What is read takes it or not, and what is written of it is read again.
+/// Parses a suppression file whose lines also serve as stack frames. Parsed suppressions may match the stack; generated
+/// suppressions must parse again.
 ///
 /// # Panics
-/// What was written cannot be read, or does not take the stack.
+/// Panics if a generated suppression does not parse or does not match the stack.
 pub fn suppress(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let lines: Vec<&str> = text.lines().map(|line| line.trim().split(':').next_back().unwrap_or_default()).collect();
@@ -36,14 +38,14 @@ pub fn suppress(input: &[u8]) {
     }
 }
 
-/// Files of both tools: with one vector alone, as they have nothing to do with any.
+/// Returns files of both tools. They are unrelated to the vectors, so only one vector returns them.
 pub(crate) fn seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
     if !path.ends_with("bad/dtd/base-unknown-record/format.dtd") {
         return Vec::new();
     }
     let valgrind = "# two\n{\n   one\n   Memcheck:Leak\n   match-leak-kinds: definite\n   fun:malloc\n   fun:own::Table<int>::*\n   ...\n   obj:*/libx.so.?\n   src:main.c:12\n}\n{\n   two\n   Memcheck:Param\n   write(buf)\n   ...\n}\n";
     let lsan = "# mine\nleak:^own::parse*$\nleak:libx.so\nrace:x\n";
-    // Names with marks of template arguments that are none.
+    // Names with angle brackets that do not enclose template arguments.
     let marks = "# mine\nleak:^own::parse*$\nleak>libx.so\nrace:x\n";
     [valgrind, lsan, marks].map(|text| text.as_bytes().to_vec()).into()
 }

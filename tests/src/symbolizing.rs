@@ -1,20 +1,20 @@
-//! What `hatf symbolize` reads, from any bytes: the file of a program, and the map of functions that were made at run time.
+//! Inputs of `hatf symbolize`, from arbitrary bytes: program files, and maps of functions generated at run time.
 
 use std::path::Path;
 
 use hatf_trace::{Event, EventKind, EventSink as _};
 use hatf_view::symbolize::{Files, Frame, Image, Symbolizer, Wanted, build_id, find};
 
-/// The longest name of a function.
+/// Maximum length of a function name.
 const LONGEST: usize = 1024;
 
-/// The program that this target has first, and its debug information compressed.
+/// Initial programs of this target, one with compressed debug information.
 pub const PROGRAMS: [&[u8]; 2] = [include_bytes!("../data/inlined.elf"), include_bytes!("../data/inlined-zlib.elf")];
 
-/// A byte of switches, and a file: of a program, or of a map of functions where the lowest bit is set.
+/// Reads a byte of switches and a file: a program, or a function map if the lowest bit is set.
 ///
 /// # Panics
-/// A name has no end, or there is no room for a file.
+/// Panics if a name is too long, or if a file cannot be written.
 pub fn symbolize(input: &[u8]) {
     let Some((switches, content)) = input.split_first() else { return };
     let folder = tempfile::tempdir().expect("there is room for it");
@@ -24,7 +24,7 @@ pub fn symbolize(input: &[u8]) {
     if switches & 1 == 0 { program(&path, content, &files) } else { map(Files { perf_map: Some(path), ..files }) }
 }
 
-/// Looks up frames behind where the program begins, and others.
+/// Looks up frames around the program's entry point, and others.
 fn program(path: &Path, content: &[u8], files: &Files) {
     let entry = content.get(24..32).and_then(|entry| entry.try_into().ok()).map_or(0, u64::from_le_bytes);
     let near = (0..32).map(|at| entry.wrapping_add(at * 2).wrapping_sub(24));
@@ -50,7 +50,7 @@ fn ends(frame: &Frame) {
     assert!(frame.function.len() <= LONGEST && frame.file.len() <= LONGEST, "{frame:?}");
 }
 
-/// The programs and a map: with one vector alone, as they have nothing to do with any.
+/// Returns the programs and a map. They are unrelated to the vectors, so only one vector returns them.
 pub(crate) fn seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
     if !path.ends_with("bad/dtd/base-unknown-record/format.dtd") {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets; `dev/fuzz/` calls them, and so does a test on the stable toolchain.
+//! Bodies of the fuzz targets, called by `dev/fuzz/` and by a test on the stable toolchain.
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
@@ -15,13 +15,13 @@ use metatf_tools::convert::{ConvertError, ConvertOptions};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// A target: its name, its body, and how a vector's files become an input of it.
+/// Fuzz target: its name, its body, and the function that turns vector files into inputs.
 pub struct Target {
     /// Name of the target in `dev/fuzz/fuzz_targets`.
     pub name: &'static str,
-    /// Panics where something is wrong.
+    /// Body, which panics if a check fails.
     pub run: fn(&[u8]),
-    /// Inputs made of a file of the vectors, by its path; none for files the target cannot use.
+    /// Returns inputs for a vector file, or nothing if the target cannot use the file.
     pub seeds: Seeds,
 }
 
@@ -31,7 +31,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "drain", run: spools::drain, seeds: spools::seeds },
     Target { name: "edit_dtd", run: editing::edit_dtd, seeds: editing::seeds },
-    // Any bytes are calls, whatever file they are of: the traces of heaps are enough to start from.
+    // Any bytes are valid calls, so heap traces suffice as seeds.
     Target {
         name: "experiment",
         run: experiments::experiment,
@@ -56,14 +56,14 @@ pub const TARGETS: &[Target] = &[
     Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];
 
-/// Targets whose bodies need crates that this one does without, as they are large. Their names and seeds.
-/// `tables/hatf-arrow/tests/it` has that of `tables`, `tables/metatf-arrow/tests/it` that of `import`; each runs its seeds.
+/// Names and seeds of targets whose bodies need large crates that this crate does not depend on. The body of `tables`
+/// is in `tables/hatf-arrow/tests/it` and that of `import` in `tables/metatf-arrow/tests/it`; each runs its seeds.
 pub const TARGETS_ELSEWHERE: &[(&str, Seeds)] = &[("import", importing::seeds), ("tables", trace_seeds)];
 
-/// Makes inputs of a file of the vectors, by its path.
+/// Function that turns a vector file into inputs, depending on its path.
 pub type Seeds = fn(&Path, &[u8]) -> Vec<Vec<u8>>;
 
-/// The parts of an input that is a trace: its switches, the DTD that it chooses (`None`: the embedded one), and the file.
+/// Splits a trace input into its switches, the chosen DTD (`None` for the embedded one), and the file.
 #[must_use]
 pub fn trace_input(input: &[u8]) -> Option<(u8, Option<Schema>, Vec<u8>)> {
     let &[switches, dtd, ref trace @ ..] = input else { return None };
@@ -71,15 +71,15 @@ pub fn trace_input(input: &[u8]) -> Option<(u8, Option<Schema>, Vec<u8>)> {
     Some((switches, schema(dtd & 0x7f), trace))
 }
 
-/// A schema whose records begin, end, enter and leave spans, or are events and values, and whose fields have the roles for that: so that any
-/// trace is one of spans. Bytes are as they were.
+/// Returns a schema that turns any trace into a span trace: its records begin, end, enter and leave spans, or are
+/// events and values, and its fields have the corresponding roles. The bytes stay the same.
 #[must_use]
 pub fn with_spans(schema: &Schema) -> Schema {
     const WORDS: [&str; 9] = ["begin", "end", "event", "enter", "leave", "begin", "value", "values", "follows"];
     const NUMBERS: [&str; 9] = ["time", "thread", "span", "parent", "process", "field", "string_id", "level", "value"];
     const TEXTS: [&str; 6] = ["string", "value", "fields", "file", "thread_name", "target"];
     let mut dtd = (*schema.dtd).clone();
-    // Behind the predefined ones.
+    // Skip the predefined records.
     for (index, record) in dtd.records.iter_mut().skip(3).enumerate() {
         let (mut numbers, mut texts) = (NUMBERS.iter().cycle(), TEXTS.iter().cycle().skip(index % TEXTS.len()));
         for leaf in &mut record.leaves {
@@ -100,7 +100,7 @@ fn only(extension: &str, path: &Path, seeds: impl Fn() -> Vec<Vec<u8>>) -> Vec<V
     if path.extension().is_some_and(|e| e == extension) { seeds() } else { Vec::new() }
 }
 
-/// The DTDs of the vectors, each text once. An input chooses one by its number.
+/// DTDs of the vectors without duplicates. An input chooses one by its number.
 static SCHEMAS: LazyLock<Vec<(Vec<u8>, Schema)>> = LazyLock::new(|| {
     let mut schemas: Vec<(Vec<u8>, Schema)> = Vec::new();
     for path in vectors().into_iter().filter(|path| path.ends_with("format.dtd")) {
@@ -113,15 +113,15 @@ static SCHEMAS: LazyLock<Vec<(Vec<u8>, Schema)>> = LazyLock::new(|| {
     schemas
 });
 
-/// Reads the DTDs of the vectors: before the first input, whose time it would count for.
+/// Reads the DTDs of the vectors, so that this time does not count for the first input.
 pub fn set_up() {
     LazyLock::force(&SCHEMAS);
 }
 
-/// All files of the vectors, sorted.
+/// Returns all vector files, sorted.
 ///
 /// # Panics
-/// There are none.
+/// Panics if there are none.
 #[must_use]
 pub fn vectors() -> Vec<std::path::PathBuf> {
     fn walk(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
@@ -136,22 +136,23 @@ pub fn vectors() -> Vec<std::path::PathBuf> {
     files
 }
 
-/// The number of the DTD beside a file of the vectors, from 1; none over 127, which an input cannot choose.
+/// Returns the number, from 1, of the DTD next to a vector file. Returns `None` for numbers over 127, which an input
+/// cannot choose.
 fn number_of(path: &Path) -> Option<u8> {
     let beside = std::fs::read(path.with_file_name("format.dtd")).ok()?;
     let number = SCHEMAS.iter().position(|(text, _)| *text == beside)? + 1;
     u8::try_from(number).ok().filter(|number| *number < 0x80)
 }
 
-/// A DTD by its number, from 1.
+/// Returns a DTD by its number, from 1.
 fn schema(number: u8) -> Option<Schema> {
     SCHEMAS.get(usize::from(number).checked_sub(1)?).map(|(_, schema)| schema.clone())
 }
 
-/// Any text: parsed without a panic; every message can be shown; a right DTD survives formatting.
+/// Parses arbitrary text: parsing must not panic, every message must render, and a valid DTD must survive formatting.
 ///
 /// # Panics
-/// It does not.
+/// Panics if one of these checks fails.
 pub fn parse_dtd(text: &[u8]) {
     let parsed = metatf_parser::parse("fuzz.dtd", text);
     for diagnostic in &parsed.diagnostics {
@@ -171,11 +172,11 @@ pub fn parse_dtd(text: &[u8]) {
     let _ = Format::from_dtd(&dtd);
 }
 
-/// A trace: a byte of switches, a byte that chooses the DTD (0: the embedded one), and the file. Where the top bit of the
-/// second byte is set the checksums of the chunks are made right first: no fuzzer guesses them.
+/// Reads a trace. The input is a byte of switches, a byte that chooses the DTD (0 for the embedded one), and the file.
+/// If the top bit of the second byte is set, the chunk checksums are fixed first, because no fuzzer guesses them.
 ///
 /// # Panics
-/// The runtime and the reference decoder disagree.
+/// Panics if the runtime and the reference decoder disagree.
 pub fn read_trace(input: &[u8]) {
     let &[switches, dtd, ref trace @ ..] = input else { return };
     let mended = if dtd & 0x80 == 0 { trace.to_vec() } else { mend(trace) };
@@ -216,7 +217,7 @@ pub fn read_trace(input: &[u8]) {
             schema.read_json(text, &mut owned).expect("what is printed can be read");
         }
     };
-    // After an error, or the end, nothing comes.
+    // Nothing follows an error or the end.
     assert!(matches!(reader.next_entry(), Ok(None)));
     let _ = (reader.reader().container().loss_report().map(ToString::to_string), end.map_err(|e| e.to_string()));
     if on(5) && !on(0) {
@@ -228,7 +229,8 @@ pub fn read_trace(input: &[u8]) {
     }
 }
 
-/// A file without a header, read as it says itself: its parts are bytes of it, one behind the other from the first on.
+/// Opens a file without a header as its start declares it. Its parts must be contiguous bytes of the file, from the
+/// first byte on.
 fn as_it_begins<'a>(schema: &Schema, mut container: Reader<'a>, bytes: &[u8]) -> Option<Reader<'a>> {
     let format = FormatRef::Shared(Arc::clone(&schema.format));
     let class = container.header().class;
@@ -244,7 +246,7 @@ fn as_it_begins<'a>(schema: &Schema, mut container: Reader<'a>, bytes: &[u8]) ->
     Some(container)
 }
 
-/// The trace with the checksum of every chunk as it should be.
+/// Returns the trace with the correct checksum in every chunk.
 #[must_use]
 pub fn mend(trace: &[u8]) -> Vec<u8> {
     let mut bytes = trace.to_vec();
@@ -273,7 +275,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, step)
 }
 
-/// Bytes of content in a trace, so that the slow reference decoder is spared big ones.
+/// Returns the bytes of content in a trace, so that the slow reference decoder can skip large ones.
 fn content_len(trace: &[u8]) -> usize {
     let Ok(mut reader) = Reader::from_slice(trace) else { return usize::MAX };
     let mut len = 0_usize;
@@ -283,11 +285,11 @@ fn content_len(trace: &[u8]) -> usize {
     len
 }
 
-/// The runtime and the reference decoder accept the same traces, and see the same in them.
+/// Checks that the runtime and the reference decoder accept the same traces and read the same items.
 fn agree(schema: &Schema, trace: &[u8]) {
     let (told, right) = oracle::read(&schema.dtd, trace);
     let (seen, result) = runtime::read(schema, trace);
-    // The reference decoder does not know the rules of how chunks stand in a group.
+    // The reference decoder does not check the order of chunks in a group.
     if matches!(result, Err(Error { kind: ErrorKind::Invalid { .. }, .. })) {
         return;
     }
@@ -297,11 +299,11 @@ fn agree(schema: &Schema, trace: &[u8]) {
     }
 }
 
-/// A trace: a byte for the records in a block, a byte that chooses the DTD (as in [`read_trace`]), and the file. Recoded by
-/// every plan it says the same; so does what is merged of its pieces.
+/// Recodes a trace. The input is a byte for the records per block, a byte that chooses the DTD (as in [`read_trace`]),
+/// and the file. Recoding with every plan and merging its pieces must preserve the content.
 ///
 /// # Panics
-/// It does not.
+/// Panics if the content changes.
 pub fn recode(input: &[u8]) {
     let &[block, dtd, ref trace @ ..] = input else { return };
     let trace = if dtd & 0x80 == 0 { trace.to_vec() } else { mend(trace) };
@@ -309,7 +311,7 @@ pub fn recode(input: &[u8]) {
     let Some(schema) = schema(dtd & 0x7f).or_else(|| Schema::embedded(&container).ok()) else { return };
     if content_len(&trace) < 1 << 14 {
         recoding::check(&schema, &trace, usize::from(block) + 1, &schema.dtd.text);
-        // Taken apart and merged, too, unless it is damaged.
+        // Split and merge it as well, unless it is corrupt.
         let sides = u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         match merging::check(&schema, &trace, &ConvertOptions::default(), sides, &schema.dtd.text) {
             Ok(()) | Err(ConvertError::Read(_)) => {}
@@ -329,10 +331,10 @@ fn recode_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     heaps.chain(traces).collect()
 }
 
-/// A byte that chooses a generated reader (HATF10's is one of them), and a trace.
+/// Reads a trace with the generated reader that the first byte chooses; one of them is HATF10's.
 ///
 /// # Panics
-/// The generated reader and the universal one disagree.
+/// Panics if the generated reader and the dynamic reader disagree.
 pub fn read_hatf(input: &[u8]) {
     let Some((&number, trace)) = input.split_first() else { return };
     generated::agree(usize::from(number) % generated::count(), trace);
@@ -344,21 +346,23 @@ fn hatf_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     only("mtf", path, || vec![[&[number as u8], bytes].concat()])
 }
 
-/// What `hatf record` looks at before it records: the file of a program, and what the kernel says of a process.
+/// Parses the data that `hatf record` inspects before recording: a program file, and the kernel's description of a
+/// process.
 ///
 /// # Panics
-/// There is no room for a file.
+/// Panics if a file cannot be written.
 pub fn read_program(input: &[u8]) {
     hatf_host::record::read_process(input);
     let path = std::env::temp_dir().join(format!("metatf-program-{}", std::process::id()));
     std::fs::write(&path, input).expect("there is room for it");
     let known = hatf_host::record::not_recorded(path.as_os_str());
     std::fs::remove_file(&path).expect("it was written");
-    // Its reason can be printed, whatever it is.
+    // The reason must be printable, whatever it is.
     let _ = known.map(|known| known.to_string());
 }
 
-/// A program with a table of two entries, a script, and lines of `/proc/N/maps`: with one vector alone, as they have nothing to do with any.
+/// Returns a program with a table of two entries, a script, and lines of `/proc/N/maps`. They are unrelated to the
+/// vectors, so only one vector returns them.
 fn program_seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
     if !path.ends_with("bad/dtd/base-unknown-record/format.dtd") {
         return Vec::new();
@@ -378,10 +382,10 @@ fn program_seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// A random format and a random trace of it, written, read, printed and written again.
+/// Writes, reads, prints and rewrites a random trace of a random format.
 ///
 /// # Panics
-/// Something is lost on the way.
+/// Panics if something is lost.
 pub fn round_trip(input: &[u8]) {
     let seed = Seed::from_bytes(input);
     let example = Example::new(&seed, true);
@@ -397,10 +401,11 @@ pub fn round_trip(input: &[u8]) {
     assert_eq!(lines, printed, "{}", example.about());
 }
 
-/// A byte that chooses a DTD, 8 that choose options, and JSON lines: what can be written can be read.
+/// Writes JSON lines and reads the result. The input is a byte that chooses a DTD, 8 bytes that choose options, and the
+/// lines.
 ///
 /// # Panics
-/// It cannot.
+/// Panics if the written trace cannot be read.
 pub fn read_json(input: &[u8]) {
     let Some((&dtd, rest)) = input.split_first() else { return };
     let Some(schema) = schema(dtd) else { return };
@@ -424,7 +429,7 @@ fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
             with(0x02, 0),
             with(0x02, number | 0x80),
             with(0x23, number | 0x80),
-            // The embedded DTD, and checksums made right: for those whose DTD no number chooses.
+            // The embedded DTD, with fixed checksums, for vectors whose DTD has no number.
             with(0x02, 0x80),
             with(0x23, 0x80),
         ],
@@ -448,7 +453,7 @@ fn json_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     })
 }
 
-/// For tests: the DTDs there are.
+/// Returns all DTDs, for tests.
 #[must_use]
 pub fn schemas() -> Vec<Arc<metatf_parser::Dtd>> {
     SCHEMAS.iter().map(|(_, schema)| Arc::clone(&schema.dtd)).collect()

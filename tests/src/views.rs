@@ -1,4 +1,4 @@
-//! Records by their values, in loops and one by one, to hold them against owned records.
+//! Record views, in loops and one by one, for comparison with owned records.
 
 use crate::Value;
 use crate::columns::Placed;
@@ -6,11 +6,12 @@ use metatf::columns::Columns;
 use metatf::dynamic::{Item, RecordView, Trace};
 use metatf::format::Step;
 
-/// The records of a trace as `try_for_each` and, where that was left, `next_record` give them, each with the offset it has, and how
-/// it ended. With `mixed` some are read by columns, too, and not given.
+/// Returns the records of a trace with their offsets, read by `try_for_each` and, after the loop is left, by
+/// `next_record`, and the final result. If `mixed` is set, some records are read by columns in between and not
+/// returned.
 ///
 /// # Panics
-/// A view that does not hold together.
+/// Panics if a view is inconsistent.
 pub fn records(trace: &mut Trace<'_>, mixed: bool) -> (Vec<(u64, Placed)>, metatf::Result<()>) {
     let (mut records, mut enough, mut columns) = (Vec::new(), 1, Columns::default());
     let format = trace.schema().format.clone();

@@ -9,7 +9,7 @@
 /** A comma-separated list of one or more items with an optional trailing comma. */
 const list = (rule) => seq(rule, repeat(seq(",", rule)), optional(","));
 
-/** Words that cannot be names: those of interpretations. */
+/** Words that cannot be names, because interpretations begin with them. */
 const RESERVED = [
   "none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride", "predicted",
 ];

@@ -1,4 +1,4 @@
-"""The commands that read or write files, as they are typed. `IN/` is the folder of inputs."""
+"""Command lines of all commands that read or write files. `IN/` is the input directory."""
 
 LINES = """
 hatf record -q -o out.mtf IN/program 2000
@@ -79,32 +79,32 @@ metatfc --install-docs share
 IN/pools
 """
 
-# Outputs that differ between clean runs: they are compared by the number of records, or by their end.
+# Commands whose output differs between clean runs. Their outputs are compared by the number of records, or by their last bytes.
 VARYING = ("hatf record", "hatf run", "hatf recover", "hatf anonymize", "hatf replay", "hatf export IN/heap.mtf --to sqlite", "metatfc export IN/jobs.mtf --to sqlite", "IN/pools")
 
-# Its status where nothing fails.
+# Expected exit statuses of commands that return another status than 0 without a fault.
 STATUS = {"metatfc verify --salvage": 1}
 
 
 class Command:
-    """A command, and what is known of it."""
+    """A command line and its properties."""
 
     def __init__(self, line):
         self.line = line
         self.words = line.split()
         self.varies = line.startswith(VARYING)
         self.status = next((status for begin, status in STATUS.items() if line.startswith(begin)), 0)
-        # The outputs, which replace old files.
+        # Output files, which replace existing files.
         self.outputs = [word for word in self.words if word.startswith("out.")]
-        # The files that it changes.
+        # Files that the command changes in place.
         self.changed = [word for word in self.words[2:] if word in ("jobs.mtf", "ugly.dtd", "misspelt.dtd")]
-        # A program of the book, which opens its trace when it starts.
+        # The example program from the book, which opens its trace at startup.
         self.is_program = line == "IN/pools"
-        # It reports what is before damage, with status 1.
+        # The command reports everything before the corruption, with status 1.
         self.goes_to_damage = line.startswith("metatfc spans")
         self.takes_spool = line.startswith("hatf recover")
         self.needs_tables = self.words[1:2] == ["export"] or self.words[1:2] == ["import"]
-        # Its outputs before it, where it replaces none.
+        # The command does not replace an existing output.
         self.needs_none = "export" in self.words and self.outputs and self.outputs[0].endswith((".db", ".sqlite"))
 
 

@@ -1,4 +1,4 @@
-"""What the commands read: traces, tables and a spool that an ended `hatf record` has left."""
+"""Creates the inputs of the commands: traces, tables, and the spool left by a killed `hatf record`."""
 import json
 import os
 import random
@@ -35,7 +35,7 @@ section queue 1 {
 
 
 def lines(jobs):
-    """Records of the DTD, as JSON lines."""
+    """Yields records of the DTD as dicts."""
     numbers, time = random.Random(1), 1000
     for job in range(1, jobs + 1):
         time += numbers.randrange(1, 90000)
@@ -45,7 +45,7 @@ def lines(jobs):
 
 
 def make(folder, commands, repository, events, tables):
-    """Fills the folder. `events` is how many steps the recorded program takes; `tables`: whether the commands have this feature."""
+    """Creates all inputs. `events` is the number of steps of the recorded program; `tables` is whether the commands have this feature."""
     def run(*words, **how):
         return subprocess.run([os.path.join(commands, words[0]) if words[0] in ("hatf", "metatfc") else words[0], *words[1:]], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **how)
 
@@ -80,7 +80,7 @@ def make(folder, commands, repository, events, tables):
 
 
 def telemetry(folder, run, repository):
-    """The program of the book, and the buffers of one that was killed."""
+    """Compiles the telemetry program from the book."""
     for name in ("pools.dtd", "pools.c"):
         shutil.copy(os.path.join(repository, "examples", "telemetry", name), folder)
     run("metatfc", "gen", "--lang", "c", "pools.dtd", "-o", "pools.h")
@@ -88,7 +88,7 @@ def telemetry(folder, run, repository):
 
 
 def spool(folder, commands, events):
-    """A recording whose `hatf` was killed, and its program after it: `spool` and `unfinished.mtf`."""
+    """Creates `spool` and `unfinished.mtf` by killing `hatf record`, and then the recorded program."""
     os.mkdir(os.path.join(folder, "spools"))
     recording = subprocess.Popen(
         [os.path.join(commands, "hatf"), "record", "-q", "--stacks", "--spool", os.path.join(folder, "spools"), "-o", "unfinished.mtf", "./program", str(events), "wait"],
@@ -103,7 +103,7 @@ def spool(folder, commands, events):
 
 
 def copy_spool(inputs, folder):
-    """Copies the spool and its trace to where a command may use them up."""
+    """Copies the spool and its trace to a directory where a command may consume them."""
     shutil.copytree(os.path.join(inputs, "spool"), os.path.join(folder, "spool"))
     shutil.copy(os.path.join(inputs, "unfinished.mtf"), folder)
     path = os.path.join(folder, "spool", "recording.json")

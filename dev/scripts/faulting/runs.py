@@ -1,4 +1,4 @@
-"""One run of a command with a fault, and what is wrong with it."""
+"""Runs a command with a fault and checks the result."""
 import errno
 import glob
 import hashlib
@@ -17,7 +17,7 @@ from . import inputs
 
 CLASSES = ["write", "stdout", "fsync", "rename", "open", "mmap", "truncate", "allocate", "close", "read", "link", "unlink", "mkdir", "copy"]
 
-# The faults of a class of calls. Those of a full disk stay.
+# Faults for each class of calls. With `+`, all later calls fail, too, as on a full disk.
 FAULTS = {
     "write": ["ENOSPC+", "EIO", "EDQUOT+", "EINTR", "SHORT", "KILL", "CUT"],
     "stdout": ["ENOSPC+", "EIO", "EINTR", "SHORT", "CUT"],
@@ -35,17 +35,17 @@ FAULTS = {
     "copy": ["ENOSPC", "EIO", "KILL"],
 }
 
-# Faults without a call that fails: the file size limit in bytes, and an output whose name is not UTF-8.
+# File size limits in bytes, under which a command runs without an injected fault.
 LIMITS = ["0", "4096", "16384"]
 
-# Records that a recording may have more or less than another.
+# Maximum difference between the record counts of two recordings.
 NOISE = 8
 
 SECONDS = 60
 
 
 class Run:
-    """What a run has left."""
+    """The result of a run."""
 
     def __init__(self, status, message, counts, fired, path, late, temporary, files):
         self.status, self.message, self.counts, self.fired, self.path = status, message, counts, fired, path
@@ -53,16 +53,16 @@ class Run:
 
 
 class Bench:
-    """A folder in which a command runs, again and again."""
+    """A directory in which commands run repeatedly."""
 
     def __init__(self, folder, commands, sources, shim):
         self.folder, self.commands, self.sources, self.shim = folder, commands, sources, shim
         self.work, self.temporary, self.inputs = (os.path.join(folder, name) for name in ("work", "tmp", "in"))
-        # Its own, as a fault may cut one.
+        # Each bench has its own copy of the inputs, because a fault may truncate one.
         shutil.copytree(sources, self.inputs, symlinks=True)
 
     def prepare(self, command):
-        """Makes the folder new, with old outputs; returns its files."""
+        """Recreates the work directory with old outputs. Returns its files."""
         for folder in (self.work, self.temporary):
             shutil.rmtree(folder, ignore_errors=True)
             os.mkdir(folder)
@@ -75,7 +75,7 @@ class Bench:
         return self.files()
 
     def files(self):
-        """The files of the folder, but for the spool, and what each holds."""
+        """Returns the digest of each file in the work directory, except for the spool."""
         found = {}
         for folder, _, names in os.walk(os.fsencode(self.work)):
             for name in names:
@@ -86,7 +86,7 @@ class Bench:
         return found
 
     def run(self, command, place="", number=0, fault=""):
-        """Runs a command with the `number`th call of a class failing."""
+        """Runs a command in which call `number` of the class `place` fails."""
         counts = os.path.join(self.folder, "counts")
         with open(counts, "wb") as file:
             file.write(bytes(4096))
@@ -116,7 +116,7 @@ class Bench:
         for reader in readers:
             reader.start()
         if fault == "KILL":
-            # The children of a killed command hold its pipes open.
+            # Children of the killed command keep its pipes open.
             process.wait()
             kill_group(process.pid)
         for reader in readers:
@@ -127,7 +127,7 @@ class Bench:
         process.stdout.close()
         process.stderr.close()
         kill_group(process.pid)
-        # The files that a failed or killed recording keeps.
+        # A failed or killed recording leaves its spool.
         for spool in glob.glob("/dev/shm/hatf-spool-%d-*" % process.pid):
             shutil.rmtree(spool, ignore_errors=True)
         if cut:
@@ -149,16 +149,16 @@ class Bench:
         return word.replace("IN/", "../in/")
 
     def input(self, words):
-        """The first input that is not a program or a DTD."""
+        """Returns the first input that is neither a program nor a DTD."""
         return next((word for word in words[2:] if word.startswith("../in/") and not word.endswith(("/program", ".dtd"))), None)
 
     def says_killed(self, name):
-        """Whether a trace has a record of the signal that killed its program."""
+        """Returns whether a trace records the signal that killed its program."""
         dumped = subprocess.run([os.path.join(self.commands, "metatfc"), "dump", "--record", "killed", os.path.join(self.work, name)], capture_output=True)
         return b"killed" in dumped.stdout
 
     def meaning(self, name):
-        """What a file means whose bytes are others in each run."""
+        """Returns the properties of a file that do not vary from run to run."""
         path = os.path.join(self.folder, "stdout") if name == "-" else os.path.join(self.work, name)
         with open(path, "rb") as file:
             content = file.read()
@@ -173,7 +173,7 @@ class Bench:
                     return ("database", *[(table, database.execute('select count(*) from "%s"' % table).fetchone()) for table in tables])
             except sqlite3.Error as error:
                 return "database", str(error)
-        # Times differ; the numbers of lines do not.
+        # Times differ between runs, but the number of lines does not.
         return "text", content.count(b"\n") if name.endswith(".txt") else content[-8:]
 
 
@@ -193,14 +193,14 @@ def digest(path):
 
 
 def same(one, other):
-    """Whether two files mean the same, but for the noise of recordings."""
+    """Returns whether two files have the same properties, apart from recording noise."""
     if one[0] == other[0] == "trace":
         return one[1] == other[1] and abs(one[2] - other[2]) <= NOISE
     return one == other
 
 
 class Clean:
-    """A command without a fault: what it does, and leaves."""
+    """The reference run of a command, without a fault."""
 
     def __init__(self, bench, command):
         self.before = bench.prepare(command)
@@ -208,15 +208,15 @@ class Clean:
         if self.run.status != command.status:
             raise SystemExit("%s: status %d without a fault: %s" % (command.line, self.run.status, self.run.message))
         self.after = self.run.files
-        # If the input is damaged already, an incomplete result is no finding.
+        # If the input is already corrupt, an incomplete result is not an error.
         self.may_cut = bool(bench.input([bench.word(word) for word in command.words])) and command.status == 0
         self.meanings = {name: bench.meaning(name) for name in self.after}
 
 
 def states(bench, command, clean, before, run):
-    """Each file: new, old, absent, temporary, lost or torn."""
+    """Returns the state of each file: new, old, absent, temporary, lost or torn."""
     found, after = {}, run.files
-    # A look-up that fails is said, and what is written is whole without the names.
+    # If symbolization fails, the command reports that, and its output is complete except for the names.
     without_names = re.search("(have no names|has no name):", run.message) is not None
     for name in set(before) | set(after) | set(clean.after):
         now, old, new = after.get(name), before.get(name), clean.after.get(name)
@@ -231,7 +231,7 @@ def states(bench, command, clean, before, run):
         elif name in clean.meanings and (command.varies or without_names) and same(bench.meaning(name), clean.meanings[name]):
             found[name] = "new"
         elif without_names and run.status == 1 and command.line.startswith("hatf symbolize") and bench.meaning(name)[:2] == ("trace", 0):
-            # A whole trace, whose frames lack the names that could not be found.
+            # The trace is complete, but its frames lack the unresolved names.
             found[name] = "new"
         elif name in clean.meanings and (without_names or run.status == 1 and command.goes_to_damage) and clean.meanings[name][0] == "text":
             found[name] = "new"
@@ -241,7 +241,7 @@ def states(bench, command, clean, before, run):
 
 
 def wrongs(bench, command, clean, place, number, fault):
-    """Runs a command with a fault; returns what is wrong, or `None` where the call that should fail was not made."""
+    """Runs a command with a fault. Returns the errors, or `None` if the call that should fail was not made."""
     before = bench.prepare(command)
     run = bench.run(command, place, number, fault)
     if not run.fired:
@@ -262,9 +262,9 @@ def wrongs(bench, command, clean, place, number, fault):
         wrong.append("lost: the old " + ", ".join(by_state["lost"]))
     if run.temporary and not killed:
         wrong.append("left in TMPDIR: " + ", ".join(run.temporary))
-    # `hatf recover` prints the name of a trace that it made from a part of the spool, next to the unfinished trace.
+    # If `hatf recover` builds a trace from a part of the spool, next to the unfinished trace, it prints the name of that trace.
     left = [name for name in by_state.get("temporary", []) if not re.search(r" records in \S*/%s," % re.escape(name), run.message)]
-    # A name that the system does not remove stays, and the command fails.
+    # If `unlink` fails, the file remains and the command fails.
     if left and not killed and not (place == "unlink" and run.status):
         wrong.append("left: " + ", ".join(left))
     if not killed and not run.late and not wrong:
@@ -277,11 +277,11 @@ def wrongs(bench, command, clean, place, number, fault):
 
 
 def judge(command, run, stdout, found, temporary, place, fault, others):
-    """What is wrong with the status and the message of a run that ended by itself."""
+    """Returns the errors in the status and the message of a run that was not killed."""
     done = run.status == command.status
     if done and command.status == 0:
         lost = others or (stdout != "new" and not command.varies)
-        # A command that says so by its words alone is not one that failed.
+        # A message without a failure status does not count as reporting the failure.
         return ["status 0, and not written: " + ", ".join(others or ["standard output"])] if lost else []
     if fault in ("EINTR", "SHORT") and not done:
         return ["not tried again"]
@@ -289,13 +289,13 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
         return []
     if not run.message.strip():
         return ["no message"]
-    # A pipe between the command's own processes only fails if one of them has died, and that is what the message says.
+    # A pipe between the command's own processes fails only if one of them has died. The message reports that.
     if run.path.startswith("pipe:") and "failed in its child process" in run.message:
         return []
-    # The spool is left for another attempt.
+    # The spool remains for another attempt.
     if command.takes_spool and "cannot be read" in run.message:
         return []
-    # SQLite reports errors in its own words.
+    # SQLite has its own error messages.
     if "sqlite" in command.line and re.search("disk I/O error|readonly database|unable to open database|disk is full", run.message):
         return []
     if fault.startswith("E") and os.strerror(getattr(errno, fault)) not in run.message:
@@ -307,18 +307,18 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
 
 
 def torn(bench, command, clean, name, run, killed):
-    """What is wrong with an output that is neither old nor new."""
+    """Returns the errors of an output that is neither old nor new."""
     meaning, failed = bench.meaning(name), killed or run.status != command.status
-    # The fault has killed the recorded program, and `hatf` passes that on: the trace is whole, and shorter.
+    # The fault killed the recorded program, and `hatf` returned that status. The trace is complete, but shorter.
     if killed and run.status == 128 + signal.SIGKILL and command.line.startswith(("hatf record", "hatf run")):
         return [] if bench.says_killed(name) or "before it loaded the recorder" in run.message else ["no record of the kill: " + name]
     if command.is_program and failed and meaning[0] != "trace":
         return []
-    # The recorder could not open the spool, so nothing can be counted.
+    # The recorder could not open the spool, so it could not count the lost events.
     if failed and "nothing was recorded:" in run.message:
         return []
     if meaning[0] == "trace" and (command.is_program or command.line.startswith(("hatf record", "hatf run"))):
-        # A trace that is written as the program runs: it says itself that it is not whole.
+        # A trace written while the program runs must itself report that it is incomplete.
         counted = re.search(r"(\d[\d,]*) events were (?:dropped|lost)", run.message)
         lost = int(counted[1].replace(",", "")) if counted else 0
         whole = meaning[1] == 0 and meaning[2] + lost < clean.meanings[name][2] - NOISE
@@ -327,7 +327,7 @@ def torn(bench, command, clean, name, run, killed):
 
 
 def recovered(bench, command, clean):
-    """What a second `hatf recover` does not find."""
+    """Returns the outputs that a second `hatf recover` does not produce."""
     bench.run(command)
     wanted = clean.meanings
     lost = [name for name in bench.files() if name in wanted and not same(bench.meaning(name), wanted[name])]

@@ -1,13 +1,13 @@
-/* Preloaded into a command: counts its calls by class, and fails one of them.
+/* Counts the calls of a command by class and makes one of them fail. Loaded with LD_PRELOAD.
  *
- * FAULT_COUNTS=FILE   4096 bytes that all processes of the command share: the counts, then the path of the call that failed
- * FAULT_CLASS=CLASS   which calls: one of `classes`
- * FAULT_CALL=N        the one that fails, from 1; 0: none
- * FAULT=ERROR         an error number; SHORT: half of a read or a write; KILL: the process is killed;
- *                     CUT: the call succeeds, and FAULT_INPUT is cut to half of its length before it
- * FAULT_STICKY=1      the calls after it fail, too
+ * FAULT_COUNTS=FILE   4096 bytes shared by all processes of the command: the counts, then the path of the failed call
+ * FAULT_CLASS=CLASS   the class of the failing call: one of `classes`
+ * FAULT_CALL=N        the number of the failing call, from 1, or 0 for no failure
+ * FAULT=ERROR         an error number; SHORT: a read or a write of half of the bytes; KILL: the process is killed;
+ *                     CUT: the call succeeds, but FAULT_INPUT is first truncated to half of its length
+ * FAULT_STICKY=1      all later calls of the class fail, too
  *
- * Calls of the kernel that do not go through the C library are not seen. */
+ * System calls that bypass the C library are not intercepted. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ static void note(int file, const char *path) {
     }
 }
 
-/* Counts a call. 0: it is made; 1: it fails with `errno`; 2: it is made with half of its bytes. */
+/* Counts a call. Returns 0 to make the call, 1 if it fails with `errno`, and 2 to make it with half of the bytes. */
 static int fails(enum class class, int file, const char *path) {
     start();
     if (!shared) return 0;
@@ -90,7 +90,7 @@ static int fails(enum class class, int file, const char *path) {
 static size_t less(int how, size_t bytes) { return how == 2 && bytes > 1 ? bytes / 2 : bytes; }
 static enum class writing(int file) { return file == 1 ? STDOUT : WRITE; }
 
-/* Standard error is where the command says what is wrong: it never fails. */
+/* Writes to standard error never fail, so that the command can print its error messages. */
 ssize_t write(int file, const void *bytes, size_t length) {
     int how = file == 2 ? 0 : fails(writing(file), file, NULL);
     return how == 1 ? -1 : syscall(SYS_write, file, bytes, less(how, length));
@@ -137,7 +137,7 @@ ssize_t copy_file_range(int from, off64_t *at, int to, off64_t *to_at, size_t le
 }
 ssize_t sendfile64(int to, int from, off64_t *at, size_t length) { return fails(COPY, to, NULL) ? -1 : syscall(SYS_sendfile, to, from, at, length); }
 
-/* A file is closed, whatever `close` returns. */
+/* Closes the file even if the call fails. */
 int close(int file) {
     int failed = file > 2 && fails(CLOSE, file, NULL), kept = errno, closed = (int)syscall(SYS_close, file);
     if (failed) errno = kept;

@@ -1,7 +1,7 @@
-"""What every command takes on a trace of about ten million events with stacks: a table for docs/performance.md.
+"""Measures every command on traces of about ten million events with stacks: a table for docs/performance.md.
 
-The traces are of the compiler (cc1plus, many stacks) and of perl (few); each command's processor seconds, run time and most memory. Commands run
-one after the other, so run time is that of a machine on which nothing else runs.
+The traces are from the compiler (cc1plus, many stacks) and from perl (few stacks). The table lists the CPU time, run time and peak memory
+of each command. Commands run one at a time, so run times apply to an otherwise idle machine.
 """
 import os
 
@@ -28,7 +28,7 @@ def programs():
 
 
 def commands(hatf, trace):
-    """Each command, as a user would give it."""
+    """Yields command lines as a user would type them."""
     yield from ([hatf, *words, trace] for words in [
         ["report"], ["sites"], ["sites", "--format", "svg", "-o", "flame.svg"], ["leaks"], ["churn"], ["fragmentation"], ["whatif"], ["simulate"],
         ["dump", "--head", "1000"], ["regions", "infer"], ["profile", "-o", "profile.mtf"], ["processes"],

@@ -1,4 +1,4 @@
-"""What measurements share: inputs, programs that may be missing, runs in turns, tables."""
+"""Shared code of the measurements: inputs, missing programs, interleaved runs and tables."""
 import contextlib
 import glob
 import json
@@ -21,7 +21,7 @@ median = statistics.median_low
 
 
 def missing(program):
-    """Whether a program is not on this machine, which is said."""
+    """Returns whether a program is not installed, and reports it if so."""
     if program and shutil.which(program):
         return False
     print(f"SKIPPED: {program or 'a program'} is not there", file=sys.stderr)
@@ -30,7 +30,7 @@ def missing(program):
 
 @contextlib.contextmanager
 def folder(path=None):
-    """Works in a folder: a temporary one, if none is named."""
+    """Changes to a directory, or to a temporary one if `path` is not given."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as temporary:
         os.makedirs(path or temporary, exist_ok=True)
@@ -42,29 +42,29 @@ def folder(path=None):
 
 
 def write(name, text):
-    """Writes a file of this folder; returns its path."""
+    """Writes a file in the working directory and returns its path."""
     with open(name, "w") as file:
         file.write(text)
     return os.path.abspath(name)
 
 
 def pages(times):
-    """The text of the book's pages, several times."""
+    """Returns the text of the book's pages, repeated `times` times."""
     return "".join(open(path).read() for path in sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))) * times
 
 
 def run(*command, **options):
-    """Runs a command to its end, which has to be a good one; returns what it prints."""
+    """Runs a command, which must succeed, and returns its output."""
     return subprocess.run(command, **{"check": True, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, **options}).stdout
 
 
 def answer(*command):
-    """What a command prints as JSON."""
+    """Returns the parsed JSON output of a command."""
     return json.loads(run(*command, "--format", "json"))
 
 
 def used(*command, **options):
-    """Runs a command; returns its exit status, what the kernel says that it and all its processes used, and seconds of run time."""
+    """Runs a command. Returns its exit status, the resource usage of all its processes, and the run time in seconds."""
     begin = time.monotonic()
     child = subprocess.Popen(command, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options})
     _, status, usage = os.wait4(child.pid, 0)
@@ -73,7 +73,7 @@ def used(*command, **options):
 
 
 def timed(*command, **options):
-    """Runs a command; returns seconds of processor time, of it and of all its processes, and of run time."""
+    """Runs a command. Returns the CPU time of all its processes and the run time, in seconds."""
     status, usage, seconds = used(*command, **options)
     if status:
         raise subprocess.CalledProcessError(status, command)
@@ -81,7 +81,7 @@ def timed(*command, **options):
 
 
 def in_turns(rounds, cases, measure):
-    """Measures each case once a round; returns the results of each."""
+    """Measures each case once per round and returns the results by case."""
     results = {case: [] for case in cases}
     for _ in range(rounds):
         for case in cases:
@@ -90,11 +90,11 @@ def in_turns(rounds, cases, measure):
 
 
 def head(*columns):
-    """Prints the head of a table; columns whose names end in a colon are numbers."""
+    """Prints the header of a table. Columns whose names end in a colon are numeric."""
     row(*(column.removesuffix(":") for column in columns))
     row(*("---:" if column.endswith(":") else "---" for column in columns))
 
 
 def row(*cells):
-    """Prints a row of a table."""
+    """Prints a table row."""
     print("| " + " | ".join(map(str, cells)) + " |", flush=True)

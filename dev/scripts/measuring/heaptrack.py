@@ -1,12 +1,12 @@
-"""Whether `hatf record --stacks` and heaptrack (1.4) count the same calls, of programs that do the same at each run: a table for docs/results.md.
+"""Compares the calls that `hatf record --stacks` and heaptrack (1.4) count in deterministic programs: a table for docs/results.md.
 
-From heaptrack's file the calls are read one by one, so nothing is rounded: how many there were, how many blocks were freed by the next call
-(temporary), what was never freed (leaked), and the peak. The same comes from `hatf sites`. Then allocations are compared by the function that
-asked for them.
+The calls are read one by one from heaptrack's file, so no number is rounded: the number of allocations, blocks freed by the next call
+(temporary), bytes never freed (leaked), and the peak. `hatf sites` and `hatf convert` provide the same numbers. Then allocations are compared by the calling
+function.
 
-heaptrack preloads a library in C++, whose runtime has a pool of 72,704 bytes; it counts it, and frees it at the end. Perl copies its
-environment, where each tool has variables of its own. So the two lists of sizes are put side by side, and what only one of them has is printed.
-Exit status 1: over 2 % of the allocations differ, or the numbers of temporary ones.
+heaptrack preloads a C++ library, whose runtime allocates a pool of 72,704 bytes; heaptrack counts the pool and frees it at the end. Perl
+copies its environment, in which each tool sets its own variables. So the two lists of sizes are aligned, and sizes in only one of them are
+printed. The exit status is 1 if more than 2% of the allocations differ, or if the numbers of temporary allocations differ.
 """
 import collections
 import json
@@ -50,7 +50,7 @@ create index x on t(b); select count(*), sum(c) from t where b like 'row 1%'; de
 
 
 def plain(function):
-    """A function's name without what it takes, as the tools spell that differently: nor do they spell the types that it is of alike."""
+    """Returns a function's name without its parameters and types, which the tools spell differently."""
     while (shorter := re.sub("<[^<>]*>", "", function)) not in ("", function):
         function = shorter
     for mark in ("(", "@"):
@@ -64,7 +64,7 @@ def is_new(function):
 
 
 class Calls:
-    """Counts of a recording."""
+    """The counts of a recording."""
 
     def __init__(self):
         self.sizes, self.by = [], collections.Counter()
@@ -89,7 +89,7 @@ def of_heaptrack(path):
             strings.append(rest.partition(" ")[2])
         elif kind == "i":
             fields = [int(field, 16) for field in rest.split()]
-            # The innermost of those that are inlined into one another comes first.
+            # Inlined functions are listed innermost first; take the last, which contains the code.
             frames.append(strings[fields[2 + 3 * ((len(fields) - 3) // 3)]] if len(fields) > 2 else "")
         elif kind == "t":
             traces.append(tuple(int(field, 16) for field in rest.split()))
@@ -123,7 +123,7 @@ def of_hatf(hatf, trace):
     for site in sites["sites"]:
         calls.temporary += site["temporary"]["blocks"]
         calls.leaked += site["leaked"]["bytes"]
-        # The functions that are inlined into one another at a place: the last is the one that has the code.
+        # A frame lists the functions inlined there; the last one contains the code.
         names = [place["functions"][-1]["name"] if place["functions"] else "" for place in site["stack"]]
         names = [name for name in names if not is_new(name)]
         calls.by[plain(names[0]) if names else "?"] += site["allocated"]["blocks"]
@@ -135,14 +135,14 @@ def of_hatf(hatf, trace):
 
 
 def difference(ours, theirs):
-    """The sizes that only one of two lists has, where the rest is in one order."""
+    """Aligns two lists and returns the sizes that are only in the first, and only in the second."""
     only = [[], []]
     a = b = 0
     while a < len(ours) or b < len(theirs):
         if a < len(ours) and b < len(theirs) and ours[a] == theirs[b]:
             a, b = a + 1, b + 1
             continue
-        # The shortest piece of either that has to be left out, so that the next eight are the same.
+        # Find the shortest part to skip in either list, so that the next eight sizes are equal.
         for skip in range(1, 400):
             ways = [(x, skip - x) for x in range(skip + 1)]
             found = next(((x, y) for x, y in ways if ours[a + x : a + x + 8] == theirs[b + y : b + y + 8]), None)
@@ -166,7 +166,7 @@ def main(options):
             programs.append(("a C++ program", ["./orders"]))
         if options.more:
             options.only = ["pdftotext", "pandas", "rg"]
-            # One thread, so that both tools see one order.
+            # Use one thread, so that both tools see the same order.
             programs += [(name, ["-j1" if word == "-j2" else word for word in command]) for name, _, command in questions.programs(options)]
         environment = {**os.environ, "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0", "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
         for name, command in programs:

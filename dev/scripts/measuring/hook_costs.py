@@ -1,6 +1,6 @@
-"""What recording costs in the program itself: two tables, of recorders and of options, for docs/results.md.
+"""Measures the cost of recording in the program itself: two tables, by recorder and by option, for docs/results.md.
 
-Figures are the program's own processor time, in nanoseconds an event over the program alone. Runs are interleaved, and medians are taken.
+The figures are medians of the program's CPU time in excess of an unrecorded run, in nanoseconds per event. Runs are interleaved.
 """
 import os
 import shutil
@@ -22,7 +22,7 @@ SETTINGS = {
 
 
 def own(*command):
-    """The loop's own processor time, in nanoseconds."""
+    """Returns the CPU time that the loop measures itself, in nanoseconds."""
     run(*command, env={**os.environ, "LOOP_TIME": "time"})
     return int(open("time").read())
 

@@ -1,10 +1,10 @@
-"""`hatf record --python` beside memray: bytes and blocks of each line of a program, and the processor time of each, for docs/stacks.md.
+"""Compares `hatf record --python` with memray: bytes and blocks per line of a program, and CPU time, for docs/stacks.md.
 
     python3 -m venv venv && venv/bin/pip install memray
     cargo build --release -p hatf
     venv/bin/python dev/scripts/measure memray
 
-Run by the Python that is to be compared, of version 3.11 to 3.13.
+The Python interpreter that runs this script is the one measured; it must be version 3.11 to 3.13.
 """
 import collections
 import os
@@ -66,7 +66,7 @@ print(len(report(index(int(sys.argv[1])))))
 
 
 def by_hatf(hatf, trace, file):
-    """Returns bytes and blocks by line, of blocks whose innermost frame of Python is in the file; and the number of all events."""
+    """Returns bytes and blocks by line, for blocks whose innermost Python frame is in the file, and the total number of events."""
     found, lines = answer(hatf, "sites", trace), collections.defaultdict(lambda: (0, 0))
     for site in found["sites"]:
         python = [frame["functions"][0] for frame in site["stack"] if frame["address"] >> 47 == 1]

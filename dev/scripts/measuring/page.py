@@ -1,7 +1,7 @@
-"""How long the page of a heap takes to show what was asked, in a headless Chromium: a table for docs/page.md.
+"""Measures the response times of the HTML report in headless Chromium: a table for docs/page.md.
 
-The traces are of a compiler, with many stacks, and of perl, with few. Each act is done again and again; a time is that of the script, from
-the event until all is drawn again.
+The traces are from a compiler (many stacks) and from perl (few stacks). Each action is repeated. A time is the script's, from the event
+until the page has been updated and laid out.
 """
 import http.server
 import json
@@ -18,7 +18,7 @@ from .common import FOLDER, folder, head, median, row, run
 
 OPTIONS = {**FOLDER, "--times": {"type": int, "default": 20, "help": "how often each act is done (default: 20)"}}
 
-# What a reader does, as texts of JavaScript that do it for the n-th time.
+# Actions of a reader, as JavaScript that performs the n-th repetition.
 ACTS = {
     "another moment": "chartKey('ArrowRight')",
     "another range": "drag(.2 + .01 * n, .6 + .01 * n)",
@@ -63,10 +63,10 @@ const wait = setInterval(() => {
 
 
 def acted(page, times):
-    """Opens a page in a browser, acts in it, and returns how long each act took, in milliseconds."""
+    """Opens a page in a browser, performs the actions, and returns their times in milliseconds."""
     acts = ", ".join(f"{json.dumps(name)}: n => {act}" for name, act in ACTS.items())
     script = SCRIPT.replace("ACTS", "{" + acts + "}").replace("TIMES", str(times))
-    # The page's own policy lets it send nothing.
+    # Remove the page's policy, which forbids it to send anything.
     text = re.sub(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", open(page).read()) + script
     answers, done = [], threading.Event()
 

@@ -1,8 +1,9 @@
-"""Programs that people use, recorded with all processes that they make: a table for docs/results.md.
+"""Records common programs with all their child processes: a table for docs/results.md.
 
-Each is run twice without the recorder and twice with it, in turns; the times are the shorter ones. A third run of each gives the resident memory
-of its largest process at its highest. Of a program that is one process its calls are counted by valgrind, too. A program must end as it does without the recorder: with the same exit status and, where it is the same at each
-run, the same output; and its traces must be as all of the recorder's are (tests/examples/invariants.rs). Otherwise the exit status is 1.
+Each program runs twice without the recorder and twice with it, alternating; the shorter times count. A third run of each kind measures the
+peak resident memory of the largest process. Valgrind also counts the calls of some single-process programs. A program must end with the
+same exit status and the same output as without the recorder, and its traces must satisfy the invariants of the recorder
+(tests/examples/invariants.rs). Otherwise the exit status is 1.
 """
 import glob
 import os
@@ -83,7 +84,7 @@ git gc -q --aggressive --prune=now
 
 
 def prepare():
-    """Makes inputs in this folder; gives names, what to run, and whether valgrind counts the same."""
+    """Creates inputs in the working directory. Yields names, commands, and whether valgrind can count the same calls."""
     def built(*command):
         return shutil.which(command[0]) and subprocess.run(command, capture_output=True).returncode == 0
 
@@ -126,20 +127,20 @@ def prepare():
 
 
 def pages_ps():
-    """The text as pages; a program may have changed them."""
+    """Writes text.txt as PostScript pages, which a previous program may have changed."""
     with open("pages.ps", "w") as out:
         subprocess.run(["awk", "-f", f"{INPUTS}/pages.awk", "text.txt"], stdout=out)
 
 
 def run(*command):
-    """Runs a command, which may fail; returns what became of it, and the run time."""
+    """Runs a command, which may fail. Returns the completed process and the run time."""
     begin = time.monotonic()
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT)
     return done, time.monotonic() - begin
 
 
 def resident(*command, around=()):
-    """MiB of the largest process of a command at its highest, by GNU time; `hatf` does not count."""
+    """Returns the peak resident memory of a command's largest process in MiB, measured by GNU time, excluding `hatf` itself."""
     if missing("/usr/bin/time"):
         return "-"
     write("resident.txt", "")
@@ -150,12 +151,12 @@ def resident(*command, around=()):
 
 
 def chosen(name, options):
-    """Whether a program's name has one of the words."""
+    """Returns whether a program's name contains one of the words on the command line."""
     return not options.wanted or any(word in name for word in options.wanted)
 
 
 def same(name, alone, recorded):
-    """Whether a program has ended as it does without the recorder."""
+    """Returns whether a program ended as it does without the recorder."""
     if (alone.returncode, alone.stdout) == (recorded.returncode, recorded.stdout):
         return True
     print(f"{name}: status {alone.returncode} and {recorded.returncode}; {recorded.stderr.decode()[-300:]}", file=sys.stderr)
@@ -163,7 +164,7 @@ def same(name, alone, recorded):
 
 
 def as_user(program):
-    """What a command begins with where a program refuses to run as root."""
+    """Returns a command prefix for a program that refuses to run as root."""
     if program != "initdb" or os.getuid() != 0:
         return []
     os.chmod(".", 0o777)
@@ -171,7 +172,7 @@ def as_user(program):
 
 
 def counted_by_valgrind(command, allocs):
-    """The allocations that valgrind counts, beside ours."""
+    """Returns the number of allocations counted by valgrind, and the difference from ours."""
     said = run("valgrind", "--run-libc-freeres=no", "--run-cxx-freeres=no", *command)[0].stderr.decode()
     match = re.search(r"total heap usage: ([\d,]+) allocs", said)
     if not match:
@@ -181,7 +182,7 @@ def counted_by_valgrind(command, allocs):
 
 
 def unbroken(name, traces, checker):
-    """Whether the traces are as all of the recorder's are."""
+    """Returns whether the traces satisfy the invariants of the recorder."""
     done = subprocess.run([checker, *traces], capture_output=True, text=True)
     if done.returncode != 0:
         print(f"{name}: {done.stdout}{done.stderr}", file=sys.stderr)
@@ -225,7 +226,7 @@ def main(options):
                 lost += totals["lost"]
                 allocs += totals["allocs"]
                 size += os.path.getsize(trace)
-                # A process that was forked, and has not started another program, frees what it has inherited.
+                # A forked process that has not executed another program may free inherited blocks.
                 images = sum("image" in comment for comment in report["comments"])
                 if trace != traces[0] and images == 1:
                     inherited += totals["unmatched_frees"]

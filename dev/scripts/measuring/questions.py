@@ -1,7 +1,8 @@
-"""Six programs that no other page has, asked ten questions: the answers of docs/results.md, and how long hatf, heaptrack, memray and massif take.
+"""Answers ten questions about six programs for docs/results.md, and measures hatf, heaptrack, memray and massif.
 
-Recordings and answers stay in --folder, as text. The programs are what is on the machine of: pdftotext (C++), rg (Rust, by --rg with debug
-information), a script of pandas (--python), one of node, varnishd (which has jemalloc), and cmake with a compiler, which makes many processes.
+Recordings and textual answers remain in --folder. The programs are those of the following that are installed: pdftotext (C++), rg (Rust;
+--rg names a build with debug information), a pandas script (--python), a node script, varnishd (which uses jemalloc), and cmake with a
+compiler, which starts many processes.
 """
 import os
 import shutil
@@ -36,7 +37,7 @@ int run%(n)d(int count) {
 
 
 def build():
-    """A project of some C files, configured; its build makes many processes."""
+    """Configures a project of several C files and returns its build command, which starts many processes."""
     os.makedirs("project", exist_ok=True)
     for n in range(SOURCES):
         write(f"project/f{n}.c", SOURCE % {"n": n})
@@ -49,7 +50,7 @@ def build():
 
 
 def programs(options):
-    """Those that are asked for: a name, what starts the command, and the command; the recorder stands between them."""
+    """Yields the selected programs: a name, a command prefix, and the command. The recorder goes between the last two."""
     return (program for program in all_programs(options) if not options.only or program[0] in options.only)
 
 
@@ -66,14 +67,14 @@ def all_programs(options):
     if not missing("node"):
         yield "node", [], ["node", f"{INPUTS}/serve.js"]
     if not missing("varnishd"):
-        # The script says how varnishd is started.
+        # The script starts varnishd.
         yield "varnishd", ["sh", f"{INPUTS}/varnish.sh"], []
     if not missing("cmake") and not missing("ninja"):
         yield "cmake", [], build()
 
 
 def kept(name, *command):
-    """Runs a command for its answer, which goes to a file; returns seconds of processor time, or why there is none: 124 is that it did not end."""
+    """Runs a command and saves its output to a file. Returns its CPU time, or its exit status if it failed (124: timeout)."""
     with open(name, "w") as out, open(name + ".errors", "w") as errors:
         try:
             cpu, _ = timed("timeout", "--kill-after=5", "60", *command, stdout=out, stderr=errors)
@@ -83,7 +84,7 @@ def kept(name, *command):
 
 
 def of_hatf(hatf, name, before, command):
-    """Records twice, as a change to it is asked for; gives the questions' commands."""
+    """Yields the command for each question. Records twice, because one question compares two recordings."""
     trace, again = f"{name}.mtf", f"{name}-2.mtf"
     for path in trace, again:
         shutil.rmtree(path.removesuffix(".mtf") + ".processes", ignore_errors=True)
@@ -92,7 +93,7 @@ def of_hatf(hatf, name, before, command):
     yield "record", record(trace)
     yield "(record again)", record(again)
     processes = answer(hatf, "processes", trace)["processes"]
-    # The process with most memory.
+    # Process with the highest peak.
     most = max(processes, key=lambda process: process["peak"]["bytes"])
     worker = trace if most["number"] == 1 else os.path.join(f"{name}.processes", most["trace"])
     again = again if worker == trace else trace

@@ -1,8 +1,8 @@
-"""What recording costs in all: a table for docs/results.md.
+"""Measures the total cost of recording: a table for docs/results.md.
 
-Processor time of all processes, in nanoseconds an event over the program alone, and run time as a multiple of the program's alone. Runs are
-interleaved, and medians are taken. `fast` is hatf record --preset fast, `stacks` is --stacks. DHAT runs once: its run time. `shim` is a
-recorder that does as little as can be. memray records python3 alone.
+The figures are medians of interleaved runs: the CPU time of all processes in excess of an unrecorded run, in nanoseconds per event, and the
+run time as a multiple of an unrecorded run. `fast` is hatf record --preset fast, `stacks` is --stacks. `shim` is a minimal recorder. DHAT
+runs once, and only its run time is listed. memray records only python3.
 """
 import os
 import re
@@ -24,7 +24,7 @@ CPP = "#include <map>\n#include <regex>\n#include <string>\nstd::map<std::string
 
 
 def programs(python):
-    """The programs, each with its command."""
+    """Yields programs and their commands."""
     for title, arguments in (("one thread", ["1"]), ("two threads", ["2"]), ("twelve deep", ["1", "8"])):
         yield f"malloc loop, {title}", ["./loop", "4000000", *arguments]
     yield "gawk", ["gawk", GAWK]
@@ -39,7 +39,7 @@ def programs(python):
 
 
 def load():
-    """What the server serves, until it is ended: the server alone is measured."""
+    """Sends requests to the server and then shuts it down. Only the server is measured."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     client = lambda *command: subprocess.run(["redis-cli", "-p", "7399", *command], **quiet).returncode
     for _ in range(200):
@@ -52,7 +52,7 @@ def load():
 
 
 def main(options):
-    # Not the script that a version manager may have put in its place.
+    # `python3` itself may be a wrapper script of a version manager.
     python = run("python3", "-c", "import sys; print(sys.executable)").decode().strip()
     hatf = lambda *more: [options.hatf, "record", *more, "--quiet", "-o", "trace.mtf", "--"]
     tools = {"nothing": [], "shim": [], "fast": hatf("--preset", "fast"), "hatf": hatf(), "stacks": hatf("--stacks")}
@@ -66,7 +66,7 @@ def main(options):
         run("cc", "-O2", "-fPIC", "-shared", "-fno-builtin", "-o", "shim.so", f"{INPUTS}/shim.c")
 
         def measured(title, tool, command):
-            """Processor and run time; None of a program that does not run in this tool."""
+            """Returns CPU time and run time, or None if the program does not run with this tool."""
             variables = dict(environment)
             if tool == "shim":
                 variables["LD_PRELOAD"] = f"{here}/shim.so"
@@ -85,7 +85,7 @@ def main(options):
             try:
                 return timed(*command, env=variables)
             except subprocess.CalledProcessError:
-                # A program with another allocator may not bear the shim.
+                # A program with another allocator may not run with the shim.
                 print(f"{title} does not run in {tool}", file=sys.stderr)
                 return None
             finally:

@@ -1,7 +1,7 @@
-"""How small recordings are: a table for docs/how-small.md, in bytes a record, of whole files.
+"""Measures the size of recordings: a table for docs/how-small.md, in bytes per record of complete files.
 
-Programs of about a million events each, as `hatf record` records them without options, and archives of the traces; beside these
-recordings with stacks, and heaptrack's. Sizes vary a little from run to run: addresses are random, and times are what they are.
+The programs have about a million events each. The table lists recordings of `hatf record` without options, archives of these traces,
+recordings with stacks, and heaptrack recordings. Sizes vary slightly from run to run, because addresses are random and times differ.
 """
 import os
 import re
@@ -24,7 +24,7 @@ void count(std::map<std::string, int> &words, const std::string &line) {
 
 
 def pdf(text):
-    """Makes pages.pdf of a text, where ghostscript is: rendered twice, as PDF is made without being recorded."""
+    """Converts a text to pages.pdf if ghostscript is installed. This conversion is not recorded."""
     with open("pages.ps", "w") as pages_ps:
         run("awk", "-f", f"{INPUTS}/pages.awk", write("long.txt", text), stdout=pages_ps)
     if shutil.which("gs"):
@@ -32,12 +32,12 @@ def pdf(text):
 
 
 def compiler(driver, name):
-    """The compiler behind a driver, if that is here."""
+    """Returns the path of the compiler that a driver runs, or an empty string if the driver is not installed."""
     return run(driver, f"-print-prog-name={name}").decode().strip() if shutil.which(driver) else ""
 
 
 def programs():
-    """A name, a title, a command, and environment."""
+    """Yields names, titles, commands and environment variables."""
     write("text.txt", pages(3))
     pdf(pages(27))
     with open("program.c", "w") as source:

@@ -1,6 +1,6 @@
-"""Predictions of hatf whatif compared with replays on the real allocators, and with the programs themselves under these: tables for docs/whatif.md.
+"""Compares predictions of hatf whatif with replays and programs on the real allocators: tables for docs/whatif.md.
 
-It writes heap/hatf-lab/src/whatif/validation.json, from which the command takes its known errors.
+Writes heap/hatf-lab/src/whatif/validation.json, from which the command reads its known errors.
 """
 import json
 import os
@@ -35,7 +35,7 @@ PS = """%!PS
     show ( of text that is set here, with numbers ) show page line mul 10 string cvs show } for
   0 1 300 { /n exch def n 1.9 mul n 2.4 mul moveto 50 rand 90 mod add rand 800 mod rand 600 mod rand 800 mod rand 500 mod
     rand 700 mod curveto n 255 mod 255 div 0.5 0.2 setrgbcolor stroke } for showpage } for"""
-# Four threads put strings into maps of their own, and pass some on, which others delete.
+# Four threads insert strings into their own maps and pass some strings to other threads, which delete them.
 CPP = r"""#include <cstdlib>
 #include <map>
 #include <mutex>
@@ -71,7 +71,7 @@ int main() {
 
 
 def programs():
-    """The programs, each with its command."""
+    """Returns programs and their commands."""
     if not missing("g++"):
         run("g++", "-O2", "-pthread", "-o", "threads", write("threads.cpp", CPP))
     gs = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pdfwrite", "-sOutputFile=out.pdf"]
@@ -86,7 +86,7 @@ def programs():
 
 
 def peak_private(command, library):
-    """The most private anonymous memory of a program while a library is preloaded, read every millisecond; None if the library is missing."""
+    """Returns the peak anonymous memory of a program with a preloaded library, sampled every millisecond, or None without the library."""
     environment = {**os.environ, "PYTHONMALLOC": "malloc", "LD_PRELOAD": library}
     child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     most = 0
@@ -105,7 +105,7 @@ def peak_private(command, library):
 
 
 def themselves(name, command, simulated):
-    """Rows that compare predictions with a program itself. What it has besides glibc's pages is the same under each allocator."""
+    """Returns rows that compare predictions with a program. Its memory outside of the heap counts as the same with each allocator."""
     measured = {family: peak_private(command, LIBRARIES[family]) for family in FAMILIES if family in simulated}
     others = measured["glibc"] - simulated["glibc"]
     return [{"program": name, "allocator": family, "against": "program", "simulated_peak": simulated[family], "measured_peak": peak - others}
@@ -113,13 +113,13 @@ def themselves(name, command, simulated):
 
 
 def ranks(values):
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Returns ranks from 1. Equal values share their mean rank."""
     order = sorted(values)
     return [(order.index(value) + 1 + len(order) - order[::-1].index(value)) / 2 for value in values]
 
 
 def correlation(one, other):
-    """Spearman's."""
+    """Returns Spearman's rank correlation coefficient."""
     one, other = ranks(one), ranks(other)
     mean = (len(one) + 1) / 2
     cov = sum((a - mean) * (b - mean) for a, b in zip(one, other))

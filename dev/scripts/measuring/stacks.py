@@ -1,7 +1,7 @@
-"""Programs recorded with stacks, and how many of the stacks are whole: a table for docs/results.md.
+"""Records programs with stacks and counts the complete stacks: a table for docs/results.md.
 
-A stack is whole if its outermost frame is in a function from which nobody returns: unwind information says so of `_start` and `clone`. A
-program must end as it does without the recorder; otherwise the exit status is 1.
+A stack is complete if its outermost frame is in a function that never returns, such as `_start` or `clone` according to their unwind
+information. If a program does not end as it does without the recorder, the exit status is 1.
 """
 import re
 import subprocess
@@ -10,7 +10,7 @@ from . import programs
 from .common import PYTHON, answer, folder, head, missing, row, write
 
 OPTIONS = programs.OPTIONS
-# Frames of a stack that hatf records by default.
+# Maximum number of frames that hatf records by default.
 DEPTH = 64
 
 PANDAS = """
@@ -47,7 +47,7 @@ CHOSEN = {"perl", "gawk", "python3, four threads", "sqlite3", "g++, one file", "
 
 
 def prepare():
-    """Makes inputs in this folder; gives names, and what to run with which options."""
+    """Creates inputs in the working directory. Yields names, commands and recording options."""
     for name, text in (("orders.py", PANDAS), ("words.lua", LUA), ("Words.java", JAVA)):
         write(name, text)
     for name, command, _ in programs.prepare():
@@ -66,7 +66,7 @@ def prepare():
 
 
 def ends(module, known={}):
-    """The functions of a file from which nobody returns: their first and last address."""
+    """Returns the address ranges of the functions in a file that never return."""
     if module not in known:
         said = subprocess.run(["readelf", "--debug-dump=frames", module], capture_output=True, text=True, errors="replace").stdout
         known[module], function, entry, endless = [], None, None, set()
@@ -77,7 +77,7 @@ def ends(module, known={}):
                 if match[2] in endless:
                     known[module].append(function)
             elif re.search(r"DW_CFA_undefined: r(16|30)\b", line):
-                # A function's own rule, or that of all which have these instructions in common.
+                # The rule is in the FDE of one function, or in a CIE shared by several functions.
                 known[module].append(function) if function else endless.add(entry)
     return known[module]
 
@@ -100,7 +100,7 @@ def main(options):
                 if not frames:
                     unknown += blocks
                     continue
-                # Of the frames of Python's code, which have no address, the outermost native one counts.
+                # Frames of Python code have no module, so use the outermost native frame.
                 last = next((frame for frame in reversed(frames) if frame["module"]), frames[-1])
                 if any(first <= last["offset"] <= end for first, end in ends(last["module"])):
                     whole += blocks

@@ -1,6 +1,6 @@
-"""Seven programs, asked every question that hatf answers: the table and the pictures of docs/results.md. It takes about ten minutes.
+"""Runs all analyses of hatf on seven programs: the table and the pictures for docs/results.md. Takes about ten minutes.
 
-`--small` asks two of them, with less to do: a test of the questions, and of this script.
+`--small` uses two of the programs with smaller inputs, to test the analyses and this script.
 """
 import ctypes.util
 import json
@@ -15,8 +15,8 @@ OPTIONS = {**FOLDER, "--small": {"action": "store_true", "help": "two programs, 
 
 
 def compiled():
-    """A name, a command, and environment, of programs that read long.txt."""
-    # Answers name the sources, which lie beside them.
+    """Yields names, commands and environment variables of programs that read long.txt."""
+    # Answers refer to the sources, so copy them next to the answers.
     for source in ["threads.cpp", "index.rs"]:
         shutil.copy(f"{INPUTS}/{source}", source)
     if not missing("g++"):
@@ -27,13 +27,13 @@ def compiled():
 
 
 def small():
-    """The same of those alone, with little to read."""
+    """Yields only the compiled programs, with a short input."""
     write("long.txt", pages(1)[:200_000])
     yield from compiled()
 
 
 def programs():
-    """The same of all programs."""
+    """Yields all programs."""
     write("text.txt", pages(3))
     recordings.pdf(pages(27))
     gs = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=png16m", "-r50", "-sOutputFile=/dev/null", "pages.pdf"]
@@ -45,7 +45,7 @@ def programs():
     yield from compiled()
 
 
-# What a trace is asked for: the name of the answer, and the command.
+# Names of the answers, and the commands that produce them.
 QUESTIONS = {
     "report": ["report"],
     "sites": ["sites"],
@@ -60,7 +60,7 @@ QUESTIONS = {
 
 
 def ask(hatf, name, command, environment, allocators):
-    """Records a program with stacks, and leaves answers in this folder: as text, as JSON, and as pictures."""
+    """Records a program with stacks and writes the answers to the working directory as text, JSON and pictures."""
     def to(file, *arguments):
         with open(f"{name}.{file}", "w") as out, open(f"{name}.{file}.errors", "w") as errors:
             run(hatf, *arguments, stdout=out, stderr=errors)
@@ -137,7 +137,7 @@ def rows(program):
 
 
 def is_there(allocator):
-    """Whether `hatf replay` finds an allocator; if not, that is said."""
+    """Returns whether `hatf replay` can find an allocator, and reports it if not."""
     found = any(ctypes.util.find_library(name) for name in [allocator, f"{allocator}_minimal"])
     if not found:
         print(f"SKIPPED: {allocator} is not there", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Instructions a record of `hatf convert` from records of 32 bytes to heap.dtd, by part: a table for docs/performance.md.
+"""Counts the instructions per record of `hatf convert` from 32-byte records to heap.dtd, by part: a table for docs/performance.md.
 
-callgrind counts them, on one thread. An instruction belongs to the part whose source it comes from: what the compiler put in line counts where
-it was written, code of the standard library where it is called from. What is left (the start of the process, copies of memory) is `other`.
+callgrind counts them on one CPU. An instruction belongs to the part that contains its source: inlined code counts where it was written, and
+standard library code where it is called. The rest (process startup, copies of memory) is `other`.
 """
 import os
 import re
@@ -16,7 +16,7 @@ OPTIONS = {
 }
 
 RECORD = 32
-# The first that a line of callgrind_annotate matches is its part.
+# A line of callgrind_annotate belongs to the first part whose pattern matches.
 PARTS = {
     "model": r"metatf/src/predict|metatf::predict",
     "container": r"metatf-container/src|metatf_container|zstd|ZSTD|HUF_|FSE_|HIST_|lz4_flex",
@@ -28,14 +28,14 @@ COUNTED = re.compile(r"^ *([0-9,]+) \([^)]*\)  (.*)$")
 
 
 def part(place):
-    """The part of a `file:function [object]`: the file decides, if it is of this project."""
+    """Returns the part of a `file:function [object]`. The file decides if it belongs to this project, otherwise the function."""
     file, _, function = place.partition(":")
     known = file if re.search("metatf|hatf", file.rpartition("/src/")[0].rpartition("/")[2]) else function
     return next(name for name, pattern in PARTS.items() if re.search(pattern, known))
 
 
 def counts(hatf, trace, preset):
-    """Instructions by place."""
+    """Returns the number of instructions by `file:function [object]`."""
     one = {"preexec_fn": lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})}
     run("valgrind", "--tool=callgrind", "--callgrind-out-file=counts", hatf, "convert", "--preset", preset, trace, "trace.mtf", **one)
     lines = run("callgrind_annotate", "--threshold=100", "--auto=no", "counts").decode().splitlines()

@@ -1,4 +1,4 @@
-# Hashes of hashes and lists, of which some go again; so many times, or 90,000.
+# Builds hashes of hashes and lists and deletes some of them: hash.pl [COUNT], 90,000 by default.
 my $last = shift // 90000;
 my (%h, @a);
 for my $i (1 .. $last) {

@@ -1,4 +1,4 @@
-//! An index of a text: for each word the lines that hold it, sorted, and then the words by how often they occur.
+//! Indexes a text: maps each word to the lines that contain it, then groups the words by their number of occurrences.
 use std::collections::{BTreeMap, HashMap};
 
 fn words(line: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-// Allocates and frees: `loop PAIRS THREADS DEPTH`. Its own processor time goes into the file of LOOP_TIME, in nanoseconds.
+// Allocates and frees: `loop PAIRS THREADS DEPTH`. Writes its CPU time in nanoseconds to the file named by LOOP_TIME.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-# Pages of PostScript from text: fonts, colours, clipped curves, dashed lines.
+# Converts text to PostScript pages with fonts, colors, clipped curves and dashed lines.
 BEGIN { srand(7); split("Times-Roman Helvetica Courier Times-Italic Helvetica-Bold Palatino-Roman Bookman-Demi", font, " "); print "%!PS" }
 function place() { return sprintf("%d %d", rand() * 500, rand() * 700) }
 {

@@ -1,4 +1,4 @@
-# A program in C: functions over structs, with loops, switches and floating point.
+# Generates a C program: functions on structs, with loops, switches and floating point.
 function one_of(n) { return int(rand() * n) }
 BEGIN {
     srand(11)

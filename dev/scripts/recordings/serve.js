@@ -1,4 +1,4 @@
-// A cache that keeps what it should drop, asked by itself.
+// A server with a cache that never evicts entries, and its own client.
 const http = require('http');
 const cache = new Map();
 const server = http.createServer((request, response) => {

@@ -1,4 +1,4 @@
-// A recorder that does as little as can be: 32 bytes a call, of each thread in a buffer of its own, to a file.
+// A minimal recorder: writes 32 bytes per call to a file, through a buffer per thread.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stddef.h>

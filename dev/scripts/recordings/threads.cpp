@@ -1,4 +1,4 @@
-// Four threads count the words of a text: one reads lines, which the others take and free.
+// Counts the words of a text in four threads: one reads lines, which the others consume and free.
 #include <condition_variable>
 #include <deque>
 #include <fstream>

@@ -1,4 +1,4 @@
-# Four threads of python that build, write and read small objects: ROUNDS each.
+# Builds, serializes and parses small objects in four Python threads, ROUNDS times each: threads.py ROUNDS
 import json
 import queue
 import random

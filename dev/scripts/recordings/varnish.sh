@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts varnishd behind the words that come first, asks it for pages, and ends it.
+# Starts varnishd with the arguments as a command prefix, requests pages from it, and stops it.
 dir=$(mktemp -d); chmod 755 $dir
 cat > $dir/pages.vcl <<'VCL'
 vcl 4.1;

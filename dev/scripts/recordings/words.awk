@@ -1,4 +1,4 @@
-# Counts words, and rewrites lines.
+# Counts words and rewrites lines.
 {
     n = split(tolower($0), words, /[^a-z]+/)
     for (i = 1; i <= n; i++) if (words[i] != "") count[words[i]]++

@@ -1,7 +1,7 @@
-"""Makes the conformance vectors of byte arrays with a width of their own (section 3.2): `bytes N` and `until N`. Folders x-width* of
+"""Creates the conformance vectors for byte arrays with the widths `bytes N` and `until N` (section 3.2): directories x-width* in
 tests/vectors.
 
-Bytes are written down here, each record beside what it means by the specification. No part of the project is called."""
+The bytes are written by hand, each record next to its meaning according to the specification. No project code is called."""
 from .common import clear, trace, write
 from .common import line as record
 from .other import good
@@ -35,7 +35,7 @@ BAD = """section s 1 {
 
 
 def bad_trace(name, what, content, offsets, *delivered):
-    """`offsets` count in the content of section s."""
+    """Writes a vector of a corrupt trace. `offsets` are relative to the content of section s."""
     made = trace([(0, (b"", b"")), (1, (b"\x02\x01", content))], 0)
     start = len(made) - len(content)
     note = {"what": what, "offsets": [start + at for at in offsets], "spec": "3.2"}
@@ -43,7 +43,7 @@ def bad_trace(name, what, content, offsets, *delivered):
 
 
 def bad_dtd(name, what, setting, fault, spec="3.2"):
-    """`fault`: the text in `setting` where the error stands."""
+    """Writes a vector of an invalid DTD. `fault` is the part of `setting` at which the error is reported."""
     dtd = "section s 1 {\n    n.width = 1; n.interpretation = none;\n    r: (tag, n, x, m) {\n        tag.value = 4; m.width = 1; m.interpretation = none;\n"
     dtd += f"        {setting}\n    }}\n}}\n"
     note = {"what": what, "at": [[5, 9 + setting.index(fault)]], "spec": spec}
@@ -55,7 +55,7 @@ def main():
     pieces = [
         (b"\x02\x01", record(None, "section", number=1)),
         (b"\x04IHDR\x00text\x00\x07", record("s", "a", tag=4, id="IHDR", one="00", text="text", n=7)),
-        # A 10 does not end what ends at a 0, and no bytes end at once.
+        # A byte 10 does not end an array that ends at a 0; an empty array ends immediately.
         (b"\x04\xff\x00\x00\x00\x01\x00\x09", record("s", "a", tag=4, id={"hex": "ff000000"}, one="01", text="", n=9)),
         (b"\x04abcd\x00a\nb\x00\x09", record("s", "a", tag=4, id="abcd", one="00", text="a\nb", n=9)),
         (

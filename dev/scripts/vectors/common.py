@@ -1,4 +1,4 @@
-"""Writes conformance vectors: traces of both versions around bytes that are written down elsewhere, and the files of a vector."""
+"""Writes conformance vectors: builds traces of both versions around given bytes, and writes the files of a vector."""
 import json
 import os
 import shutil
@@ -18,10 +18,10 @@ def crc32c(data):
 
 
 class Trace:
-    """A version 1 trace, class 2. What may be spoilt: the version, entries of a table, bytes behind the header, the first chunk's number."""
+    """A version 1 trace of class 2. The version, the table length, the bytes after the header and the first chunk number can be invalid."""
 
     def __init__(self, dtd, big=False, version=1, table=0, behind=b"", first=0, features=None, start=None):
-        """`features`: the names of those that it needs, by number. `start`: the header's, to spoil it."""
+        """`features` maps the numbers of required features to names. `start` overrides the header field."""
         pad = sum(1 << number for number in features or {}).to_bytes(8, "little")
         behind = b"".join(bytes([len(name)]) + name for _, name in sorted((features or {}).items())) + bytes(24 * table) + behind
         self.big, self.chunks, self.bases, self.records, self.first = big, [], {}, 0, first
@@ -30,7 +30,7 @@ class Trace:
         self.chunk(dtd.encode(), kind=1)
 
     def chunk(self, raw, section=0, kind=0, flags=0, width=0, records=0, group=0, filtered=None, zipped=False, **header):
-        """`filtered`: the content by filter 2. `header`: fields to spoil. Returns the offset of the chunk's header."""
+        """`filtered` is the content after filter 2; `header` overrides header fields. Returns the offset of the chunk header."""
         payload = raw if filtered is None else filtered
         f = dict(codec=0, filter=0 if filtered is None else 2, filtered_len=0 if filtered is None else len(payload))
         if zipped:
@@ -60,7 +60,7 @@ class Trace:
 
 
 def trace(parts, records, word=4, order="little"):
-    """A trace of version 0: the content of its sections by number, the global one first."""
+    """Returns a version 0 trace with these sections, in order of number, the global section first."""
     number = lambda n: n.to_bytes(word, order)
     url = b"format.dtd"
     start = 16 + 3 * word + len(url) + 3 * word * (len(parts) - 1)
@@ -75,7 +75,7 @@ def trace(parts, records, word=4, order="little"):
 
 
 def clear(*beginnings):
-    """Removes the vectors whose names begin so."""
+    """Removes the vectors whose names have one of these prefixes."""
     for kind in ("good", "bad/trace", "bad/dtd"):
         for name in os.listdir(os.path.join(ROOT, kind)):
             if name.startswith(beginnings):
@@ -83,7 +83,7 @@ def clear(*beginnings):
 
 
 def write(folder, files):
-    """Writes the files of a vector: bytes, text, a value as JSON, or, of `.jsonl`, values line by line."""
+    """Writes the files of a vector: bytes, text, a value as JSON, or the values of a `.jsonl` file line by line."""
     path = os.path.join(ROOT, folder)
     os.makedirs(path)
     for name, content in files.items():
@@ -96,5 +96,5 @@ def write(folder, files):
 
 
 def line(section, record, /, **fields):
-    """A record as a line of JSON."""
+    """Returns a record as the value of a JSON line."""
     return {"@section": section, "@record": record} | fields

@@ -1,6 +1,6 @@
-"""Makes the conformance vectors of counts that are expressions (section 3.3), of bits, `/` and `%` in tests/vectors: folders x-count*.
+"""Creates the conformance vectors for counts with expressions (section 3.3), bits, `/` and `%`: directories x-count* in tests/vectors.
 
-Bytes are written down here, each record beside what it means by the specification. No part of the project is called."""
+The bytes are written by hand, each record next to its meaning according to the specification. No project code is called."""
 from .common import clear, trace, write
 from .common import line as record
 from .other import good
@@ -66,7 +66,7 @@ BAD = """section s 1 {
 
 
 def bad_trace(name, what, content, offsets, *delivered):
-    """`offsets` count in the content of section s."""
+    """Writes a vector of a corrupt trace. `offsets` are relative to the content of section s."""
     made = trace([(0, (b"", b"")), (1, (b"\x02\x01", content))], 0)
     start = len(made) - len(content)
     note = {"what": what, "offsets": [start + at for at in offsets], "spec": "3.3"}
@@ -75,7 +75,7 @@ def bad_trace(name, what, content, offsets, *delivered):
 
 
 def bad_dtd(name, what, fields, *at):
-    """The record's fields begin in column 9 of line 2."""
+    """Writes a vector of an invalid DTD. The record's fields begin in column 9 of line 2."""
     numbers = "".join(f"    {n}.width = 1; {n}.interpretation = none;\n" for n in "abn")
     dtd = f"section s 1 {{\n    r: ({fields}) {{ tag.value = 4; data.width = 9; data.interpretation = none; }}\n{numbers}}}\n"
     note = {"what": what, "at": [list(place) for place in at], "spec": "3.3, 3.5"}
@@ -88,9 +88,9 @@ def main():
         (b"\x02\x01", record(None, "section", number=1)),
         (b"\x04\x01\x05", record("s", "a", tag=4, flags=1, time=5)),
         (b"\x04\x00\x09", record("s", "a", tag=4, flags=0, name=9)),
-        # The width of `time`, field 3, as the count before it is field 2: 2.
+        # Sets the width of `time` to 2. It is field 3, because the count before it is field 2.
         (b"\x03\x04\x03\x10\x02", record("s", "metadata", record=4, field=3, property=16, value=2)),
-        # What was not there is no previous value.
+        # A field that a record omits does not change the previous value.
         (
             b"\x04\xff\x2c\x01\x01\x03\x07\x08\x09\x02hi",
             record("s", "a", tag=4, flags=255, time=305, point={"x": 1, "y": 3, "z": 7}, items={"x": 8, "y": 9}, vfield="6869"),
@@ -136,7 +136,7 @@ def main():
          record("s", "order", tag=5, n=2, m=1, short=6, items={"x": 1, "byte": 2}, type=3)),
         (b"\x05" + one + one + b"\x08\x01\x02\x02hi", record("s", "order", tag=5, n=1, m=1, byte=8, items={"x": 1, "byte": 2}, vfield="6869")),
         (b"\x06\x03\x02hi\x03\x01!", record("s", "several", tag=6, x=3, x_items=[{"type": 2, "part": "6869"}, {"type": 3, "part": ""}, {"type": 1, "part": "21"}])),
-        # Numbers have no sign: 2^63 is greater than 1.
+        # Numbers are unsigned, so 2^63 is greater than 1.
         (b"\x05" + high + one + b"\x06\x00\x01\x02\x03",
          record("s", "order", tag=5, n=number, m=1, short=6, items={"x": 1, "byte": 2}, type=3)),
     ]

@@ -1,8 +1,9 @@
-"""Makes the conformance vectors of reading by names (section 5.3): earlier names, defaults and versions. Folders x-by-name* of
+"""Creates the conformance vectors for reading by name (section 5.3): earlier names, defaults and versions. Directories x-by-name* in
 tests/vectors.
 
-The trace embeds an older DTD than `format.dtd`, so `expected.jsonl` has the older names. `expected_by_name.jsonl` is what a reader of
-`format.dtd` delivers; with `refused` in `case.json` only after it is asked to read by names. No part of the project is called."""
+The trace embeds an older DTD than `format.dtd`, so `expected.jsonl` contains the older names. `expected_by_name.jsonl` contains the records
+that a reader of `format.dtd` delivers. With `refused` in `case.json`, it delivers them only when asked to read by name. No project code is
+called."""
 from .common import Trace, clear, line, write
 
 READER = """// The newer version: other names, tags and widths, and another order.
@@ -46,15 +47,15 @@ section game 1 {
 }
 """
 
-# The bytes of each record, what the trace calls it, and what the reader does.
+# The bytes of each record, the record by the embedded DTD, and the record by the reader's DTD.
 RECORDS = [
-    # The record's second earlier name; an earlier name below a count that has one.
+    # The record has its second earlier name. A repeated field and its count both have earlier names.
     (b"\x04\x02\x07\x05\x01", line("game", "hop", count=2, count_items=[{"at": 7}, {"at": 5}], who=1), line("game", "jump", player=1, n=2, n_items=[{"x": 7}, {"x": 5}])),
-    # Both earlier names are there: the first counts. A field that the trace lacks has its default.
+    # If both earlier names occur, the first one counts. A field missing from the trace has its default value.
     (b"\x06\x03\x02", line("game", "step", id=3, who=2), line("game", "step", speed=5, player=3)),
-    # The reader does not know the record.
+    # The reader's DTD does not contain the record.
     (b"\x07\x04", line("game", "gone", who=4), None),
-    # `a` is a field of the reader, so it is not what `b` was: 0.
+    # The reader's DTD has a field `a`, so `a` is not an earlier name of `b`, which is 0.
     (b"\x08\x09", line("game", "swap", a=9), line("game", "swap", a=9, b=0)),
     (b"\x09\x01\x02\x03", line("game", "flagged", m=1, b=2, id=3), line("game", "flagged", m=1, player=3, b=2)),
     (b"\x09\x02\x07", line("game", "flagged", m=2, z=7), line("game", "flagged", m=2, z=7)),

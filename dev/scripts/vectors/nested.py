@@ -1,6 +1,6 @@
-"""Makes the conformance vectors of byte arrays that are records of a section (section 3.7) in tests/vectors: folders x-nested*.
+"""Creates the conformance vectors for byte arrays that contain records of a section (section 3.7): directories x-nested* in tests/vectors.
 
-Bytes are written down here, each record beside what it means by the specification. No part of the project is called."""
+The bytes are written by hand, each record next to its meaning according to the specification. No project code is called."""
 import json
 import os
 
@@ -46,7 +46,7 @@ def array(*records):
 
 
 def plain(value):
-    """A record without the tags and constants of those in its arrays."""
+    """Removes tags and constants from the records in a record's arrays."""
     if isinstance(value, list):
         return [plain(one) for one in value]
     if not isinstance(value, dict):
@@ -61,7 +61,7 @@ def main():
     end = b"\x00\x00\x00\x00"
     pieces = [
         (b"\x02\x01", record(None, "section", number=1)),
-        # State begins anew in each array: 5, then 5 + 2; then 1 again.
+        # Each array begins with fresh state: the delta yields 5, then 5 + 2.
         (
             b"\x04\x0c\x00" + hi + end + b"\x06\x04\x05\x05\x07\x04\x02",
             record("blocks", "block", tag=4, length=12, options=array(option(1, "hi", "0000"), option(0, "", "")),
@@ -73,12 +73,12 @@ def main():
                    vfield=array(record("", "step", tag=4, t=1), record("", "rest", tag=255, n=8, inner=array(option(1, "hi", "0000"))),
                                 record("", "rest", tag=99, n=0, inner=[]))),
         ),
-        # Bytes behind the last option; a tag of `comment`.
+        # The first array has a byte after the last option; the second begins with the tag of `comment`.
         (
             b"\x04\x05\x00" + end + b"\x01\x02\x01\x00",
             record("blocks", "block", tag=4, length=5, options="0000000001", vfield="0100"),
         ),
-        # A constant with another value; in the array of an array that is whole.
+        # Invalid arrays are printed as bytes: one with a wrong constant, and one with a truncated record inside of a valid array.
         (b"\x04\x00\x00\x02\x05\x08", record("blocks", "block", tag=4, length=0, options=[], vfield="0508")),
         (
             b"\x04\x00\x00\x03\xff\x01\x09",
@@ -100,7 +100,7 @@ def main():
         constants={"block": ["tag"]},
         encode=True,
     )
-    # Tags and constants in arrays, too, are printed with `--all` alone.
+    # Tags and constants in arrays are also printed only with `--all`.
     path = os.path.join(ROOT, "good/x-nested/expected.jsonl")
     with open(path) as file:
         lines = [plain(json.loads(line)) for line in file]

@@ -1,8 +1,8 @@
-"""Makes the cases of tests/cases: what `dump` prints when it is asked for names, for what numbers refer to, or to salvage a trace that
-needs an unknown feature or a raw stream, or is given a file without a header that is wrong (sections 5.2, 5.4 and 8). tests/vectors/run.py has no mode for these.
+"""Creates the cases in tests/cases: the output of `dump` with names, with resolved references, when salvaging a raw stream or a trace that
+needs an unknown feature, and for invalid files without a header (sections 5.2, 5.4 and 8). tests/vectors/run.py has no mode for these.
 
-A case is a folder: `case.json` has the arguments behind `metatfc dump`, the exit status, and texts that standard error holds, in
-this order; `expected.jsonl` is standard output. No part of the project is called."""
+A case is a directory. `case.json` contains the arguments after `metatfc dump`, the exit status, and strings that standard error contains in
+this order. `expected.jsonl` is standard output. No project code is called."""
 import os
 import shutil
 
@@ -18,7 +18,7 @@ EVENTS = """section s 1 {
     b: (tag, len, data) { tag.value = 5; data.width = len.value; data.interpretation = none; }
 }
 """
-# The same, with a record of all other tags.
+# The same DTD with a catch-all record.
 OPEN = EVENTS.replace("}\n}", "}\n    o: (tag, m, n) { tag.value = other; m.width = 1; m.interpretation = none; n.value = 170; }\n}", 1)
 A, B = b"\x04\xaa", b"\x05\x02hi"
 RAW = ["--raw", "--class", "1", "--byteorder", "little", "--section", "s", "--dtd", "format.dtd"]
@@ -30,7 +30,7 @@ def case(name, about, spec, args, files, lines, errors=(), status=0):
 
 
 def raw(name, about, pieces, dtd=EVENTS, lost=()):
-    """`pieces`: bytes with their record, or with `None` where none is shown."""
+    """Writes a case of a raw stream. `pieces` pairs bytes with their record, or with `None` if no record is printed."""
     content = b"".join(piece for piece, _ in pieces)
     lines = [record for _, record in pieces if record]
     texts = [f"bytes {first} to {last}: damaged" for first, last in lost] or ["nothing was lost"]
@@ -58,7 +58,7 @@ def raws():
 
 
 def files():
-    """Files without a header that do not say how they are read, or say it wrongly."""
+    """Writes cases of files without a header: unknown and invalid starts, a single record, and an invalid record."""
     refused = "its first bytes do not match format.dtd"
     begins = "it begins like a file of format.dtd, but "
     for name, about, dtd, content, errors in [
@@ -73,11 +73,11 @@ def files():
     ]:
         args = ["--format", "jsonl", "--dtd", "format.dtd", "trace.raw"]
         case(f"file-{name}", about, "5.4", args, {"format.dtd": dtd, "trace.raw": content}, [], errors, 1)
-    # One that is all is enough.
+    # A single record is enough if it is the complete file.
     args = ["--format", "jsonl", "--dtd", "format.dtd", "trace.raw"]
     first = {"format.dtd": FIRST, "trace.raw": b"\x07\x00\x01\x00"}
     case("file-weak-all", "one record that is all of the file", "5.4", args, first, [line("records", "first")])
-    # Records that are wrong are wrong where they are read.
+    # An invalid record is reported when it is read.
     wrong = {"format.dtd": PROLOGUE, "trace.raw": b"log3\x04\x01\x02\x09"}
     lines = [line("records", "r", n=0x102)]
     case("file-record", "a record that is wrong", "5.4", args, wrong, lines, ["offset 7: tag 9"], 1)
@@ -111,7 +111,7 @@ def names():
         (b"\x07a", "d", "a"),
         (b"\x08\x00\xca\x9a\x3b", "e", "2001-09-09T01:46:40Z"),
         (b"\x09" + b"\xff" * 8, "f", "1969-12-31T23:59:59.999Z"),
-        # Past the year 9999.
+        # This time is after the year 9999.
         (b"\x09" + bytes(7) + b"\x7f", "f", 0x7f << 56),
         (b"gRDHI", "g", "IHDR"),
         (b"gKO\x00\x00", "g", "OK"),

@@ -1,15 +1,14 @@
-"""Makes the conformance vectors of catch-all records (`tag.value = other;`) and of files without a header that say how they are read, in
-tests/vectors: folders x-other* and x-prologue*.
+"""Creates the conformance vectors for catch-all records (`tag.value = other;`) and for files without a header whose DTD contains a start:
+directories x-other* and x-prologue* in tests/vectors.
 
-Bytes are written down here, each record beside what it means by the specification's sections 3.2, 4 and 5.4. No part of the project is
-called."""
+The bytes are written by hand, each record next to its meaning according to sections 3.2, 4 and 5.4. No project code is called."""
 from .common import clear, trace, write
 from .common import line as record
 
 
 def good(name, about, spec, dtd, content, lines, first=0, constants=(), **case):
-    """`content`: pieces of bytes, each with the line of its record. Offsets and what only `--all` prints are put in or left out:
-    `constants` has the keys of each record, with a dot those of the objects of a list."""
+    """Writes a vector of a valid trace. `lines` describes the record of each piece of `content`. The output of `--all` also contains
+    offsets and the keys in `constants`, which lists them by record. A key with a dot belongs to the objects in a list."""
     shown, everything, at, constants = [], [], first, dict(constants)
     for piece, line in zip(content, lines):
         head = {"@section": line["@section"], "@record": line["@record"]}
@@ -48,7 +47,7 @@ section t 2 {
 
 
 def bad_trace(name, what, content, offsets, delivered, **note):
-    """`offsets` count in the content of section s."""
+    """Writes a vector of a corrupt trace. `offsets` are relative to the content of section s."""
     made = trace([(0, (b"", b"")), (1, (b"\x02\x01", content))], 0)
     start = len(made) - len(content)
     note = {"what": what, "offsets": [start + at for at in offsets], "spec": "3.2"}
@@ -96,10 +95,10 @@ section records 1 {
 
 
 def prologues():
-    """Elements come after the records, and their sections in the order of their numbers. `dump` finds the DTD on METATF_PATH."""
+    """Writes vectors of files without a header. Stream elements are printed after the records. `dump` finds the DTD on METATF_PATH."""
 
     def file(name, about, dtd, pieces, **more):
-        # Pieces as they stand in the file; shown are records first.
+        # Pieces are in file order; records are printed first.
         places, at = [], 0
         for piece, line in pieces:
             places.append((at, line))
@@ -170,14 +169,14 @@ def main():
     pieces = [
         (b"\x02\x01", record(None, "section", number=1)),
         (b"\x04\x05", record("s", "known", tag=4, v=5)),
-        # Both take `delta` from the section's property, but this one's previous value is its own.
+        # Both records use the section's `delta`, but this record has its own previous value.
         (b"\x00\x03\x01", record("s", "other", tag=0, size=3, v=1, rest="")),
         (b"\x05\x09", record("s", "mark", tag=5, n=9)),
         (b"\xff\x05\x02\xaa\xbb", record("s", "other", tag=255, size=5, v=3, rest="aabb")),
-        # The width of `v`, field 2 of the record of tag 200: 2.
+        # Sets the width of `v`, field 2 of the catch-all record (here with tag 200), to 2.
         (b"\x03\xc8\x02\x10\x02", record("s", "metadata", record=200, field=2, property=16, value=2)),
         (b"\x06\x04\xfe\xff\x77", record("s", "other", tag=6, size=4, v=1, rest="77")),
-        # The same field by another tag: `none`.
+        # Sets the interpretation of the same field, by another tag, to `none`.
         (b"\x03\x07\x02\x01", record("s", "metadata", record=7, field=2, property=1)),
         (b"\xc8\x03\x01\x02", record("s", "other", tag=200, size=3, v=513, rest="")),
         (b"\x04\xff", record("s", "known", tag=4, v=4)),

@@ -1,7 +1,7 @@
-"""Makes the conformance vectors of predicted leaves and of the filters "phrases" and "tails" in tests/vectors: folders x-*.
+"""Creates the conformance vectors for predicted leaves and for the filters "phrases" and "tails": directories x-* in tests/vectors.
 
-Codes, elements and phrases are written down here, each beside the value it stands for, as the specification's sections
-4.2 and 5.2 have them; headers, checksums and the index are put around them. No part of the project is called."""
+Codes, elements and phrases are written by hand according to sections 4.2 and 5.2, each next to the value that it represents. Headers,
+checksums and the index are computed. No project code is called."""
 
 from .common import Trace, clear, write
 from .common import line as line_of
@@ -26,7 +26,7 @@ def fold(n):
     return 2 * n if n >= 0 else -2 * n - 1
 
 
-# ---- Models of values: records of a tag (4), k, and the code of n.
+# ---- Value models: records consist of a tag (4), k, and the code of n.
 
 def values_dtd(model, k=False):
     by = " k.width = 1; k.interpretation = none;" if k else ""
@@ -36,7 +36,7 @@ def values_dtd(model, k=False):
 
 
 def values(name, about, model, steps, big=False, k=False):
-    """`steps`: value, code, and for a miss True; k first where there is one."""
+    """Writes a vector of a value model. A step is a value, a code, and True for a miss. With `k`, the value of k comes first."""
     dtd = values_dtd(model, k)
     trace = Trace(dtd, big)
     steps = [s if k else (None, *s) for s in steps]
@@ -58,7 +58,7 @@ def mix(h, v):
 
 
 def coded(predictors, numbers):
-    """The least codes of numbers: for sequences too long to write down. `predictors`: (kind, n)."""
+    """Yields the lowest codes of numbers, for sequences too long to write by hand. `predictors` are (kind, n) pairs."""
     vs, ds, seen = [0] * 3, [0] * 3, 0
     tables = [[[0] * (n if kind == "last" else 2) for _ in range(1 if kind in ("last", "stride") else 64)] for kind, n in predictors]
     for v in numbers:
@@ -132,7 +132,7 @@ def heap_records(events):
 
 
 def heap(name, about, *groups):
-    """A group: what the heap begins with, and its events."""
+    """Writes a vector of a heap model. Each group is the initial elements of the heap and its events."""
     trace, all_lines = Trace(HEAP), []
     for group, (opening, events) in enumerate(groups):
         raw, lines, elements = heap_records(events)
@@ -159,9 +159,9 @@ def heaps():
     heap("x-predicted-heap", "an allocator's day: fresh memory, the free list of a class, recent frees, NULL, what is not known",
          (begin, [a(24, 0x1000, 36, fold(0x1000)), a(100, 0x1020, 4), a(24, 0x1090, 4), u(0x1020, 1), f(0x1090, 0), a(20, 0x1090, 0),
                   f(0x1020, 1), f(0x1000, 1), a(40, 0x1020, 39), a(24, 0x1000, 0), a(0, 0, 37), f(0, 51), u(0, 51),
-                  # Of 0x5000 nothing is known: it stands 0x4000 behind the last miss.
+                  # Block 0x5000 is unknown. It is 0x4000 after the last miss.
                   f(0x5000, 50, fold(0x4000)), u(0x800, 50, fold(-0x800)),
-                  # It is where an object lives already; and a miss far away.
+                  # An object is allocated at the address of a live object; then there is a miss far away.
                   a(8, 0x1000, 36, 0), f(0x1000, 0), a(8, 0x7F00_0000_0000, 36, fold(0x7F00_0000_0000 - 0x1000)), f(0x7F00_0000_0000, 0)]))
     heap("x-predicted-heap-order", "frees by the order of allocation: next and previous neighbours of the object freed last, a distance",
          (begin, [a(24, 0x1000, 36, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 4) for i in range(1, 80)]
@@ -170,16 +170,16 @@ def heaps():
     lists = [a(24, 0x1000, 36, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 4) for i in range(1, 6)]
     heap("x-predicted-heap-lists", "allocations by the free list: k-th newest, the neighbours of what was taken last, fresh memory of a class",
          (begin, lists + [f(0x1000, 5), f(0x1020, 4), f(0x1040, 3), f(0x1060, 2), f(0x1080, 1), f(0x10A0, 0),
-                          # The list is 1000 1020 1040 1060 1080 10a0: the third from the top, its older and newer neighbours.
+                          # The list is 1000 1020 1040 1060 1080 10a0. The third from the top is taken, then its older and newer neighbors.
                           a(24, 0x1060, 14), a(24, 0x1040, 1), a(24, 0x1080, 2), a(24, 0x1000, 14), a(24, 0x10A0, 0), a(24, 0x1020, 0),
-                          # Fresh memory of a class goes on without a bump; the bump is where it was, and is an object's by now.
+                          # Fresh memory of a class does not move the bump pointer, at which there is an object by now.
                           a(56, 0x9000, 36, fold(0x9000 - 0x1000)), a(56, 0x9040, 3), a(56, 0x9080, 3), a(24, 0x9040, 4),
                           a(24, 0x10C0, 5), f(0x9000, 3), f(0x9040, 1),
-                          # The last bump is 0, and so is fresh memory of a class without any.
+                          # The last bump is 0, and so is the fresh memory of a class that has none.
                           a(24, 0, 11), a(40, 0x10E0, 4), a(40, 0, 3)]))
     heap("x-predicted-heap-contexts", "by thread: orders, lists and bumps of their own; a free in another thread, and what it does to the list",
          (begin, [a(24, 0x1000, 36, fold(0x1000), by=7), a(24, 0x9000, 36, fold(0x9000), by=3), a(24, 0x1020, 4, by=7), a(24, 0x9020, 4, by=3),
-                  # Thread 7 is context 0; its object 0x1000 has one slot behind it.
+                  # Thread 7 is context 0. Its object 0x1000 has one slot after it.
                   f(0x1000, 49, 0, 1, by=3), a(24, 0x1000, 0, by=3), u(0x1000, 0, by=3), u(0x1000, 49, 1, 0, by=7), f(0x1000, 0, by=3),
                   a(24, 0x1000, 36, 0, by=7), f(0x9020, 49, 1, 0, by=1), a(24, 0x9020, 0, by=1), f(0x1020, 1, by=7)]))
     heap("x-predicted-heap-classes", "size rule 1: classes of 16 bytes up to 128, then four to a power of two",
@@ -201,19 +201,19 @@ def heaps():
 
 
 def settings():
-    """Width 0, and metadata: field 1 of tag 4."""
+    """Writes vectors with width 0, and with metadata for field 1 of the record with tag 4."""
     dtd = values_dtd("lastValue 1").replace("tag.value = 4;", "tag.value = 4; n.width = 0;")
     trace = Trace(dtd)
     trace.stream(2, [9, 6])
     md = lambda prop, *v: bytes([3, 4, 1, prop, *v])
-    raw = bytes([4, 4]) + md(0x10, 1) + bytes([4, 1, 4, 0])  # 0, 0; width 1: 9 by a miss, 9
-    raw += md(1) + bytes([4, 200]) + md(0x10, 2) + bytes([4, 1, 2])  # none: 200; two bytes: 0x201. Nothing is learnt.
+    raw = bytes([4, 4]) + md(0x10, 1) + bytes([4, 1, 4, 0])  # 0, 0; with width 1, 9 as a miss, then 9
+    raw += md(1) + bytes([4, 200]) + md(0x10, 2) + bytes([4, 1, 2])  # `none`: 200, then 0x201 with two bytes. The model learns nothing.
     trace.chunk(raw, 1, 0, 1, records=6)
-    trace.chunk(bytes([4]) + md(0x10, 2) + bytes([4, 1, 0, 4, 0, 0]), 1, 0, 1, records=3)  # Reset: 0; then 6 by a miss, 6
+    trace.chunk(bytes([4]) + md(0x10, 2) + bytes([4, 1, 0, 4, 0, 0]), 1, 0, 1, records=3)  # After the reset: 0, then 6 as a miss, then 6
     numbers = [0, 0, 9, 9, 200, 0x201, 0, 6, 6]
     good("x-predicted-width-0", "width 0 is code 0; metadata give it a width, and another interpretation until the reset", dtd,
          trace.finish(9), [line("t", n=n) for n in numbers], "4, 4.1, 4.2")
-    # One stream for a leaf that strides and for a predicted one: each has its cursor.
+    # A striding leaf and a predicted leaf share a stream; each has its own cursor.
     dtd = dtd.replace("n.width = 0; ", "").replace("(tag, n) {", "(tag, x, n) { x.interpretation = sectionStride 2 1;")
     trace = Trace(dtd)
     trace.stream(2, [5, 6, 7])
@@ -223,7 +223,7 @@ def settings():
 
 
 def names():
-    """What a path after `by` means: n, p and o go by leaves that are in different lines for 1 and 2."""
+    """Writes a vector for paths after `by`: n, p and o depend on different leaves, whose values 1 and 2 select different lines."""
     dtd = """section m 2 { miss: (v) { v.width = 8; v.interpretation = none; } }
 section s 1 {
   k.width = 1; k.interpretation = none; b.width = 1; b.interpretation = none;
@@ -274,7 +274,7 @@ def wrong():
 
 
 def revisions():
-    """A DTD whose models have no revision, or one that is not known; traces that carry such DTDs, the first from before there were revisions."""
+    """Writes vectors with a missing or unknown model revision: DTDs, and traces that embed such DTDs. Old traces have no revision."""
     for name, what, said in (("none", "a model without a revision", ""), ("2", "a revision that is not known", "2 "), ("0", "revision 0", "0 ")):
         dtd = values_dtd("stride").replace("predicted 1 ", f"predicted {said}")
         row, text = next((n, t) for n, t in enumerate(dtd.split("\n"), 1) if "predicted" in t)
@@ -314,7 +314,7 @@ def phrases():
         trace.chunk(raw, 1, 0, 3, records=7, filtered=filtered, zipped=zipped)
         lines = [ts(1), bs("heap"), ts(1), ts(9), bs("heap"), ts(1), bs("once")]
         good(name, "repeated phrases, single ones, " + ("under zlib" if zipped else "stored"), dtd, trace.finish(7), lines, "5.2")
-    # 300 repeated phrases: (65280 - 300) / 255 = 254 of them have a token of one byte, the other 46 are 254 and a second byte.
+    # Of 300 repeated phrases, (65280 - 300) / 255 = 254 have a one-byte token. The tokens of the other 46 are 254 and a second byte.
     words = [f"w{i}" for i in range(300)]
     order = list(range(300)) + list(range(299, -1, -1))
     seconds = [i - 254 for i in order if i >= 254]
@@ -322,14 +322,14 @@ def phrases():
     raw = b"".join(b(words[i]) for i in order)
     trace.chunk(raw, 1, 0, 3, records=600, filtered=phrased([b(w) for w in words], [], [min(i, 254) for i in order], seconds))
     good("x-phrases-two-bytes", "300 repeated phrases: the last have tokens of two bytes", dtd, trace.finish(600), [bs(words[i]) for i in order], "5.2")
-    # A phrase is what a writer makes of it: here half a record, or two, and one of 255 bytes.
+    # A writer may cut phrases anywhere. Here they are two records, 255 bytes, or a part of a record.
     trace = Trace(dtd)
     raw = (t(1) + t(2)) * 2 + b("x" * 253) + b("y")
     filtered = phrased([t(1) + t(2)], [b("x" * 253), b("y")[:1], b("y")[1:]], [0, 0, 255, 255, 255])
     trace.chunk(raw, 1, 0, 3, records=6, filtered=filtered)
     good("x-phrases-any-cut", "phrases that are no records", dtd, trace.finish(6), [ts(1), ts(2)] * 2 + [bs("x" * 253), bs("y")], "5.2")
     raw = t(1) + t(1) + t(2)
-    # Entry 1 has no byte; the number of entries has three.
+    # Entry 1 is empty, and the number of entries takes three bytes.
     filtered = b"\x82\x80\x00" + phrased([t(1), b""], [t(2)], [0, 1, 0, 255])[1:]
     trace = Trace(dtd)
     trace.chunk(raw, 1, 0, 3, records=3, filtered=filtered)
@@ -363,7 +363,7 @@ def phrases():
 # ---- Tails.
 
 def tailed(runs, repeated):
-    """Filter 3 of these runs; `repeated`: the phrases that are numbered. Under 256 of them: a token is a byte."""
+    """Returns the runs after filter 3. `repeated` are the numbered phrases, fewer than 256, so that each token is one byte."""
     heads = [run[:-1] for run in runs]
     single = [head for head in heads if head not in repeated]
     tokens = [repeated.index(head) if head in repeated else 255 for head in heads]
@@ -382,7 +382,7 @@ def all_tails():
     u, t = bytes([6]), lambda n: bytes([4, n])
     b = lambda text: bytes([5, len(text)]) + text.encode()
     us, ts, bs = line("u"), (lambda n: line("t", n=n)), (lambda text: line("b", vfield=text))
-    # The phrase of u has no byte.
+    # The phrase of u is empty.
     runs = [t(1), u, t(2), b("heap"), u, t(3), b("once"), t(2), b("heal")]
     lines = [ts(1), us, ts(2), bs("heap"), us, ts(3), bs("once"), ts(2), bs("heal")]
     filtered = tailed(runs, [b"\4", b"", b("heap")[:-1]])
@@ -390,7 +390,7 @@ def all_tails():
         trace = Trace(dtd)
         trace.chunk(b"".join(runs), 1, 0, 3, records=9, filtered=filtered, zipped=zipped, filter=3)
         good(name, "tails of repeated phrases, of one without bytes, of a single one, " + ("under zlib" if zipped else "stored"), dtd, trace.finish(9), lines, "5.2")
-    # 300 phrases, as in x-phrases-two-bytes, each with two tails: that of a token of two bytes is that of its phrase.
+    # 300 phrases, as in x-phrases-two-bytes, each with two tails. The tail of a two-byte token is stored with its phrase.
     words = [f"w{i}" for i in range(300)]
     order = list(range(300)) + list(range(299, -1, -1))
     ends = ["a"] * 300 + ["b"] * 300
@@ -400,7 +400,7 @@ def all_tails():
     filtered = phrased(heads, [], [min(i, 254) for i in order], [i - 254 for i in order if i >= 254]) + b"ab" * 300
     trace.chunk(raw, 1, 0, 3, records=600, filtered=filtered, filter=3)
     good("x-tails-two-bytes", "300 phrases with two tails each: the last have tokens of two bytes", dtd, trace.finish(600), [bs(words[i] + end) for i, end in zip(order, ends)], "5.2")
-    # A run is what a writer makes of it: here part of a record, and one of 256 bytes.
+    # A writer may cut runs anywhere. Here they are parts of a record, and 256 bytes.
     runs = [t(1) + t(2)[:1], t(2)[1:], b("x" * 254), t(1) + t(3)[:1], t(3)[1:]]
     trace = Trace(dtd)
     trace.chunk(b"".join(runs), 1, 0, 3, records=5, filtered=tailed(runs, [t(1), b""]), filter=3)

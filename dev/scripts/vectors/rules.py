@@ -1,6 +1,6 @@
-"""Makes conformance vectors of rules that no other vector pins: of the header, of chunks, of expressions, of files without a header.
+"""Creates conformance vectors for rules that no other vector covers: headers, chunks, expressions, and files without a header.
 
-Bytes and their meaning are written down here by the specification. No part of the project is called."""
+The bytes and their meaning are written by hand according to the specification. No project code is called."""
 import os
 import shutil
 import struct
@@ -35,7 +35,7 @@ def bad(name, what, spec, dtd, trace, offsets, lines=None, raw=False):
 
 
 def extents(*contents, word=4):
-    """A trace of version 0 with these sections."""
+    """Returns a version 0 trace with these sections."""
     return trace([(0, (b"", b""))] + [(n, (bytes([2, n]), content)) for n, content in contents], 0, word)
 
 
@@ -44,7 +44,7 @@ def spoilt(data, at, byte):
 
 
 def chunks(dtd=ONE, content=RECORD, **how):
-    """A trace of version 1 with one chunk of a record; its header's offset."""
+    """Returns a version 1 trace with a single chunk of one record, and the offset of the chunk header."""
     header = {key: how.pop(key) for key in list(how) if key in ("version", "table", "behind", "first")}
     made = Trace(dtd, **header)
     at = made.chunk(content, 1, flags=3, records=1, **how)
@@ -58,7 +58,7 @@ def headers():
     bad("x-version-2", "version 2, which no reader knows", "5.2", ONE, chunks(version=2)[0], [7])
     bad("x-v1-table", "a table in version 1", "5.2", ONE, chunks(table=1)[0], [16])
     bad("x-v1-start-behind", "the data begin behind the end of the header", "5.2", ONE, chunks(behind=b"junk")[0], [24])
-    # The last letter of the name of the DTD, and one byte more than there is, as data.
+    # The data begin at the last letter of the DTD name, and one byte after the end of the file.
     mark = "mark: (tag) { tag.value = 0x64; }\n"
     none = trace([(0, (b"", b""))], 0)
     bad("x-start-in-header", "the data begin in the header", "5.1", mark, spoilt(none, 20, len(none) - 1), [20])
@@ -90,7 +90,7 @@ section e 2 { item: (v) { v.width = 2; v.interpretation = none; } }
     bad("x-v1-width-0", "no width for a numeric leaf", "5.2", strides, made.finish(1), [start + 9, start])
     data, start = chunks(width=2)
     bad("x-v1-width-elsewhere", "a width in a section of tagged records", "5.2", ONE, data, [start + 9, start])
-    # A frame of one raw block.
+    # A Zstandard frame with a single raw block.
     frame = b"\x28\xb5\x2f\xfd\x20\x02\x11\0\0" + RECORD
     for name, codec, payload in [("x-v1-zstd-behind", 1, frame), ("x-v1-zlib-behind", 3, zlib.compress(RECORD))]:
         data, start = chunks(filtered=payload + b"more", filter=0, filtered_len=0, codec=codec)

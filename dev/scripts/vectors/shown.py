@@ -1,7 +1,7 @@
-"""Makes the conformance vectors of annotations (sections 2 and 8): the numbers and names of `values` and `flags`, quoted names, what
-a tag takes, and text that ends in a 0. Folders x-names*, x-tag-takes* and x-cstring of tests/vectors.
+"""Creates the conformance vectors for annotations (sections 2 and 8): the numbers and names of `values` and `flags`, quoted names,
+annotations of tags, and strings that end in a 0. Directories x-names*, x-tag-takes* and x-cstring in tests/vectors.
 
-Bytes are written down here, each record beside what it means. No part of the project is called."""
+The bytes are written by hand, each record next to its meaning. No project code is called."""
 from .common import clear, line, trace, write
 
 BEFORE = "section s 1 {\n    n.width = 1; n.interpretation = none;\n    a: (tag, n) {\n        tag.value = 4;\n        "
@@ -9,7 +9,7 @@ AFTER = "\n    }\n}\n"
 
 
 def good(name, about, spec, dtd, pieces, **case):
-    """`pieces`: the bytes of each record, with its fields by name; constants are shown with `--all` alone."""
+    """Writes a vector of a valid trace. `pieces` pairs the bytes of records with their fields. Constants are printed only with `--all`."""
     content = b"".join(piece for piece, _ in pieces)
     made = trace([(0, (b"", b"")), (1, (b"\x02\x01", content))], len(pieces))
     at = len(made) - len(content)
@@ -24,7 +24,7 @@ def good(name, about, spec, dtd, pieces, **case):
 
 
 def bad(name, what, setting, fault, spec="2"):
-    """`fault`: the text in `setting` where the error stands; `None`: its beginning."""
+    """Writes a vector of an invalid DTD. `fault` is the part of `setting` at which the error is reported, or `None` for its start."""
     column = 9 + (setting.index(fault) if fault else 0)
     note = {"what": what, "at": [[5, column]], "spec": spec}
     write(f"bad/dtd/x-{name}", {"format.dtd": BEFORE + setting + AFTER, "note.json": note})

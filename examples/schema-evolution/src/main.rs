@@ -35,7 +35,7 @@ fn new_reader_old_trace() -> metatf::Result<()> {
 }
 // endregion
 
-/// Shows the fields that only the trace has, and those that only the reader has.
+/// Prints the fields that occur only in the trace or only in the reader's DTD.
 fn what_is_lost() -> metatf::Result<()> {
     let mut trace = v1::Writer::new(Cursor::new(Vec::new()))?;
     trace.pause(&v1::Pause { player: 1 })?;

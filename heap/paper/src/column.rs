@@ -19,8 +19,8 @@ pub enum Column {
     /// HATF 1.0 records with planned metadata records. `naive` is the paper's "HATF (naive)", `best` is its "HATF
     /// (best)", and the other plans are the columns of its tables 7 and 8. `optimal` is not in the paper.
     Hatf(Plan),
-    /// The same records as in [`Column::Hatf`], with metadata records as long as in HATF 1.0. Each argument has 8 bytes,
-    /// whereas arguments in [`Column::Hatf`] have as few bytes as necessary.
+    /// The same records as in [`Column::Hatf`], with metadata records as long as in HATF 1.0. Each argument has 8
+    /// bytes, whereas arguments in [`Column::Hatf`] have as few bytes as necessary.
     HatfLong(Plan),
     /// The fields of the simple binary as Parquet columns, each in the most suitable encoding. They are written by
     /// pyarrow, if it is installed.

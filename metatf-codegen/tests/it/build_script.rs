@@ -1,4 +1,4 @@
-//! The interface for build scripts: its output, its errors, and that the attribute produces the same tokens.
+//! Tests the build-script interface: its output, its errors, and its tokens with and without formatting.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn options_reach_the_code() {
 #[test]
 fn expected_widths_reach_the_tables() {
     let code = compile(hatf().expect_width("address", 8).expect_width("alloc.size", 2)).unwrap();
-    // For allocations the size, followed by all addresses.
+    // Matches the size in allocations, then all addresses.
     for expected in ["expected 3 1 2;", "expected 3 2 8;", "expected 4 1 8;", "expected 4 2 8;", "expected 5 1 8;"] {
         assert!(code.contains(expected), "{expected}\n{code}");
     }
@@ -101,10 +101,10 @@ fn what_cannot_be_is_refused() {
     assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("a single DTD"));
 }
 
-/// Environment variable with the DTD that the next test compiles.
+/// Environment variable with the path of the DTD that the next test compiles.
 const BAD_DTD: &str = "METATF_TEST_BAD_DTD";
 
-/// Ends like a build script. Without the variable, there is nothing to compile.
+/// Returns its result like the `main` of a build script. Without the variable, it compiles nothing.
 #[test]
 fn as_a_build_script() -> Result<(), Error> {
     match std::env::var_os(BAD_DTD) {

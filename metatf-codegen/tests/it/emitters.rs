@@ -1,4 +1,4 @@
-//! Emitters: the code of a small DTD, and records that cannot be emitted.
+//! Tests the emitters generated from a small DTD, and records that cannot be emitted.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
 use metatf_codegen::{Options, generate_c, generate_no_std, generate_source};
@@ -9,7 +9,7 @@ fn options() -> Options {
     options
 }
 
-/// Returns a DTD with these lines in the block of a record `step` with the fields `time`, `n`, `length` and `text`.
+/// Returns a DTD with these lines in the block of its record `step`, whose fields are `time`, `n`, `length` and `text`.
 fn dtd(lines: &str) -> String {
     format!(
         "time.width = 4; time.interpretation = delta 0; time.source = \"clock\";
@@ -32,7 +32,7 @@ fn emitters_stand_behind_reader_and_writer() {
     let text = dtd("tag.kind = \"Work\"; text.format = \"utf8\"; n.type = \"i16\";");
     let with = generate_source(text.as_bytes(), &options()).unwrap().source;
     let without = generate_source(text.as_bytes(), &Options::new("small.dtd")).unwrap().source;
-    // Everything except the emitters is the same.
+    // The rest of the code is the same.
     let begin = with.find("    /// The location of each value in an event.").unwrap();
     assert!(without.starts_with(&with[..begin - 1]), "{without}");
     insta::assert_snapshot!(&with[begin..]);
@@ -73,7 +73,7 @@ fn annotations_that_make_no_sense_name_their_field() {
     assert!(error.contains("`no path` is not a Rust path"), "{error}");
 }
 
-/// Rare events have a separate slot, and the table marks them.
+/// Rare events use a separate slot, and the table marks them.
 #[test]
 fn rare_events_have_a_slot_of_their_own() {
     let other = dtd("tag.rate = \"rare\";") + "section t 2 { often: (n) { tag.value = 4; } }";
@@ -86,7 +86,7 @@ fn rare_events_have_a_slot_of_their_own() {
     assert!(error.contains("`often`") && error.contains("source `clock`"), "{error}");
 }
 
-/// A length shared by two byte arrays is ambiguous.
+/// A record has no emitter if two byte arrays share its length field.
 #[test]
 fn bytes_that_share_a_length_have_no_emitter() {
     for fields in ["length, text, text", "length, text, vfield"] {
@@ -101,13 +101,13 @@ fn bytes_that_share_a_length_have_no_emitter() {
         );
         assert_eq!(source.contains("pub fn pair("), !is_shared, "{source}");
     }
-    // A constant length does not measure an argument of the program.
+    // A constant length cannot store the length of an argument.
     let text = dtd("length.value = 3;");
     let source = generate_source(text.as_bytes(), &options()).unwrap().source;
     assert!(!source.contains("pub fn step("), "{source}");
 }
 
-/// A record of unknown tags cannot be emitted.
+/// A catch-all record has no emitter.
 #[test]
 fn a_record_of_all_other_tags_has_no_emitter() {
     let with = |list: &str| dtd("").replace("list: (n * time) { tag.value = 5; }", list);
@@ -122,7 +122,7 @@ fn a_record_of_all_other_tags_has_no_emitter() {
 const STRINGS: &str = "id.width = 2; id.interpretation = none; id.role = \"string_id\"; text.role = \"string\";
     section t 2 { string: (id, length, text) { tag.value = 4; tag.source = \"intern\"; } }";
 
-/// In a DTD with a record of strings, fields with string IDs accept nothing else.
+/// If a DTD defines a string record, emitters accept only interned strings in fields with the role `string_id`.
 #[test]
 fn strings_have_numbers_where_a_record_has_both() {
     let with = dtd("n.role = \"string_id\";") + STRINGS;
@@ -133,7 +133,7 @@ fn strings_have_numbers_where_a_record_has_both() {
     let c = header(&with);
     assert!(c.contains("uint32_t small_intern(small_trace *trace, const char *text);"), "{c}");
     assert!(c.contains("small_emit_step(small_emitter *emitter, uint32_t n, const void *text"), "{c}");
-    // The role alone does not affect emitters, because a record of the program may contain the string.
+    // The role alone does not affect emitters, because the program may emit the strings in its own records.
     let without = generate_source(dtd("n.role = \"string_id\";").as_bytes(), &options()).unwrap().source;
     assert!(without.contains("pub fn step(n: u32, text: &[u8])"), "{without}");
     for (strings, message) in [
@@ -155,13 +155,13 @@ fn header(text: &str) -> String {
     generate_c(&dtd, &allow_missing()).unwrap()
 }
 
-/// Returns the options that leave out the record of `dtd` without an emitter.
+/// Returns options that omit the records without an emitter.
 fn allow_missing() -> Options {
     Options { allow_missing: true, ..Options::new("small.dtd") }
 }
 
-/// Emitters with fields of every type, with or without a record of dropped events, and with names used in Rust compile
-/// without the standard library and without warnings.
+/// Emitters compile without the standard library and without warnings, whatever their field types, with and without a
+/// record of dropped events, and with names that Rust code uses.
 #[test]
 fn emitters_without_the_standard_library_compile() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn the_header_for_c() {
     insta::assert_snapshot!(header(&dtd("tag.kind = \"Work\"; text.format = \"utf8\"; n.type = \"i16\";")));
 }
 
-/// A DTD with comments, names and strings that have a different meaning in C.
+/// Comments, names and strings with a different meaning in C do not break the header.
 #[test]
 fn a_dtd_that_is_hostile_to_c() {
     let text = r#"

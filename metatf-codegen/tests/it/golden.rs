@@ -1,6 +1,6 @@
-//! The generated code of each `golden/*.dtd` as a snapshot. The test fails if a snapshot is missing or has no DTD. The
-//! snapshots are binary, because `compiled` includes them: such a snapshot is a file of plain Rust next to the `.snap`
-//! file.
+//! Compares the code generated from each `golden/*.dtd` with a snapshot. The test fails if a snapshot is missing or has
+//! no DTD. The snapshots are binary because `compiled` includes them: a binary snapshot is a plain Rust file next to
+//! the `.snap` file.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::collections::BTreeSet;
@@ -38,8 +38,8 @@ fn goldens() {
     assert_eq!((names("dtd"), names("dtd")), (names("snap"), snapshots), "snapshots without a DTD, or the reverse");
 }
 
-/// Generates at most ten lines of output for each line of DTD, which is itself in the output, not counting the 130
-/// lines that every module has. (Blank lines and comments do not count as lines.)
+/// The output has at most ten lines for each line of the DTD, which the output itself contains, in addition to the 130
+/// lines that every module shares. Blank lines and comments do not count.
 #[test]
 fn output_is_small() {
     for name in names("dtd") {
@@ -60,7 +60,7 @@ fn the_same_every_time() {
     }
 }
 
-/// A record with the maximum number of leaves, including its tag.
+/// A record can have the maximum number of leaves, including its tag.
 #[test]
 fn the_longest_record() {
     let fields = vec!["x"; 254].join(", ");
@@ -69,7 +69,8 @@ fn the_longest_record() {
     assert!(generated.source.contains("pub x_254: u64"));
 }
 
-/// The types of named values use the path of their property, and an attribute for all structs applies to them, too.
+/// Options refer to the type of named values by the path of its property, and attributes for all structs also apply to
+/// these types.
 #[test]
 fn options_reach_named_types() {
     let text = std::fs::read(folder().join("named.dtd")).unwrap();

@@ -1,12 +1,12 @@
 //! Code generation takes time proportional to the size of the DTD. The tests count allocations, which do not depend on
-//! the machine: if every record were compared with every other, names would be allocated for each pair.
+//! the machine. If every record were compared with every other one, each pair would allocate names.
 
 use crate::ALLOCATOR;
 use metatf_codegen::{Options, generate_source};
 use metatf_test::alone;
 use std::fmt::Write as _;
 
-/// Returns a DTD with this number of records.
+/// A function that returns a DTD with the given number of records.
 type Shape = fn(usize) -> String;
 
 const HEAD: &str =
@@ -53,7 +53,7 @@ fn section(n: usize, record: impl Fn(&mut String, usize)) -> String {
     text + "}\n"
 }
 
-/// The same names occur in many sections.
+/// Many sections contain records with the same names.
 fn sections(n: usize) -> String {
     let mut text = HEAD.to_owned();
     for s in 1..=n.div_ceil(5) {

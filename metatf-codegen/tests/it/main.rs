@@ -1,4 +1,4 @@
-//! Tests of generated code: its text, that it compiles, and that it reads what it writes.
+//! Tests generated code: its source, whether it compiles, and whether it reads what it writes.
 
 mod build_script;
 pub mod compiled;

@@ -54,7 +54,7 @@ mod tests {
     use crate::codec::zstd::ENGINE as C;
     use proptest::prelude::*;
 
-    /// Generates contents: noise or well-compressible bytes.
+    /// Generates noise or well-compressible bytes.
     fn contents() -> impl Strategy<Value = Vec<u8>> {
         let repeated = (proptest::collection::vec(any::<u8>(), 1..40), 1..9000_usize)
             .prop_map(|(part, times)| part.iter().copied().cycle().take(part.len() * times).collect());
@@ -75,8 +75,8 @@ mod tests {
             prop_assert!(compress().compress(level, &content, &mut payload).unwrap());
             let mut decoder = FrameDecoder::new();
             prop_assert_eq!(decompressed(&mut decoder, &payload, content.len()), Some(content.clone()));
-            // A wrong length, a truncated payload and one with excess bytes are errors, after which the decoder can
-            // still be used.
+            // A wrong length, a truncated payload and a payload with excess bytes are errors, after which the decoder
+            // is still usable.
             prop_assert!(matches!(decoder.decompress(&payload, &mut vec![0; content.len() + more]), Err(Failure::Length)));
             if content.len() >= more {
                 prop_assert!(matches!(decoder.decompress(&payload, &mut vec![0; content.len() - more]), Err(Failure::Length)));
@@ -87,7 +87,7 @@ mod tests {
             prop_assert_eq!(decompressed(&mut decoder, &payload, content.len()), Some(content));
         }
 
-        /// Checks that both decoders produce the same bytes if both accept a corrupt frame.
+        /// If both decoders accept a corrupt frame, they produce the same bytes.
         #[test]
         fn what_is_damaged(content in contents(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let mut payload = Vec::new();
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Decodes frames in golden files, found by their first bytes. The published package does not contain these files.
+    /// Decodes all frames in the golden files. The published package does not contain these files.
     #[test]
     fn golden_files() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/1.0");

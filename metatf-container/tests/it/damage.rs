@@ -1,5 +1,5 @@
-//! Tests invalid input: every rule for chunks, every byte flipped, every truncation, and garbage. Nothing may panic or
-//! run forever, and salvage may deliver only data that was written.
+//! Tests invalid input: every rule for chunks, every flipped byte, every truncation, and garbage. No input may cause a
+//! panic or an endless loop, and salvage may return only data that was written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use metatf_container::{
@@ -8,7 +8,7 @@ use metatf_container::{
 
 const DTD: &[u8] = b"section s 1 { r: (tag, x) { tag.value = 4; x.width = 2; x.interpretation = none; } }";
 
-/// Writes two groups of two sections and a shared table. The content of each chunk identifies the chunk.
+/// Writes two groups of two sections and a shared table. The content of each chunk is unique.
 fn trace(codec: Codec) -> Vec<u8> {
     let options = WriteOptions { codec, filter: Filter::Auto, class: Class::Bits32, ..WriteOptions::default() };
     let mut writer = ChunkWriter::new(Vec::new(), &options, DTD).unwrap();
@@ -29,7 +29,7 @@ fn chunks(trace: &[u8]) -> Vec<usize> {
     reader.chunks().unwrap().iter().map(|c| usize::try_from(c.offset).unwrap()).collect()
 }
 
-/// A part: section, base, content.
+/// The section, base and content of a part.
 type Seen = (u8, u64, Vec<u8>);
 
 /// Reads all parts and returns them with the final result.
@@ -66,7 +66,7 @@ fn each_byte_flipped() {
                     let stream = drain(Reader::from_read(&bad[..]).unwrap());
                     assert_eq!(stream, (parts.clone(), end), "offset {at}");
                     let nrecords = (24..28).contains(&at);
-                    // A header with version 0 turns the rest into one part, whose records cannot be read.
+                    // A header with version 0 turns the rest of the file into one part, whose records cannot be read.
                     assert!(end.is_err() || nrecords || at == 7, "offset {at} is not checked");
                     assert!(at == 7 || all.starts_with(&parts), "offset {at}");
                 }
@@ -141,8 +141,8 @@ fn version_0_flipped_and_cut() {
     }
 }
 
-/// A violated rule of the chunk header: the chunk, the byte, its value, and the byte named by the error. The CRC is
-/// valid.
+/// A violated rule of the chunk header: the chunk, the byte, its value, and the byte named by the error. The test
+/// updates the CRC.
 type Rule = (usize, usize, u8, usize);
 
 #[test]
@@ -179,10 +179,10 @@ fn each_rule() {
         (2, 8, 2, 8),    // the first chunk of a group without reset
         (2, 24, 1, 24),  // a first group other than 0
         (3, 8, 0, 8),    // a section's first chunk in a group without reset
-        (3, 24, 1, 24),  // another group in the middle of one
+        (3, 24, 1, 24),  // a different group number in the middle of a group
         (6, 24, 2, 24),  // a skipped group
         (6, 24, 0, 24),  // a repeated group
-        (6, 8, 1, 24),   // a group that does not begin
+        (6, 8, 1, 24),   // a new group without a group start
         (7, 8, 5, 8),    // a section that becomes a shared table
         (7, 4, 3, 8),    // a shared table's section that is no longer shared
     ];
@@ -202,7 +202,7 @@ fn each_rule() {
         assert!(!salvage.loss_report().unwrap().is_empty(), "chunk {chunk}, byte {at} = {value}");
     }
     let mut skipped = good.clone();
-    skipped[starts[5] + 5] = 200; // An unknown kind is skipped, but the index reveals the difference.
+    skipped[starts[5] + 5] = 200; // An unknown kind is skipped, but it differs from the index.
     seal(&mut skipped, starts[5]);
     let (parts, end) = drain(Reader::from_slice(&skipped).unwrap());
     assert_eq!((parts.len(), end.unwrap_err().place.offset), (6, good.len() as u64 - 16 - 256 + 5 * 32 + 17));
@@ -291,7 +291,7 @@ fn cut_out_chunks() {
         (parts, reader.loss_report().unwrap().clone())
     };
     let (parts, report) = run(&without(3));
-    // The state of the following chunk has not been reset since.
+    // The next chunk depends on the state of the missing one.
     assert_eq!(parts, [(3, 0, false, false), (2, 0, false, false), (2, 1, true, false), (1, 1, false, false)]);
     assert_eq!((report.missing_chunks, report.records_lost(), report.losses.len()), (1, Some(20), 2));
     assert_eq!(report.losses[0].cause, LossCause::Missing { first: 3, chunks: 1 });
@@ -334,7 +334,7 @@ fn records_that_are_wrong() {
         }
         parts.push((part.section, part.group, part.damage_before, part.group_damaged));
     }
-    // The second chunk of section 1 depends on the invalid one; group 1 does not.
+    // The second chunk of section 1 depends on the invalid chunk; group 1 does not.
     assert_eq!(parts.iter().map(|part| (part.0, part.1)).collect::<Vec<_>>(), [(3, 0), (2, 0), (1, 0), (2, 1), (1, 1)]);
     assert!(parts.iter().all(|part| !part.2 && !part.3));
     let causes: Vec<_> = reader.loss_report().unwrap().losses.iter().map(|loss| loss.cause).collect();
@@ -342,7 +342,7 @@ fn records_that_are_wrong() {
     assert_eq!(reader.loss_report().unwrap().records_lost(), Some(30));
 }
 
-/// Salvages a file with a corrupt payload that contains a complete chunk, which the corrupt chunk's length skips.
+/// Salvages a file with a corrupt payload that contains a complete chunk, which the length of the corrupt chunk skips.
 #[test]
 fn a_chunk_in_a_damaged_payload() {
     let inner = trace(Codec::Stored);
@@ -360,7 +360,7 @@ fn a_chunk_in_a_damaged_payload() {
     assert_eq!(parts.iter().map(|part| &part.2[..]).collect::<Vec<_>>(), [&b"first"[..], b"last"]);
 }
 
-/// Salvages a file in which each of many apparent chunks declares all the rest as its payload.
+/// Salvaging takes little time even if each of many apparent chunks declares the rest of the file as its payload.
 #[test]
 fn would_be_chunks_without_end() {
     let good = trace(Codec::Stored);
@@ -382,7 +382,7 @@ fn would_be_chunks_without_end() {
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
-/// Salvages a stream with chunks longer and shorter than a step of salvage's checksums.
+/// Salvages a stream with chunks longer and shorter than a step of the salvage checksum.
 #[test]
 fn long_chunks() {
     let options = WriteOptions { codec: Codec::Stored, ..WriteOptions::default() };
@@ -408,7 +408,7 @@ fn long_chunks() {
         bad[start + 20] ^= 1;
         assert_eq!(lens(&bad), expected);
         let mut bad = good.clone();
-        bad[start + 15] ^= 1; // The length now leads 16 MiB ahead.
+        bad[start + 15] ^= 1; // The length is now 16 MiB too large.
         assert_eq!(lens(&bad), expected);
         assert_eq!(
             lens(&[&good[..start], &good[starts.get(damaged + 2).map_or(good.len(), |s| *s)..]].concat()),

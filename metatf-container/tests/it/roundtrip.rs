@@ -1,4 +1,5 @@
-//! Checks that written traces are read back: versions, classes, byte orders, codecs, filters, sources and sinks.
+//! Checks that traces are read back as written with all versions, classes, byte orders, codecs, filters, sources and
+//! sinks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::io::{Seek, Write};
@@ -42,7 +43,7 @@ fn noise(n: usize) -> Vec<u8> {
     (0..n).map(step).collect()
 }
 
-/// Two groups, a shared table, an empty chunk, and noise.
+/// Returns two groups, a shared table, an empty chunk, and noise.
 fn specs() -> Vec<(ChunkSpec, Vec<u8>)> {
     let spec = ChunkSpec { reset: true, ..ChunkSpec::default() };
     vec![
@@ -148,8 +149,8 @@ fn files_are_mapped_and_stored_chunks_not_copied() {
     assert_eq!(reader.input().map(<[u8]>::len), Some(write(&options).len()));
 }
 
-/// Reads a file in pieces: in order, from any position, split into groups, and salvaging; also a file that ends before
-/// its original end.
+/// A file is read piece by piece: in order, from any position, split into groups, and when salvaging. Truncating it
+/// causes an error.
 #[test]
 fn files_are_read_in_pieces() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,7 +185,7 @@ fn files_are_read_in_pieces() {
             }
             assert!(reader.next_part().unwrap().is_none());
         }
-        // A file that became shorter is an error for every group, even one whose bytes still exist.
+        // Truncating the file causes an error for every group, even one whose bytes still exist.
         for length in [second, second - 1, 100, 0] {
             std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
             let mut first = split.reader(0);
@@ -200,7 +201,7 @@ fn random_access() {
     for (options, cut) in [(WriteOptions::default(), 0), (WriteOptions::default(), 16)] {
         let options = WriteOptions { dtd_url: "format.dtd".into(), ..options };
         let mut trace = write(&options);
-        trace.truncate(trace.len() - cut); // Without a footer, the headers are followed.
+        trace.truncate(trace.len() - cut); // Without a footer, the reader follows the chunk headers.
         let mut reader = Reader::from_slice(&trace).unwrap();
         assert_eq!(reader.scan_user_metadata().unwrap(), [b"{\"a\":1}".to_vec(), b"{}".to_vec()]);
         let chunks = reader.chunks().unwrap().to_vec();
@@ -274,7 +275,7 @@ fn sinks() {
     assert_eq!(nrecords(seeks.0.get_ref()), 5);
     assert_eq!(ChunkWriter::new(Vec::new(), &options, DTD).unwrap().finish(5).unwrap(), *seeks.0.get_ref());
 
-    // A trace that starts later in a file, and one whose count does not fit in class 1.
+    // The trace may start at a later position in a file, and its record count may not fit in class 1.
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"before").unwrap();
     let options = WriteOptions { class: Class::Bits32, ..options };

@@ -1,12 +1,12 @@
-//! Tests the container with the vectors: valid traces are read to their end, and errors in invalid ones are found at
-//! the offset named in the vector. Both apply whether the bytes come from memory or from a stream.
+//! Tests the container with the vectors: valid traces are read to the end, and errors in invalid traces are found at
+//! the offset that the vector specifies. Both hold whether the bytes come from memory or from a stream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 
 use metatf_container::{Error, ErrorKind, Reader, Warning};
 
-/// A part: section, base, reset, bytes.
+/// The section, base, reset flag and bytes of a part.
 type Seen = (u8, u64, bool, Vec<u8>);
 
 fn vectors(kind: &str) -> Vec<PathBuf> {
@@ -132,7 +132,7 @@ fn filters_and_codecs_agree() {
     assert_eq!(read("v1-zstd-big"), big);
 }
 
-/// Errors that can be found only with the DTD.
+/// Errors that only a reader with the DTD can detect.
 const BY_RECORDS: &[&str] = &[
     "constant",
     "count-huge-free",
@@ -161,7 +161,7 @@ fn bad() {
         let Ok(trace) = std::fs::read(case.join("trace.mtf")) else { continue };
         let (parts, _, error) = both(&trace, Tags::of(&case));
         if name(&case) == "v1-nrecords" {
-            continue; // An error in its records comes first; the index, which has the right number, is checked last.
+            continue; // A record error is found first; the index, which has the right count, is checked last.
         }
         let by_records = ["md-", "x-count-", "x-md-", "x-other-", "x-predicted-", "x-width-"]
             .iter()
@@ -188,8 +188,8 @@ fn offsets(case: &Path) -> Vec<u64> {
     list.split(',').filter_map(|n| n.trim().parse().ok()).collect()
 }
 
-/// Returns the sections of the parts that salvage delivers and whether their groups are damaged, along with the number
-/// of records known to be lost.
+/// Returns the section of each part that salvage returns and whether its group is damaged, and the number of records
+/// known to be lost.
 fn salvage(name: &str) -> (Vec<(u8, bool)>, Option<u64>) {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/good").join(name);
     let trace = std::fs::read(case.join("trace.mtf")).unwrap();

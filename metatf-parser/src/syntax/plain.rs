@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Returns the item as parsed by the grammar.
+    /// Returns the item as the grammar parses it.
     fn by_grammar(text: &str, lexed: &Lexed, first: usize, source: &Source) -> String {
         let base = lexed.tokens[first].span.start();
         let mut report = Reporter::new(source);
@@ -184,8 +184,8 @@ mod tests {
         shown(&builder.item(pair.into_inner().next().unwrap()).unwrap())
     }
 
-    /// Returns the number of items parsed by the fast path, and the number of all items that start after `;`, `{` or
-    /// `}`.
+    /// Compares both parsers. Returns the number of items parsed by the fast path and the number of all items that
+    /// start after `;`, `{` or `}`.
     fn compare(text: &str) -> (usize, usize) {
         let source = Source::new(text.as_bytes());
         let mut report = Reporter::new(&source);

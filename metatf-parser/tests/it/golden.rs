@@ -1,6 +1,6 @@
 //! Each `diagnostics/NAME.dtd` contains mistakes, and the snapshot `NAME.snap` contains the resulting diagnostics. The
 //! test fails if a DTD or a snapshot is missing.
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use metatf_parser::{Code, explain, parse, render};
 
-/// Codes that only a large text triggers; `hostile.rs` tests them.
+/// Codes that only large input triggers; `hostile.rs` tests them.
 const LARGE: [Code; 2] = [Code::TooLarge, Code::LargeSchema];
 
 fn folder() -> PathBuf {

@@ -1,5 +1,5 @@
 //! Spec 7: no input causes a panic or a stack overflow, or takes much time or memory.
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ fn many_of_everything() {
     survives("strings", "a.doc = \"\n".repeat(10_000).as_bytes());
 }
 
-/// A single model that a very large number of leaves would each copy.
+/// Many leaves use the same large model, of which each would need a copy.
 #[test]
 fn large_models() {
     let misses = "section m 1 { e: (v) { v.width = 8; v.interpretation = none; } }";
@@ -133,7 +133,7 @@ fn large_and_odd_texts() {
     survives("wide characters", "\u{10FFFF}é".repeat(10_000).as_bytes());
 }
 
-/// Every prefix of a real DTD, and every text that differs from it in one byte.
+/// The parser survives every prefix of a realistic DTD and every change of a single byte.
 #[test]
 fn near_misses() {
     let text = b"tag.width = 1; x.width = 2; // c\nsection s 1 { p: (n*(x, y)); /* d */\n r: (tag, p, vfield, z) { \
@@ -163,7 +163,7 @@ fn at_most_a_hundred() {
     assert_eq!(parse("errors.dtd", "a.;\n".repeat(500).as_bytes()).errors(), 100);
 }
 
-/// Comments and strings may make a text long, but small tokens may not.
+/// Long comments and strings are accepted, but too many tokens are not.
 #[test]
 fn many_pieces() {
     survives("lines of comments", ("//\n".repeat(200_000) + "a: b;").as_bytes());

@@ -1,4 +1,5 @@
-//! Rules without traces: each reports its findings, a comment suppresses it, and applying an edit leaves a valid DTD.
+//! Tests the rules that need no trace: each reports its findings, a comment suppresses them, and suggested edits leave
+//! a valid DTD.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use metatf_parser::schema::Origin;
@@ -10,7 +11,7 @@ fn found(text: &str) -> Vec<Finding> {
     lint(text.as_bytes(), &index, |_| true)
 }
 
-/// Returns the findings of these rules, as `rule line:column message`.
+/// Returns the findings of these rules as `rule line:column message`.
 fn of(rules: &[Rule], text: &str) -> Vec<String> {
     let found = found(text).into_iter().filter(|finding| rules.contains(&finding.rule));
     found.map(|f| format!("{} {}:{} {}", f.rule.name(), f.primary.line, f.primary.column, f.message)).collect()
@@ -42,7 +43,7 @@ section codes 3 { code: (number) { number.width = 1; number.interpretation = non
         "undocumented-record 12:19 record `code` has no documentation",
     ];
     assert_eq!(of(&DOCS, text), wanted);
-    // The head speaks for the only section.
+    // The head comment of the file documents its only section.
     let one = "// A log.\n\nsection log 1 {\n    // A mark.\n    mark: (tag) { tag.value = 4; }\n}\n";
     assert_eq!(of(&DOCS, one), [""; 0]);
 }
@@ -91,7 +92,7 @@ section a 1 {
     assert_eq!(messages, wanted);
     let edited = found[0].suggestion.as_ref().unwrap().apply(text.as_bytes()).unwrap();
     assert_eq!(String::from_utf8(edited).unwrap(), text.replacen("size.width = 4; ", "", 1));
-    // One record without its own setting is enough.
+    // The property takes effect if one record has no setting of its own.
     let used = text.replace("size.width = 8;", "");
     assert_eq!(of(&[Rule::OverriddenProperty], &used).len(), 1);
 }
@@ -125,7 +126,7 @@ fn comments_allow() {
     assert_eq!(of(&DOCS, other), ["undocumented-record 4:15 record `r` has no documentation"]);
 }
 
-/// A text with errors has no findings, because the rest may be misread.
+/// A DTD with errors has no findings, because the rest may be misread.
 #[test]
 fn a_text_with_errors_has_no_findings() {
     let text = b"section a 1 { r: (tag, x) { tag.value = 4; } }";
@@ -134,8 +135,8 @@ fn a_text_with_errors_has_no_findings() {
     assert_eq!(lint(text, &index, |_| true), []);
 }
 
-/// Runs the rules on the DTDs of all valid vectors, with statements copied to places where they may have no effect. A
-/// certain edit preserves the meaning, and any edit leaves a valid DTD and removes its finding.
+/// Runs the rules on the DTDs of all valid vectors, with and without copied statements that may have no effect. Every
+/// edit leaves a valid DTD and removes its finding; removing an overridden property also preserves the meaning.
 #[test]
 fn edits_leave_a_dtd_that_checks() {
     let good = metatf_test::root().join("tests/vectors/good");

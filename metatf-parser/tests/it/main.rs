@@ -1,4 +1,4 @@
-//! Tests of the language: diagnostics, the resolver, hostile texts and the vectors.
+//! Tests the language: diagnostics, the resolver, hostile input and the vectors.
 
 mod golden;
 mod hostile;

@@ -1,6 +1,6 @@
-//! Spec 7: memory use is bounded and proportional to the length of the text. The tests count requested bytes, so every
-//! run gives the same result.
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+//! Spec 7: memory use is bounded and proportional to the input length. The tests count requested bytes, so every run
+//! gives the same result.
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::ALLOCATOR;
 use metatf_parser::parse;
 use metatf_test::alone;
 
-/// Returns the peak number of bytes allocated while parsing a text.
+/// Returns the peak number of bytes allocated while parsing a DTD.
 fn peak(text: &str) -> usize {
     ALLOCATOR.peak(|| drop(parse("memory.dtd", text.as_bytes())))
 }
@@ -29,7 +29,7 @@ fn memory_is_bounded() {
         let text = statement.repeat(MIB / statement.len());
         assert!(peak(&text) <= 20 * text.len(), "{} times {} bytes of {statement:?}", peak(&text) / MIB, text.len());
     }
-    // The most expensive known texts close to the limits.
+    // The most expensive known inputs close to the limits.
     let costly = [
         ("records", lines(18_000, |t, i| write!(t, "r{i}:(tag){{tag.value={};}}", i + 4))),
         ("untagged records", lines(65_000, |t, i| write!(t, "r{i}:a;"))),

@@ -1,7 +1,7 @@
-//! Mutates the vectors: removes, duplicates and moves pieces, and inserts comments and line breaks. Nothing panics. A
-//! text that can be formatted keeps its meaning and docs, and formatting it again changes nothing.
+//! Mutates the vectors: removes, duplicates and moves pieces, and inserts comments and line breaks. No mutation causes
+//! a panic. A DTD that can be formatted keeps its meaning and docs, and formatting it again changes nothing.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn texts() -> Vec<String> {
     texts
 }
 
-/// Splits a text into words, single marks and runs of whitespace.
+/// Splits a string into words, single punctuation characters and runs of whitespace.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let class = |c: char| {
@@ -60,7 +60,7 @@ fn mutate(pieces: &[String], numbers: &mut Numbers) -> String {
             0 => drop(out.remove(at)),
             1 => out.insert(at, out[other].clone()),
             2 => out.swap(at, other),
-            // Inserted comments and line breaks leave most texts valid.
+            // Inserted comments and line breaks leave most DTDs valid.
             3..=9 => out.insert(at, INSERTS[numbers.below(5)].to_owned()),
             _ => out.insert(at, INSERTS[numbers.below(INSERTS.len())].to_owned()),
         }
@@ -71,7 +71,8 @@ fn mutate(pieces: &[String], numbers: &mut Numbers) -> String {
     out.concat()
 }
 
-/// Returns the part that the formatter preserves: everything but whitespace, optional marks and the byte-order mark.
+/// Returns the part that the formatter preserves: everything but whitespace, optional punctuation and the byte-order
+/// mark.
 fn substance(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !";,\u{FEFF}".contains(*c)).collect()
 }

@@ -1,5 +1,5 @@
-//! The interpretation `predicted`: models, the fields they use, sharing, and words that can still be names.
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+//! Tests the interpretation `predicted`: models, the fields they use, sharing, and keywords used as names.
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use metatf_parser::schema::{
     Dtd, HeapRole, Interpretation, LeafId, Model, ModelKind, Predictor, PredictorKind, RecordId, Width,
@@ -114,7 +114,7 @@ fn what_a_path_means() {
     assert_eq!(by("over", &["z"]), Some(at(&dtd, "over", &["x"])), "not one in a repetition that is over");
 }
 
-/// Spec 3.2, 3.3: predicted fields may be counts and lengths.
+/// Spec 3.2, 3.3: predicted fields may be counts and lengths of other fields.
 #[test]
 fn counts_and_lengths() {
     let dtd = dtd("section s 1 { n.interpretation = predicted 1 stride 2; v.width = 1; v.interpretation = none;
@@ -219,7 +219,7 @@ x.doc=\"at\";} size.width=4;size.interpretation=predicted 1 heap   freed by r . 
     assert_eq!(format("test.dtd", formatted.as_bytes()).unwrap(), formatted);
 }
 
-/// Every leaf of every record has its own model, up to a limit.
+/// With `previous = own`, each leaf of each record has its own model. The number of models is limited.
 #[test]
 fn very_many() {
     let fields = vec!["x"; 254].join(", ");

@@ -1,5 +1,5 @@
 //! The resolved schema of a DTD: lookup, layout, keys, sharing and expressions (spec 3, 4).
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use metatf_parser::schema::{
     Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, Origin, Record, Repeated, SectionId, Width,
@@ -222,7 +222,7 @@ fn meaning() {
     let other = dtd("x.width = 2; x.interpretation = none; section s 1 { r: (tag, x) { tag.value = 4; } }");
     assert!(base.same_meaning(&same) && base.fingerprint() == same.fingerprint());
     assert!(!base.same_meaning(&other) && base.fingerprint() != other.fingerprint());
-    // Stored in trace readers, so it must never change.
+    // Generated readers contain the fingerprint, so it must never change.
     assert_eq!(base.fingerprint(), 14_032_378_044_040_196_875);
 }
 

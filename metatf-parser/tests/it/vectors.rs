@@ -1,6 +1,6 @@
-//! The shared vectors: every valid DTD is accepted with the warnings its case lists, and every invalid one is rejected
-//! at a location its note lists.
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+//! The shared vectors: every valid DTD is accepted with the warnings listed in its case, and every invalid DTD is
+//! rejected at a location listed in its note.
+#![allow(clippy::unwrap_used, clippy::panic)] // Test helpers may panic.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn cases(place: &str) -> Vec<PathBuf> {
     cases
 }
 
-/// Returns the numbers after `"key":` in a note, up to the next key.
+/// Returns the numbers between `"key":` and the next key of a note.
 fn numbers_after(json: &str, key: &str) -> Vec<u32> {
     let Some((_, rest)) = json.split_once(&format!("\"{key}\":")) else { return Vec::new() };
     let end = rest.find('"').unwrap_or(rest.len());
@@ -36,7 +36,7 @@ fn good_ones_are_accepted() {
     for case in cases("good") {
         let text = fs::read(case.join("format.dtd")).unwrap();
         let note = fs::read_to_string(case.join("case.json")).unwrap_or_default();
-        // The paper's HATF10.dtd causes one warning (spec 9), even in cases that do not list it.
+        // The paper's HATF10.dtd causes one warning (spec 9), even in cases that list no warnings.
         let paper = u32::from(text.starts_with(b"// HATF10.dtd"));
         let warnings = numbers_after(&note, "warnings").first().copied().unwrap_or(paper);
         let parsed = parse("format.dtd", &text);

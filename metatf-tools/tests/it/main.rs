@@ -1,4 +1,4 @@
-//! Tests of the tools. Tests with random traces and with vectors are in `metatf-tests`.
+//! Tests of the tools. `metatf-tests` contains tests with random traces and with vectors.
 
 #[cfg(feature = "parallel")]
 mod recode_ends;

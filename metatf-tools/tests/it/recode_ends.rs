@@ -30,7 +30,7 @@ fn trace() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// A sink that accepts this many bytes.
+/// A sink that accepts this many bytes and then fails.
 struct Short(usize);
 
 impl Write for Short {

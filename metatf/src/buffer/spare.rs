@@ -212,7 +212,7 @@ mod tests {
         assert!(Buffer::default().spare().record().is_none());
     }
 
-    /// Writes records to spare capacity, to prefilled memory, and to spare capacity again.
+    /// Records are written to spare capacity, then to prefilled memory, and then to spare capacity again.
     #[test]
     fn one_after_the_other() {
         let mut buffer = Buffer::default();

@@ -218,7 +218,7 @@ mod tests {
         ValueModel::new(&predictors, most_lines(predictors.iter()))
     }
 
-    /// Returns the codes of a sequence after checking that they decode to it.
+    /// Checks that a sequence survives encoding and decoding, and returns its codes.
     fn codes(kinds: &[PredictorKind], values: &[u64]) -> Vec<u64> {
         let (mut writer, mut reader) = (model(kinds), model(kinds));
         let contexts = vec![0; kinds.len()];

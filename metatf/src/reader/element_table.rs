@@ -298,7 +298,7 @@ mod tests {
     use crate::record::Row as _;
     use metatf_container::WriteOptions;
 
-    /// Finds the n-th element of a table with dependent elements, regardless of the previous search.
+    /// Finds the nth element of a table with dependent elements, regardless of the previous search.
     #[test]
     fn elements_that_depend_on_others_are_found_in_any_order() {
         const COUNT: u64 = 140_000;

@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Interns strings whose hashes are less than `hashes` and looks all of them up.
+    /// Interns strings with at most `hashes` different hashes and looks up all of them.
     fn intern(count: u32, hashes: u32) {
         let (mut known, mut key, mut last) = (Known::default(), ElementKey::default(), LastNumbers::default());
         let texts: Vec<String> = (0..count).map(|n| "x".repeat(n as usize % 50) + &n.to_string()).collect();

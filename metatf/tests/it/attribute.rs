@@ -1,5 +1,5 @@
-//! Checks that the attribute of `metatf-derive` generates the same code as the other generators and calls the runtime
-//! by a custom name.
+//! Checks that the `metatf-derive` attribute generates the same code as the other generators and refers to the runtime
+//! by a custom path.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 mod inner {

@@ -1,4 +1,4 @@
-//! Tests of the runtime, except for those that run under Miri (loops.rs).
+//! Tests of the runtime that do not run under Miri; loops.rs contains the others.
 
 mod attribute;
 #[cfg(all(feature = "dynamic", feature = "zstd", feature = "lz4", feature = "zlib"))]

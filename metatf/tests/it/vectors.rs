@@ -1,6 +1,5 @@
-//! Tests the dynamic reader with the conformance vectors. Every good trace must yield the expected JSON lines, and
-//! every bad trace must yield the records before the error and then an error at one of the positions allowed by its
-//! note.
+//! Tests the dynamic reader with the conformance vectors. Every good trace must yield the expected JSON lines. Every
+//! bad trace must yield the records before the error and then an error at one of the positions allowed by its note.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use metatf::container::{Class, Order, Reader, WriteOptions};
@@ -28,7 +27,7 @@ fn schema(container: &Reader<'_>, case: &Path, forced: bool) -> Result<Schema, S
     }
 }
 
-/// Returns the lines that a trace prints as, and the error that ended it.
+/// Returns the JSON lines of a trace and the error that ended reading.
 fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
     let mut out = Vec::new();
     trace.reader_mut().set_all(all);
@@ -41,7 +40,7 @@ fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
     }
 }
 
-/// Parses JSON lines without the tags of predefined records, which the vectors leave open.
+/// Parses JSON lines without the tags of predefined records, which the vectors do not specify.
 fn lines(text: &[u8]) -> Vec<Vec<(String, Value)>> {
     let line = |line: &str| {
         let Value::Object(object) = serde_json::from_str(line).unwrap() else { panic!("not an object: {line}") };
@@ -65,7 +64,7 @@ fn same(got: &[u8], expected: &Path, name: &str, failures: &mut Vec<String>) {
     }
 }
 
-/// Returns whether the case is a file without a header whose DTD describes its start.
+/// Returns whether the case is a headerless file whose DTD describes how the file begins.
 fn says_how_it_is_read(case: &Path, info: &Value) -> bool {
     info["mode"] == "dump" && case.join("trace.raw").exists()
 }
@@ -101,7 +100,7 @@ fn good_traces_print_as_expected() {
     for case in cases("good") {
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         let info: Value = serde_json::from_slice(&fs::read(case.join("case.json")).unwrap()).unwrap();
-        // HATF 1.0 native is not Meta-TF.
+        // The native format of HATF 1.0 is not Meta-TF.
         if info["mode"] == "hatf" {
             continue;
         }
@@ -127,7 +126,7 @@ fn good_traces_print_as_expected() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Records are written before the data around them in the file.
+/// Writing the expected records reproduces the file byte for byte.
 #[test]
 fn files_that_say_how_they_are_read_are_written_again() {
     let mut written = 0;

@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn drift_between_points_is_evened_out() {
-        // The clock is slow at first, then fast; before and after, it has the speed of the wall clock.
+        // The clock is slow at first, then fast. Before the first and after the last point, it runs at the speed of the
+        // wall clock.
         let (clock, left_out) = clock(&[(100, 1000), (200, 1200), (400, 1300)]);
         assert_eq!(left_out, 0);
         assert_eq!(

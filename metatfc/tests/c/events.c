@@ -196,7 +196,7 @@ static void *steps(void *context)
     return NULL;
 }
 
-/* Two threads, and a file without an index. */
+/* Emits on two threads, into a file without an index. */
 static void threads(void)
 {
     static events_file file;
@@ -233,7 +233,7 @@ static void full(void)
     expect(events_close(&file) == -1 && errno == EFBIG && file.trace.lost > 1000, "the end says that events were lost");
 }
 
-/* Two emitters fill the disk. Ending them fails if nothing more can be written, but space is reserved for the end of the trace. */
+/* Fills the disk with two emitters. Ending them fails if nothing more can be written, but space is reserved for the end of the trace. */
 static void full_disk(void)
 {
     static events_file file;

@@ -1,4 +1,4 @@
-//! The cases of `tests/cases`: output of `dump` with options that the conformance vectors do not cover.
+//! Runs the cases in `tests/cases`, which cover `dump` options that the conformance vectors do not use.
 //! `dev/scripts/make-vectors` generates them from the specification.
 
 use crate::common::metatfc;
@@ -16,7 +16,7 @@ fn dump_prints_what_the_cases_expect() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Returns the error of a failed case.
+/// Returns why a case failed, or `None` if it passed.
 fn failure(case: &Path) -> Option<String> {
     let read = |name: &str| std::fs::read_to_string(case.join(name)).expect("a file of the case");
     let info: Value = serde_json::from_str(&read("case.json")).expect("JSON");

@@ -77,7 +77,7 @@ fn every_kind_of_change_is_named() {
     insta::assert_snapshot!("compat-text", metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).text());
     let found = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(1).text();
     insta::assert_snapshot!("compat-json", found);
-    // The page has a row for each kind, with its level.
+    // The documentation lists every kind with its level.
     let found: Value = serde_json::from_str(&found).expect("JSON");
     let text = |change: &Value, key: &str| change[key].as_str().expect("a text").to_owned();
     let changes = found["changes"].as_array().expect("changes");
@@ -91,7 +91,7 @@ fn every_kind_of_change_is_named() {
     assert_eq!(found, rows);
 }
 
-/// Collects every valid DTD of the repository, without duplicates.
+/// Collects every valid DTD in the repository, without duplicates.
 fn dtds(folder: &Path, found: &mut BTreeMap<Vec<u8>, PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -118,7 +118,7 @@ fn a_dtd_and_itself_have_no_changes() {
         let out = metatfc(&here, &["compat", path, path]).exits(0).text();
         let rest = "old readers, new traces  no break\n  new readers, old traces  no break\n";
         assert!(out.contains("\n  no changes\n") && out.ends_with(rest), "{path}: {out}");
-        // Adjacent DTDs are often variants of the same format; others are not in this order.
+        // In this order, adjacent DTDs are often variants of the same format.
         let dtd = metatf_parser::parse("", text).dtd.expect("parsed before");
         if let Some((other, other_path)) = &before {
             let out = metatfc(&here, &["compat", other_path, path]).text();
@@ -129,7 +129,7 @@ fn a_dtd_and_itself_have_no_changes() {
     }
 }
 
-/// Returns a DTD of one record, with a version unless it is `None`.
+/// Returns a DTD of one record, with a version if it is not `None`.
 fn one(version: Option<&str>, fields: &str) -> String {
     let version = version.map(|version| format!("tag.version = \"{version}\";")).unwrap_or_default();
     let names = ["size", "state", "kind", "data"].iter().filter(|name| fields.contains(&format!("{name}.")));
@@ -142,7 +142,7 @@ fn one(version: Option<&str>, fields: &str) -> String {
 const SIZE: &str = "size.width = 4; size.interpretation = none;";
 const KIND: &str = "kind.interpretation = default 1;";
 
-/// Fields and versions of both DTDs, the minimum version, and whether the new version is sufficient.
+/// The fields and version of the old and the new DTD, the minimum version, and whether the new version is sufficient.
 type VersionCase<'a> = (&'a str, Option<&'a str>, &'a str, Option<&'a str>, Option<&'a str>, bool);
 
 #[test]
@@ -195,7 +195,7 @@ fn versions_come_from_traces_and_options() {
     metatfc(&here, &["compat", "-", "-"]).exits(2).says("only one of the DTDs");
 }
 
-/// Control characters in a DTD from another source do not reach the terminal.
+/// Control characters in an untrusted DTD do not reach the terminal.
 #[test]
 fn control_characters_are_escaped() {
     let here = Folder::new();
@@ -204,7 +204,7 @@ fn control_characters_are_escaped() {
     metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).prints(r"unit: ms, now \u{1b}[31m\n");
 }
 
-/// If the version changes more than the format requires, the meaning has changed.
+/// If the version increases more than the format requires, the meaning has changed.
 #[test]
 fn the_version_tells_of_meaning() {
     let here = Folder::new();
@@ -226,7 +226,7 @@ fn breaks_name_who_reads_what() {
     let data = "data.width = 12; data.interpretation = none;";
     let state = "state.width = 1; state.interpretation = none;";
     let with = |more: &str| format!("{SIZE} {more}");
-    // Old fields, new fields, and the results for old and new readers.
+    // The old fields, the new fields, and the expected breaks for old and new readers.
     let cases: &[(&str, &str, Option<&str>, Option<&str>)] = &[
         (SIZE, "size.width = 2; size.interpretation = delta 7;", None, None),
         (
@@ -294,7 +294,8 @@ fn breaks_name_who_reads_what() {
     }
 }
 
-/// Sharing a previous value is part of the format; new and removed records do not affect other records.
+/// A record that shares its previous value with different fields has changed; new and removed records do not affect
+/// others.
 #[test]
 fn sharing_of_previous_values_is_compared() {
     let here = Folder::new();
@@ -314,7 +315,7 @@ fn sharing_of_previous_values_is_compared() {
         .prints("median  s.b.time  shares its previous value with different fields\n\n  version");
 }
 
-/// A global record that now belongs to a section is the same record, and no record is listed twice.
+/// A global record that moves into a section remains the same record, and no record is listed twice.
 #[test]
 fn records_move_between_the_top_and_sections() {
     let here = Folder::new();
@@ -405,11 +406,11 @@ fn a_trace_is_shown_as_another_version_has_it() {
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--where", "took == 32", "old.mtf"])
         .exits(0)
         .prints("n=9");
-    // Without the option, the trace is read with its own DTD, and a different version is not read at all.
+    // Without `--dtd`, a trace is read with its own DTD. Without `--by-name`, a different version is refused.
     metatfc(&here, &["dump", "old.mtf"]).exits(0).prints("took_us=31");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("add --by-name");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--salvage", "old.mtf"]).exits(2);
-    // An item that has changed its kind cannot be shown.
+    // A number that has become a byte array cannot be converted.
     here.write("bytes.dtd", "section s 1 { access: (n) { tag.value = 4; n.width = 12; n.interpretation = none; } }");
     metatfc(&here, &["dump", "--dtd", "bytes.dtd", "--by-name", "old.mtf"])
         .exits(1)

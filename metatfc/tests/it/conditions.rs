@@ -1,4 +1,4 @@
-//! One language of conditions: `dump` and `export` select the same rows, and report the same mistakes.
+//! `dump` and `export` share the language of conditions: they select the same rows and report the same mistakes.
 
 use std::collections::BTreeSet;
 
@@ -59,14 +59,14 @@ fn folder() -> Folder {
     folder
 }
 
-/// The `n` of the rows that `dump` selects.
+/// Returns the `n` of the rows that `dump` selects.
 fn dumped(folder: &Folder, condition: &str) -> BTreeSet<u64> {
     let lines = metatfc(folder, &["dump", "--format", "jsonl", "--where", condition, "c.mtf"]).exits(0).text();
     let n = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok()?["n"].as_u64();
     lines.lines().map(|line| n(line).expect("a row")).collect()
 }
 
-/// The `n` of the rows that `export` selects.
+/// Returns the `n` of the rows that `export` selects.
 fn exported(folder: &Folder, condition: &str, more: &[&str]) -> BTreeSet<u64> {
     let args = ["export", "c.mtf", "--columns", "n", "--where", condition, "-o", "c.csv"];
     metatfc(folder, &[&args[..], more].concat()).exits(0);
@@ -130,7 +130,7 @@ fn the_same_rows() {
         assert_eq!(&rows ^ &without, all, "{condition}");
         assert_eq!(exported(folder, &format!("not ({condition})"), &[]), without, "not ({condition})");
     }
-    // Stored values are numbers, and names select them as well.
+    // With `--stored`, values are numbers, but names still select them.
     for condition in ["state == busy", "mode & write", "ok", "lock & waited", "host == '10.0.0.7'"] {
         assert_eq!(exported(folder, condition, &["--stored"]), dumped(folder, condition), "{condition}");
     }
@@ -143,7 +143,7 @@ fn the_same_mistakes() {
         ("n >", "expected a field, a number or a string\n    n >\n       ^"),
         ("sise > 1", "unknown field `sise`; available fields: "),
         ("n == 'x'", "cannot compare `n` (a number) with \"x\" (a string)\n    n == 'x'\n    ^"),
-        // Text needs quotes: without them it is a field, or the name of a value.
+        // Strings need quotes: an unquoted word is a field or the name of a value.
         ("vfield == a", "unknown field `a`"),
         ("vfield > 3", "cannot compare `vfield` (a string) with `3` (a number)"),
         ("vfield = größer", "expected `and`, `or` or the end of the condition\n    vfield = größer\n               ^"),

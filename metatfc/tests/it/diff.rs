@@ -50,7 +50,7 @@ fn words(text: &str) -> String {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
 }
 
-/// Creates a folder with `a.dtd` and the trace `a.mtf`.
+/// Creates a directory with `a.dtd` and the trace `a.mtf`.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("a.dtd", DTD);
@@ -63,7 +63,7 @@ fn encode(here: &Path, lines: &[&str], out: &str, options: &[&str]) {
     run(here, &args, lines.join("\n").as_bytes()).exits(0);
 }
 
-/// Returns the lines with one text replaced.
+/// Returns the lines with one string replaced.
 fn changed(from: &str, to: &str) -> Vec<String> {
     assert_eq!(LINES.iter().filter(|l| l.contains(from)).count(), 1, "{from}");
     LINES.iter().map(|l| l.replace(from, to)).collect()
@@ -91,7 +91,7 @@ fn encodings_make_no_difference() {
             assert_eq!((same.text(), same.err), (String::new(), String::new()), "{way:?}");
         }
     }
-    // Metadata changes how values are stored, and a table may be in a different order.
+    // Metadata, which only changes how values are stored, and the order of a table's elements make no difference.
     let mut lines = LINES.to_vec();
     lines.insert(4, r#"{"@section":"heap","@record":"metadata","record":4,"field":2,"property":0,"value":8}"#);
     lines.insert(5, r#"{"@section":"heap","@record":"metadata","record":4,"field":3,"property":3,"value":0}"#);
@@ -159,7 +159,7 @@ fn records_more_and_others() {
     lines.swap(7, 8);
     encode(here, &lines, "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(1).prints("  alloc 2 != list 2\n");
-    // The order of records in different sections is not compared.
+    // The order of records in different sections is compared only with `--order`.
     let mut lines = LINES.to_vec();
     lines.swap(4, 5);
     encode(here, &lines, "b.mtf", &[]);
@@ -181,7 +181,7 @@ fn what_is_compared() {
     metatfc(here, &["diff", "--section", "nothing", "a.mtf", "b.mtf"]).exits(2).says("`nothing`");
     encode_changed(here, "halfway", "there");
     metatfc(here, &["diff", "--ignore", "comment", "a.mtf", "b.mtf"]).exits(0);
-    // The third element of the table is not referenced, so it is reported by its own name.
+    // No record refers to the third table element, so it is reported only if its section is compared.
     let mut lines = LINES.to_vec();
     lines.insert(2, r#"{"@section":"names","@record":"text","vfield":"more"}"#);
     encode(here, &lines, "b.mtf", &[]);
@@ -204,7 +204,7 @@ fn only_the_first_are_told() {
     assert_eq!(told("9"), told("0"));
 }
 
-/// Differences are first summarized by record type.
+/// A summary by record type precedes the differences.
 #[test]
 fn a_summary_comes_first() {
     let folder = folder();
@@ -234,7 +234,7 @@ fn a_summary_comes_first() {
          record field left != right\n\
          heap list 3 b.mtf ends here; a.mtf contains 1 more\n"
     );
-    // After two records that do not match, the remaining records are only counted.
+    // After two records that do not match, the remaining records are counted but not compared.
     let mut lines = LINES.iter().map(|line| line.replace("\"size\":64", "\"size\":65")).collect::<Vec<_>>();
     lines.swap(7, 8);
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
@@ -277,7 +277,7 @@ section heap 1 {
 }
 ";
 
-/// Two runs of a program begin at different times and have different addresses.
+/// Two runs of a program differ in start time and addresses, and `--ignore` can exclude both.
 #[test]
 fn two_recordings() {
     let folder = Folder::new();
@@ -305,7 +305,7 @@ fn two_recordings() {
     let both = |other: &str| metatfc(here, &["diff", "--ignore", "time,address-base", "a.mtf", other]);
     assert_eq!(both("b.mtf").exits(0).text(), "");
     both("c.mtf").exits(1).prints("heap free 2  block  0x1000 != 0x92000\n");
-    // There is no keyword `time-base`.
+    // `time-base` is not a keyword.
     metatfc(here, &["diff", "--ignore", "time-base", "a.mtf", "b.mtf"]).exits(2).says("`time-base`");
 }
 

@@ -1,16 +1,16 @@
-//! `doc`: the pages have no dead links, escape names, and do not overwrite other files.
+//! `doc`: the pages contain no dead links, escape names, and do not overwrite other files.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::metatfc;
 use metatf_test::{Folder, root};
 use std::collections::BTreeSet;
 
-/// Returns the parts of a text between `before` and the next quote.
+/// Returns the parts of a string between `before` and the next quote.
 fn quoted<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
     text.split(before).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// Returns the number of addresses within the pages and all dead links.
+/// Returns the number of links in the pages and all dead links.
 fn dead_links(folder: &Folder, pages: &str) -> (usize, Vec<String>) {
     let files: Vec<_> =
         std::fs::read_dir(folder.join(pages)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -50,7 +50,7 @@ fn sample() {
     let (links, dead) = dead_links(&folder, "pages");
     assert!(links > 40, "{links}");
     assert_eq!(dead, [""; 0]);
-    // Pages of a previous run are replaced.
+    // A second run replaces the pages of the first.
     let _ = metatfc(&folder, &["show", &dtd, "--doc", "pages"]).exits(0);
     assert!(!folder.text("pages/section-1.html").contains("r.mtf"));
 }
@@ -111,7 +111,7 @@ fn nothing_else_is_replaced() {
     assert_eq!(std::fs::read_dir(folder.join("mine")).unwrap().count(), 1);
     folder.write("mine/index.html", "");
     let _ = metatfc(&folder, &["show", "a.dtd", "--doc", "mine/index.html"]).exits(1).says("mine/index.html");
-    // A trace of another format contains no examples for this DTD.
+    // A trace with a different DTD cannot provide examples.
     let dtd = root().join("docs/samples/requests.dtd").display().to_string();
     let lines = root().join("docs/samples/requests.jsonl").display().to_string();
     let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);

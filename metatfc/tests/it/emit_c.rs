@@ -1,4 +1,4 @@
-//! `gen --lang c`: programs in C and C++ that emit events with the generated header, and their traces.
+//! `gen --lang c`: C and C++ programs that emit events with the generated header, and their traces.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -18,7 +18,8 @@ const FLAGS: &[&str] =
     &["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-O1", "-pthread", "-DEVENTS_POSIX", "-I."];
 const SANITIZED: &[&str] = &["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// Creates a folder with the header and compiles the program there. Returns `None` if the compiler cannot.
+/// Creates a directory with the header and compiles the program there. Returns `None` if the compiler is missing or
+/// does not support the flags.
 fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
     let folder = Folder::new();
     let dtd = root().join("telemetry/metatf-telemetry/tests/events.dtd");
@@ -29,7 +30,7 @@ fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
         let mut command = Command::new(compiler);
         command.current_dir(folder.as_ref()).args(FLAGS).args(flags).arg(source).args(["-o", "program"]).output()
     };
-    // A compiler without the sanitizer libraries cannot link an empty program either.
+    // A compiler without the sanitizer libraries cannot link even an empty program.
     if !compile(Path::new("empty.c")).is_ok_and(|output| output.status.success()) {
         skip(&format!("there is no {compiler} that takes {}", flags.join(" ")));
         return None;
@@ -50,7 +51,7 @@ fn dump(folder: &Folder, trace: &str) -> String {
     metatfc(folder.as_ref(), &["dump", "--format", "jsonl", trace]).exits(0).text()
 }
 
-/// Runs all that ends by itself, and returns the trace of the program that writes to memory.
+/// Runs every scenario that terminates by itself, and returns the trace of the program that writes to memory.
 fn run_all(folder: &Folder) -> Vec<u8> {
     run(&mut program(folder, &["bare", "bare.mtf"])).exits(0);
     metatfc(folder.as_ref(), &["verify", "bare.mtf"]).exits(0);
@@ -84,7 +85,7 @@ fn programs_in_c_and_cpp_leave_the_same_trace() {
     }
 }
 
-/// Kinds that are not compiled cannot be enabled.
+/// Kinds that are not compiled in cannot be enabled.
 #[test]
 fn kinds_that_are_not_compiled() {
     for (compiled, steps) in [("-DEVENTS_COMPILED=2", 0), ("-DEVENTS_COMPILED=1u", 4000)] {
@@ -108,7 +109,7 @@ fn casts_of_the_header_are_its_own() {
     }
 }
 
-/// A trace does not overwrite files of other types, or files that another process is writing.
+/// A program overwrites neither files of other types nor a trace that another process is writing.
 #[test]
 fn a_file_that_is_there() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -124,7 +125,7 @@ fn a_file_that_is_there() {
     assert_eq!(other.wait_with_output().unwrap().status.code(), Some(0));
     assert!(dump(&folder, &numbered).contains("\"number\":1999}"));
     drop(child);
-    // The trace of a terminated program is replaced.
+    // The trace of a killed program is replaced.
     let killed = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
     assert!(!killed.contains("\"thread\":2,"), "{killed}");
     run(&mut program(&folder, &["threads"])).exits(0);
@@ -201,7 +202,7 @@ fn a_kill_leaves_what_was_flushed() {
         let mut output = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let said = output.by_ref().take(lines).last().unwrap().unwrap();
         drop(child);
-        // An interrupted write is damage after the flushed part.
+        // An interrupted write corrupts only data after the flushed part.
         let dumped = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
         let numbers = dumped.lines().filter_map(|line| line.split_once("\"number\":")).map(|(_, number)| number);
         let numbers: Vec<_> = numbers.collect();
@@ -210,7 +211,7 @@ fn a_kill_leaves_what_was_flushed() {
     }
 }
 
-/// Returns the step numbers of each thread, which count up from 0.
+/// Returns the number of steps of each thread after checking that they are numbered from 0 without gaps.
 fn steps(lines: &str) -> Vec<u64> {
     let mut counts = std::collections::BTreeMap::<u64, u64>::new();
     for line in lines.lines().filter(|line| line.contains("\"number\":")) {
@@ -258,13 +259,13 @@ fn shared_buffers_are_controlled_and_survive_kills() {
         assert!(counts.iter().zip(emitted).all(|(count, emitted)| *count >= emitted), "{counts:?} of {printed}");
         assert_eq!(counts.len(), 2, "the child's event is nobody's");
     }
-    // Each start has removed old buffers, except for the newest four.
+    // Each start removes old buffers, except for the newest four.
     assert_eq!(buffers(&folder), 5);
     run(program(&folder, &["shared-ends"]).env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0);
     assert_eq!(buffers(&folder), 4);
 }
 
-/// Returns the number of buffer files in a folder.
+/// Returns the number of buffer files in a directory.
 fn buffers(folder: &Folder) -> usize {
     let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_string_lossy().starts_with("metatf.")).count()
@@ -280,7 +281,7 @@ fn shared_buffers_go_with_a_program_that_ends() {
     }
 }
 
-/// Runs the example of the page with the commands of the page.
+/// Compiles and runs the example of the book as the book describes.
 #[test]
 fn the_example_of_the_book_leaves_a_trace() {
     let folder = Folder::new();
@@ -302,7 +303,7 @@ fn the_example_of_the_book_leaves_a_trace() {
     pools("Pool, 0x0").exits(0);
     assert_eq!(dump(&folder, "pools.mtf").matches("\"alloc\"").count(), 0);
     pools("Pul").exits(1).says("Invalid argument");
-    // On a full disk, lost events are counted, and the program fails.
+    // If the disk is full, the program counts lost events and fails.
     for size in ["4k", "8k", "16k", "24k"] {
         let Some(disk) = Disk::new(size) else { return skip("this user cannot mount a disk") };
         let trace = disk.path("pools.mtf");
@@ -310,7 +311,7 @@ fn the_example_of_the_book_leaves_a_trace() {
         let run = run(command.env("METATF_TELEMETRY_CONTROL", "all").env("METATF_TELEMETRY_FILENAME", &trace));
         let run = run.exits(1).says("No space left on device");
         if run.err.starts_with("pools: the trace") {
-            // There is not even enough space for the header of the trace.
+            // The disk has no space even for the header of the trace.
             assert_eq!(size, "4k");
             continue;
         }
@@ -331,7 +332,7 @@ fn dropped(lines: &str, record: &str) -> usize {
     counts.sum()
 }
 
-/// If a disk fills up, the trace contains the number of missing events, closing it fails, and a message reports it.
+/// If a disk fills up, the trace contains the number of lost events, closing it fails, and a message reports the error.
 #[test]
 fn a_full_disk_is_reported_and_counted() {
     for flags in [&["-std=c99"][..], SANITIZED, &["-std=c99", "-DEVENTS_QUIET"]] {
@@ -363,7 +364,7 @@ fn handlers_emit_while_their_thread_writes() {
     }
 }
 
-/// Runs a program that must end within half a minute.
+/// Runs a program that must end within 30 seconds.
 #[track_caller]
 fn within_seconds(command: &mut Command) -> Run {
     let mut limited = Command::new("timeout");
@@ -373,7 +374,7 @@ fn within_seconds(command: &mut Command) -> Run {
     run(&mut limited).exits(0)
 }
 
-/// A control path in the program enables all kinds, unless the environment or the program itself has selected kinds.
+/// Naming a trace file in the program enables all kinds, unless the environment or the program itself selects kinds.
 #[test]
 fn a_path_means_on() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -396,7 +397,7 @@ fn a_path_means_on() {
     assert_eq!(dump(&folder, "events.mtf"), "");
 }
 
-/// No memory access depends on data that other processes write to the shared buffers.
+/// No memory access depends on data that other processes may have written to the shared buffers.
 #[test]
 fn a_damaged_head_of_shared_buffers_harms_nobody() {
     for flags in [&["-std=c99"][..], SANITIZED] {
@@ -406,7 +407,7 @@ fn a_damaged_head_of_shared_buffers_harms_nobody() {
     }
 }
 
-/// Threads emit into both types of buffers, intern strings, and change the kinds.
+/// Threads can emit into both types of buffers, intern strings and change the kinds without data races.
 #[test]
 fn threads_do_not_race() {
     for flags in [&["-std=c99", "-g", "-fsanitize=thread"][..], SANITIZED] {
@@ -420,7 +421,7 @@ fn threads_do_not_race() {
     }
 }
 
-/// Interrupted system calls are repeated.
+/// System calls interrupted by a signal are retried.
 #[test]
 fn calls_that_are_interrupted() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -441,7 +442,7 @@ fn calls_that_are_interrupted() {
     }
 }
 
-/// A library that interrupts the first call of each of these functions.
+/// A library that interrupts the first call to each of these functions.
 const INTERRUPT: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -458,7 +459,7 @@ int fallocate64(int file, int mode, off64_t at, off64_t length) { FIRST(fallocat
 int posix_fallocate64(int file, off64_t at, off64_t length) { FIRST(posix_fallocate64, EINTR) return REAL(posix_fallocate64)(file, at, length); }
 "#;
 
-/// A plug-in with telemetry is unloaded without closing its trace, and its host continues.
+/// A host program continues after unloading a plug-in that has not closed its trace.
 #[test]
 fn a_library_that_is_unloaded() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -472,7 +473,7 @@ fn a_library_that_is_unloaded() {
     let mut command = Command::new(folder.path("host"));
     command.current_dir(folder.as_ref()).env("METATF_TELEMETRY_FOLDER", folder.as_ref());
     run(&mut command).exits(0).prints("it goes on");
-    // The event is in the buffers.
+    // The event is still in the buffers.
     metatfc(folder.as_ref(), &["telemetry", "plugin.mtf", "-o", "whole.mtf"]).exits(0);
     assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
     // Without the trace, the number of missing events is unknown.
@@ -534,7 +535,7 @@ int main(void)
 }
 "#;
 
-/// Returns a call with values of the types in the signature of an emitter.
+/// Returns a call of an emitter with values that match the types in its signature.
 fn call(signature: &str) -> String {
     let (name, parameters) =
         signature.trim_start_matches("static inline void ").trim_end_matches(')').split_once('(').unwrap();
@@ -553,8 +554,8 @@ fn call(signature: &str) -> String {
     format!("    {name}(&emitter, {});\n", values.collect::<Vec<_>>().join(", ")).replace(", )", ")")
 }
 
-/// Emits every event of every DTD of the vectors twice: all interpretations, nested records, predictors, wide tags, and
-/// changed tags.
+/// C programs can emit every event of the vectors' DTDs twice. The DTDs contain all interpretations, nested records,
+/// predictors, wide tags, and changed tags.
 #[test]
 fn every_dtd_can_be_emitted_from_c() {
     let folder = Folder::new();
@@ -575,7 +576,7 @@ fn every_dtd_can_be_emitted_from_c() {
             &format!("{prefix}.h"),
         ];
         if metatfc(folder.as_ref(), &arguments).status != 0 {
-            // A DTD with errors or without events.
+            // The DTD has errors or no events.
             continue;
         }
         let header = folder.text(&format!("{prefix}.h"));
@@ -635,8 +636,8 @@ fn options_that_say_nothing_in_c_are_named() {
     }
 }
 
-/// A record that cannot be emitted is an error with its name and the reason; on request, it is omitted, and the header
-/// mentions it.
+/// An error names each record that cannot be emitted and the reason. On request, such records are omitted, and the
+/// header mentions them.
 #[test]
 fn records_without_an_emitter_are_named() {
     let folder = Folder::new();
@@ -672,7 +673,7 @@ fn records_without_an_emitter_are_named() {
     }
 }
 
-/// A user who may run a program with the privileges of another user cannot choose its files.
+/// Users who run a program with the privileges of another user cannot choose its files.
 #[test]
 fn a_set_user_id_program_ignores_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;

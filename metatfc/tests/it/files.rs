@@ -1,5 +1,4 @@
-//! Files that cannot be read or written, files that are truncated while they are read, and file names that are not
-//! UTF-8.
+//! Files that cannot be read or written, files that are truncated while being read, and file names that are not UTF-8.
 #![cfg(target_os = "linux")]
 
 use super::common::{command, metatfc};
@@ -51,7 +50,7 @@ fn an_input_that_is_truncated_while_it_is_read() {
         };
         let mut child = command(&folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("metatfc");
         let (mut out, mut err) = (child.stdout.take().expect("a pipe"), String::new());
-        // The command waits for its reader long before the end.
+        // The command blocks on its full output pipe long before the end of the trace.
         out.read_exact(&mut [0; 16]).expect("the first bytes");
         folder.write(trace, &folder.read(trace)[..4096]);
         std::io::copy(&mut out, &mut std::io::sink()).expect("the rest");
@@ -106,7 +105,7 @@ fn whether_the_salvaged_trace_was_written() {
     folder.write("torn.mtf", &whole[..whole.len() - 30]);
     metatfc(&folder, &["verify", "--salvage", "out.mtf", "torn.mtf"]).says("salvaged into out.mtf");
     metatfc(&folder, &["verify", "--salvage", "no/out.mtf", "torn.mtf"]).exits(4).says("no/out.mtf: not written");
-    // An intact trace is also copied.
+    // An intact trace is also copied, so this output must be writable, too.
     metatfc(&folder, &["verify", "--salvage", "no/out.mtf", "a.mtf"]).exits(4).says("no/out.mtf: not written");
 }
 

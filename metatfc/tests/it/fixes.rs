@@ -1,4 +1,4 @@
-//! `check --fix`: its changes, the parts that it leaves unchanged, and its messages.
+//! `check --fix`: its changes, the lines that it leaves unchanged, and its messages.
 
 use super::common::metatfc;
 use metatf_test::Folder;
@@ -31,7 +31,7 @@ fn a_file_is_corrected() {
         run.text()
     );
 
-    // On the second run, there is nothing to fix, and the file is not written.
+    // A second run finds nothing to fix and does not write the file.
     let before = fs::metadata(&path).and_then(|m| m.modified()).expect("it is there");
     let again = metatfc(&folder, &["check", "--fix", "a.dtd"]);
     assert_eq!((again.status, again.text().as_str(), again.err.as_str()), (0, "", ""));

@@ -58,10 +58,10 @@ fn records_come_as_they_are_written() {
 fn what_ends_it() {
     let folder = Folder::new();
     let (bytes, text) = trace(&folder);
-    // A complete trace.
+    // Following a complete trace prints it and ends.
     fs::write(folder.join("growing.mtf"), &bytes).unwrap();
     assert!(metatfc(&folder, &["dump", "--follow", "growing.mtf"]).exits(0).text() == text);
-    // A removed file cannot grow any more.
+    // A removed file cannot grow, so following it ends.
     fs::write(folder.join("growing.mtf"), &bytes[..bytes.len() / 2]).unwrap();
     let (mut child, mut out) = follow(&folder);
     out.read_line(&mut String::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Infinite inputs, outputs that are not files, and expensive traces: nothing is read without a limit.
+//! Infinite inputs, outputs that are not files, and expensive traces: every read has a limit.
 #![cfg(target_os = "linux")]
 
 use super::common::{metatfc, run};
@@ -45,7 +45,7 @@ fn outputs_that_are_full() {
     }
 }
 
-/// A trace of a few hundred bytes with a long DTD.
+/// A trace of less than 2000 bytes can contain a long DTD, which is refused without `--large-dtd`.
 #[test]
 fn a_long_embedded_dtd() {
     let folder = folder();
@@ -62,7 +62,7 @@ fn a_long_embedded_dtd() {
     metatfc(here, &["dump", "--force-dtd", "a.dtd", "long.mtf"]).exits(0);
 }
 
-/// Version 0 traces do not contain a DTD, so the writer must be given one.
+/// Version 0 traces do not contain a DTD, so the writer needs a URL.
 #[test]
 fn version_0_without_a_dtd() {
     let folder = folder();
@@ -75,7 +75,7 @@ fn version_0_without_a_dtd() {
     metatfc(here, &["recode", "--version", "0", "a.mtf", "v0.mtf"]).exits(0);
 }
 
-/// A file that is being written has no name, so that a signal leaves no incomplete file.
+/// An output file has no name until it is complete, so a killed command leaves no incomplete file.
 #[test]
 fn a_command_that_is_killed() {
     let folder = folder();
@@ -103,7 +103,7 @@ fn a_command_that_is_killed() {
     }
 }
 
-/// Input from an open pipe is checked before the pipe is closed.
+/// Input from a pipe is checked while the pipe is still open.
 #[test]
 fn a_pipe_that_stays_open() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
@@ -121,7 +121,7 @@ fn a_pipe_that_stays_open() {
     assert!(!child.wait().expect("it ends").success());
 }
 
-/// With tables of very many rows and rows with very long cells, neither time nor output grows with their product.
+/// For tables with very many rows and rows with very long cells, neither time nor output grows with their product.
 #[test]
 fn tables_of_any_size() {
     let folder = folder();
@@ -152,7 +152,7 @@ fn tables_of_any_size() {
     metatfc(here, &["dump", "--where", &condition, "long.mtf"]).exits(2).says("--where");
 }
 
-/// A headerless file with a stream section contains only elements.
+/// A headerless file that consists of a stream section contains only elements.
 #[test]
 fn raw_stream_sections() {
     let folder = folder();
@@ -173,7 +173,7 @@ fn raw_stream_sections() {
     metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","@offset":1,"n":2}"#);
 }
 
-/// A small trace can expand to large data; if the kept records exceed the memory limit, there is an error.
+/// A small trace can expand to large data. If the records in memory exceed the limit, the command fails.
 #[test]
 fn a_trace_that_takes_much_memory() {
     let here = &Folder::new();

@@ -1,11 +1,11 @@
-//! `import`, whose child process decodes tables, with intact and damaged tables.
+//! Tests `import`, which decodes tables in a child process, with intact and corrupt tables.
 #![cfg(all(feature = "tables", target_os = "linux"))]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::common::{metatfc, run};
 use metatf_test::Folder;
 
-/// Creates a table with a few rows as CSV, and exports it as Arrow and Parquet.
+/// Creates a table with a few rows as CSV and exports it as Arrow and Parquet.
 fn tables() -> Folder {
     let folder = Folder::new();
     for name in ["table.dtd", "panics.arrow", "panics.parquet", "exhausts.arrow"] {
@@ -32,7 +32,7 @@ fn tables_become_the_trace_they_were() {
     for file in FILES {
         metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "copy.mtf"]).exits(0);
         assert_eq!(dump("copy.mtf"), whole, "{file}");
-        // The first output is a file whose header is completed at the end, the second a stream.
+        // The first output is a file, whose header is completed at the end; the second is a stream.
         assert_eq!(here.read("copy.mtf"), here.read("whole.mtf"), "{file}");
         let streamed = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "-"]).exits(0);
         here.write("streamed.mtf", streamed.out);
@@ -59,7 +59,7 @@ fn mistakes_are_reported_as_by_the_command_itself() {
     assert!(!here.join("x.mtf").exists());
 }
 
-/// Asserts that importing a damaged file of the record `r` either fails with the file's name or creates a complete
+/// Checks that importing a corrupt file of the record `r` either fails with the file's name or creates a complete
 /// trace. Returns whether it creates a trace.
 #[track_caller]
 fn stands(here: &Folder, file: &str) -> bool {
@@ -76,7 +76,7 @@ fn stands(here: &Folder, file: &str) -> bool {
     false
 }
 
-/// Decoders that panic, and one that requests 4 GiB for a file of 2 KB.
+/// Decoders that panic, and one that requests 4 GiB for a 2 KB file, cause errors.
 #[test]
 fn failures_of_decoders_are_errors() {
     let folder = tables();
@@ -88,7 +88,7 @@ fn failures_of_decoders_are_errors() {
     import("exhausts.arrow").exits(1).says(
         "exhausts.arrow: reading the file takes more than 1024 MiB; if the file is not corrupt, raise the limit with --max-memory",
     );
-    // The error names the file that failed, not a file that was read before.
+    // The error names the file that failed, not the previously read file.
     let both = ["import", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "-o", "x.mtf"];
     metatfc(&folder, &both).exits(1).says("metatfc: exhausts.arrow: ");
 }

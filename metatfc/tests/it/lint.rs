@@ -1,4 +1,4 @@
-//! `lint`: rules, ways to disable them, and savings, which are verified by writing the trace again.
+//! `lint`: rules, ways to disable them, and savings, which are verified by rewriting the trace.
 
 use super::common::{metatfc, run};
 use metatf_test::Folder;
@@ -31,8 +31,8 @@ section log 1 {
 }
 ";
 
-/// Returns records whose times increase by up to 99, with few clients, sizes of up to three bytes, and status 200 in
-/// every answer.
+/// Returns records with times less than 100 apart, few clients, sizes of up to three bytes, and the status 200 in every
+/// answer.
 fn jsonl(records: u32) -> String {
     let (mut out, mut time, mut random) = (String::new(), 0_u64, 0x9E37_79B9_7F4A_7C15_u64);
     for n in 0..records {
@@ -118,7 +118,7 @@ fn statuses() {
     assert!(other.err.contains("log.mtf: other.dtd lacks") && other.err.contains("client"), "{}", other.err);
 }
 
-/// Returns the sizes of a trace written with a DTD and without plans, as counted by `stat`.
+/// Returns the sizes that `stat` reports for the trace when written with this DTD and without plans.
 fn measured(folder: &Folder, dtd: &str) -> (u64, u64) {
     let recoded =
         metatfc(folder, &["recode", "--plan", "naive", "--dtd", dtd, "--no-embed-dtd", "log.mtf", "again.mtf"]);
@@ -160,8 +160,8 @@ fn savings_are_true() {
     assert!(report["together"]["size"]["records"].as_u64().expect("bytes") < before.0 / 2, "{report:#}");
 }
 
-/// The reported sizes are those of `encode`. The first time is far from the second, but that writer does not widen the
-/// field for it.
+/// The reported sizes match those of `encode`, which does not widen a field for the first time, however far it is from
+/// 0.
 #[test]
 fn sizes_are_those_of_encode() {
     let folder = Folder::new();
@@ -209,7 +209,7 @@ fn compressed_files_decide() {
     assert!(!saved.is_empty() && saved.iter().all(|saved| saved.as_i64() >= Some(0)), "{report:#}");
 }
 
-/// If the language defines the encoding of a field, the suggestion sets it in the block of the record.
+/// If the language defines the encoding of a field, the suggestion sets it in the record's block.
 #[test]
 fn fields_of_the_language() {
     let folder = log();
@@ -237,7 +237,7 @@ fn what_is_left_out() {
     assert!(text.text().contains("saves") && text.text().contains("with the current DTD"), "{}", text.text());
 }
 
-/// There are no findings in the DTDs that come with the project.
+/// The built-in DTDs have no findings.
 #[test]
 fn built_in() {
     let folder = Folder::new();

@@ -1,6 +1,6 @@
 //! Files of other tools, in `tests/logs`: captures by tcpdump and Wireshark, and recordings by perf and LLVM XRay. Each
-//! test compares every record with the text that the format's own tool prints. `dev/scripts/log-samples` creates files and
-//! texts; `made-by.txt` lists the versions of the tools.
+//! test compares every record with the output of the tool that defines the format. `dev/scripts/log-samples` creates
+//! the files and the expected output; `made-by.txt` lists the versions of the tools.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, Run, root, run_with, skip};
@@ -14,7 +14,7 @@ struct Log {
     dtd: Option<&'static str>,
     /// The section that contains the records.
     section: &'static str,
-    /// The equivalent explicit options: built-in DTD, byte order, and number of bytes before and after the records.
+    /// The equivalent explicit options: the DTD, the byte order, and the number of bytes before and after the records.
     said: (&'static str, &'static str, usize, usize),
     records: usize,
 }
@@ -86,7 +86,7 @@ impl Log {
         self.bytes.get(before..self.bytes.len() - behind).expect("a file with records")
     }
 
-    /// Writes the file to a folder, with the DTD if it is not built in.
+    /// Writes the file to a directory, with the DTD if it is not built in.
     fn put(&self, here: &Folder) {
         here.write(self.name, self.bytes);
         if let Some(dtd) = self.dtd {
@@ -124,7 +124,7 @@ fn python() -> bool {
     Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// A script prints the records in the format of the original tool.
+/// Checks that a script prints the records in the same way as the original tool.
 fn same_text(log: &Log, script: &[&str], reference: &str) {
     let here = &Folder::new();
     log.put(here);
@@ -173,7 +173,7 @@ fn calls_are_those_of_llvm() {
     same_text(&XRAY, &["xray-text"], include_str!("../logs/calls.txt"));
 }
 
-/// A Java heap dump, from which a program has removed most objects, and handwritten records.
+/// Objects are read from a Java heap dump, from which a program has removed most objects, and from handwritten records.
 #[test]
 fn objects_of_java_are_read() {
     let here = &Folder::new();
@@ -210,7 +210,7 @@ fn objects_of_java_are_read() {
             assert_eq!(length(&value["value"]), width(&value["type"]), "{object}");
         }
     }
-    // Also in text output.
+    // Text output contains the objects, too.
     metatfc(here, &["dump", "heap.hprof"]).exits(0).prints("  objects=[class_dump{id=").prints("} instance{id=");
     // An invalid type has no value.
     let dump = [b"\x23".as_slice(), &[0; 12], &3_u32.to_be_bytes(), &[3]].concat();
@@ -267,7 +267,7 @@ fn files_come_back_byte_for_byte() {
     }
 }
 
-/// Explicit options yield the same records, regardless of the file's own description.
+/// Explicit options yield the same records as the file's own header.
 #[test]
 fn options_stand_in_for_the_prologue() {
     let here = &Folder::new();
@@ -278,13 +278,13 @@ fn options_stand_in_for_the_prologue() {
         assert_eq!(text, metatfc(here, &["show", "--format", "dtd", dtd]).exits(0).text());
         let dump = ["dump", "--format", "jsonl", log.name];
         assert_eq!(log.command_as_said(here, &dump).exits(0).text(), log.command(here, &dump).exits(0).text());
-        // The same through a pipe.
+        // A pipe yields the same records.
         let piped = run(here, &["dump", "--format", "jsonl", "-"], log.bytes).exits(0).text();
         assert_eq!(piped, log.command(here, &dump).exits(0).text());
     }
 }
 
-/// The header of a capture defines byte order and unit, and its fields can be read.
+/// The header of a capture defines the byte order and the time unit, and its fields can be read.
 #[test]
 fn each_magic_of_pcap() {
     let here = &Folder::new();
@@ -320,12 +320,12 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
     for (file, problem) in [
         (PCAP.bytes[..20].to_vec(), "begins like a file of pcap, but offset 20"),
         (PERF.bytes[..150].to_vec(), "begins like a file of perf, but offset 104"),
-        // Offset and size of the records.
+        // The offset and size of the records.
         (perf(40, 103), "leaf attributes"),
         (perf(40, u64::MAX), "leaf attributes"),
         (perf(48, 30_713), "the size of the records is 30713"),
         (perf(48, u64::MAX), "the size of the records is 18446744073709551615"),
-        // A size that no header has.
+        // An undefined header size.
         (perf(8, 105), "its first bytes match none of hprof, mps, pcap, pcapng, perf, xray"),
         (PCAPNG.bytes[..11].to_vec(), "its first bytes match none of"),
         (XRAY.bytes[..40].to_vec(), "its first bytes match none of"),
@@ -337,12 +337,12 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
             metatfc(here, &[command, "bad"]).exits(1).says("metatfc: bad: ").says(problem);
         }
     }
-    // Errors in the records are found when they are read.
+    // Errors in the records are found only when the records are read.
     here.write("cut", &PCAPNG.bytes[..40]);
     metatfc(here, &["dump", "cut"]).exits(1).says("metatfc: cut: offset");
 }
 
-/// A user's DTD, and hints for when it does not match.
+/// A file can be read with a user's DTD. If no DTD or several DTDs match, the error contains a hint.
 #[test]
 fn a_file_by_a_dtd_of_its_own() {
     let here = &Folder::new();
@@ -360,7 +360,7 @@ fn a_file_by_a_dtd_of_its_own() {
     let jsonl = ["dump", "--format", "jsonl", "--dtd", "log.dtd", "a.log"];
     metatfc(here, &jsonl).exits(0).prints("\"a\":258").prints("\"a\":772");
     metatfc(here, &[&jsonl[..], &["--all"]].concat()).exits(0).prints("\"name\":\"abc\"");
-    // The DTD is on METATF_PATH.
+    // The DTD is found on METATF_PATH.
     metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
     // Two DTDs match the file, but only one is specified.
     here.write("twin.dtd", dtd);
@@ -379,14 +379,14 @@ fn a_file_by_a_dtd_of_its_own() {
     metatfc(here, &["recode", "--source-dtd", "log.dtd", "a.log", "a.mtf"]).exits(0);
     metatfc(here, &["recode", "a.mtf", "again.log", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
-    // Also through JSON lines.
+    // The same holds through JSON lines.
     let json = metatfc(here, &["dump", "--format", "jsonl", "--all", "a.mtf"]).exits(0);
     run(here, &["encode", "--dtd", "log.dtd", "--order", "big", "-", "b.mtf"], &json.out).exits(0);
     metatfc(here, &["recode", "b.mtf", "again.log", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
 }
 
-/// Errors contain the position, and intact records are printed.
+/// Errors contain the position, and salvaging prints the intact records.
 #[test]
 fn damage_is_told_and_left_out() {
     let here = &Folder::new();
@@ -397,7 +397,7 @@ fn damage_is_told_and_left_out() {
             count(&log.command(here, &["dump", "--salvage", log.name]).exits(0).says("nothing was lost")),
             log.records
         );
-        // Start at the last byte of a record.
+        // The corruption starts at the last byte of a record.
         let lines = log.lines(here).text();
         let (dtd, ..) = log.said;
         let record = lines.lines().nth(log.records * 3 / 4).expect("a record");
@@ -412,7 +412,7 @@ fn damage_is_told_and_left_out() {
         match dtd {
             // Only the previous packet determines where a packet begins.
             "pcap" => assert!(left > 0 && left < log.records, "{left}"),
-            // The beginning of a record is not unique either.
+            // The beginning of a record cannot be recognized with certainty either.
             "xray" => assert!(left > 0, "{left}"),
             _ => assert!((1..5).contains(&(log.records - left)), "{}: {left}", log.name),
         }
@@ -436,7 +436,7 @@ fn damage_is_told_and_left_out() {
     run(here, &piped, PERF.bytes).exits(0).prints("whole: 392 records");
 }
 
-/// The other byte order, another format, and another layout of samples.
+/// Reading with the wrong byte order, the wrong format or a different sample layout is an error.
 #[test]
 fn a_wrong_file_is_an_error() {
     let here = &Folder::new();
@@ -449,7 +449,7 @@ fn a_wrong_file_is_an_error() {
     metatfc(here, &["verify", PIPE.name]).exits(1).says("metatfc: perf-pipe.data: offset");
 }
 
-/// In a file without records, the elements of a stream section are counted like records.
+/// In a file without records, `--head`, `--skip` and `--tail` count the elements of a stream section.
 #[test]
 fn some_of_the_packets() {
     let here = &Folder::new();
@@ -469,7 +469,7 @@ fn some_of_the_packets() {
     }
 }
 
-/// Sorting finds a time after a repetition; stream elements have no time to sort by.
+/// Records can be sorted by a time that follows a repeated field. Elements of a stream section cannot be sorted.
 #[test]
 fn records_are_put_in_order() {
     let here = &Folder::new();

@@ -1,4 +1,4 @@
-//! The language server, tested by a client on its standard input and output. Each answer is parsed as the type that the
+//! Tests the language server as a client on its standard input and output. Each answer is parsed as the type that the
 //! protocol defines.
 #![allow(clippy::panic, reason = "a test")]
 
@@ -36,7 +36,7 @@ section names 2 {
 }
 ";
 
-/// A server, and the messages that it sent without a request.
+/// A server, and the messages that it has sent without a request.
 struct Client {
     server: Child,
     input: ChildStdin,
@@ -126,14 +126,14 @@ impl Client {
         self.tell("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
     }
 
-    /// Returns the errors in the current text.
+    /// Returns the errors in the current document.
     fn diagnostics(&mut self) -> Vec<lsp::Diagnostic> {
         let mut found = self.published();
         found.retain(|diagnostic| diagnostic.source.as_deref() == Some("metatfc"));
         found
     }
 
-    /// Returns errors and hints.
+    /// Returns the errors and hints in the current document.
     fn published(&mut self) -> Vec<lsp::Diagnostic> {
         loop {
             let message = match self.published.is_empty() {
@@ -242,7 +242,7 @@ fn a_session() {
     let found = client.request::<lsp::PrepareRenameRequest>(position("vfield", 0)).expect("an answer");
     assert!(found.is_none(), "a predefined record keeps its name");
 
-    // The remaining requests without changes.
+    // The other requests that change nothing.
     let found = client.request::<lsp::DocumentSymbolRequest>(json!({})).expect("an answer").expect("some");
     let lsp::DocumentSymbolResponse::DocumentSymbolList(symbols) = found else { panic!("{found:?}") };
     let names: Vec<&str> = symbols.iter().map(|symbol| symbol.name.as_str()).collect();
@@ -276,7 +276,7 @@ fn a_session() {
     let hints = client.request::<lsp::InlayHintRequest>(json!({ "range": range })).expect("an answer").expect("some");
     let labels: Vec<String> = hints.iter().map(|hint| format!("{:?}", hint.label)).collect();
     assert!(labels.len() >= 7 && labels[0].contains(":4"), "{labels:?}");
-    // Two properties on one line with too much space between them.
+    // Two properties on one line with excess whitespace between them.
     let range = json!({ "start": { "line": 1, "character": 15 }, "end": { "line": 2, "character": 0 } });
     client.change(json!([{ "range": range, "text": "  " }]));
     let more = json!({ "options": { "tabSize": 4, "insertSpaces": true } });
@@ -294,7 +294,7 @@ fn while_it_is_typed() {
     client.open(JOBS);
     assert_eq!(client.diagnostics(), []);
 
-    // The diagnostic of a misspelled field, and the edit that corrects it.
+    // A misspelled field has a diagnostic and an edit that corrects it.
     let place = at(JOBS, "cost.width", 0, 0);
     let end = at(JOBS, "cost.width", 0, 4);
     client.change(json!([{ "range": { "start": place, "end": end }, "text": "csot" }]));
@@ -319,7 +319,7 @@ fn while_it_is_typed() {
         .collect();
     assert_eq!((words(&text, &edits), edits[0].new_text.as_str()), (vec!["csot".to_owned()], "cost"));
 
-    // With an incomplete statement, the other declarations are known, and completions are offered.
+    // If a statement is incomplete, the other declarations remain known, and the server offers completions.
     for (typed, wanted) in [
         ("        cost.\n", vec!["width", "unit"]),
         ("        cost.interpretation = \n", vec!["delta", "baseOffset"]),
@@ -418,7 +418,7 @@ impl Numbers {
     }
 }
 
-/// Checks that every position in an answer is in the text.
+/// Checks that every position in an answer is within the document.
 fn places_are_in(text: &str, answer: &Value) {
     match answer {
         Value::Array(list) => list.iter().for_each(|value| places_are_in(text, value)),
@@ -435,7 +435,7 @@ fn places_are_in(text: &str, answer: &Value) {
     }
 }
 
-/// Suggestions are hints, with an edit if possible. They disappear when their cause is fixed, and while there are
+/// Lint suggestions are hints, with an edit if possible. They disappear when their cause is fixed and while there are
 /// errors.
 #[test]
 fn hints_of_lint() {
@@ -472,7 +472,7 @@ fn random_edits_are_answered() {
         client.open(&text);
         client.version = 0;
         for _ in 0..25 {
-            // Positions and characters after them, as the client counts them.
+            // Offsets of all characters, to be converted to positions as the client counts them.
             let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             let first = numbers.next(places.len());
             let last = (first + numbers.next(6)).min(places.len() - 1);

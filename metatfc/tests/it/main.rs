@@ -1,4 +1,4 @@
-//! Tests every command: exit status, standard output, and standard error.
+//! Tests the exit status, standard output and standard error of every command.
 #![allow(clippy::expect_used, reason = "a test")]
 
 mod cases;
@@ -86,10 +86,10 @@ const LINES: &str = r#"{"@section":"heap","@record":"alloc","time":10,"size":64,
 {"@section":"names","@record":"text","vfield":"char, long"}
 "#;
 
-/// The element that offset 0 of a name refers to.
+/// The element to which a name with offset 0 refers.
 const NAME: &str = r#"{"@section":"names","@record":"text","vfield":"int"}"#;
 
-/// Creates a folder with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
+/// Creates a directory with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("a.dtd", DTD);
@@ -160,7 +160,7 @@ fn bytes_that_are_written_as_numbers() {
         .says("expected a JSON object: expected value (column 6)");
 }
 
-/// By default, columns have no units; a thread column is added on request, and does not depend on the printed records.
+/// By default, column names have no units. A thread column is added on request, regardless of the printed records.
 #[test]
 fn csv_for_data_frames() {
     let folder = folder();
@@ -211,7 +211,7 @@ fn csv_for_data_frames() {
     metatfc(here, &["dump", "--format", "csv", "--thread-column=alloc.nothing", "a.mtf"]).exits(2).says("RECORD.FIELD");
 }
 
-/// An error names the file that could not be written, with the system's message and without an input offset.
+/// The error names the file that could not be written, and contains the system's message but no input offset.
 #[test]
 fn outputs_that_cannot_be_written() {
     let folder = folder();
@@ -446,7 +446,7 @@ fn encode() {
         metatfc(here, &[&["encode", "--dtd", "a.dtd"], options, &["a.jsonl", "b.mtf"]].concat()).exits(0);
         assert_eq!(dump("b.mtf"), expected, "{options:?}");
     }
-    // A value that does not fit is stored with a wider field or refused.
+    // A value that does not fit is stored in a wider field or, with `--strict`, refused.
     let wide = r#"{"@section":"heap","@record":"alloc","time":1,"size":70000,"address":1,"name":0}"#;
     let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], format!("{wide}\n{NAME}").as_bytes()).exits(0);
     run(here, &["dump", "-"], &trace.out).exits(0).prints("size=70000");
@@ -454,7 +454,7 @@ fn encode() {
     here.write("wide.jsonl", lines);
     let strict = metatfc(here, &["encode", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
     strict.says("wide.jsonl:2: ").says("leaf size");
-    // A failed command leaves no new file, and keeps existing files.
+    // A failed command creates no file and does not change existing files.
     let before = here.read("a.mtf");
     let broken = run(here, &["encode", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);
     broken.says("standard input:1: ");
@@ -487,7 +487,7 @@ fn verify() {
     let whole = here.read("a.mtf");
     run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
 
-    // A trace of a later version contains the names of required features after the URL of its DTD.
+    // A trace of a later version contains the names of required features after its DTD URL.
     let url = 40 + usize::from(whole[6]);
     let names = b"\x05pages\x07trial-2";
     let mut later = [&whole[..url], names, &whole[url..]].concat();
@@ -499,7 +499,7 @@ fn verify() {
         metatfc(here, &[command, "later.mtf"]).exits(1).says(lacks);
     }
 
-    // Three groups, with damage in the second.
+    // Three groups, of which the second is corrupt.
     let group = "{\"@group\":1}\n";
     let line = |n: u8| format!("{{\"@section\":\"heap\",\"@record\":\"list\",\"time\":{n},\"n\":1,\"value\":[{n}]}}\n");
     let lines = [line(1), group.to_owned(), line(2), group.to_owned(), line(3)].concat();
@@ -520,7 +520,7 @@ fn verify() {
     assert_eq!(salvaged.says("salvage: ").text(), saved);
 }
 
-/// If a table has lost a part, offsets into it would refer to wrong elements, so no trace is written.
+/// If part of a table is lost, later offsets would refer to the wrong elements, so no trace is written.
 #[test]
 fn salvage_does_not_move_offsets() {
     let folder = folder();
@@ -555,7 +555,7 @@ fn a_trace_that_was_not_closed_is_unfinished() {
         let run = metatfc(here, &[&["verify", "open.mtf"], quiet].concat()).exits(3);
         assert_eq!(run.says("open.mtf: unfinished: 4 records, ").text(), "");
     }
-    // Damage has the higher exit status.
+    // Corruption takes precedence over a missing footer.
     here.write("torn.mtf", &bytes[..bytes.len() / 2]);
     metatfc(here, &["verify", "open.mtf", "a.mtf"]).exits(3).prints("a.mtf: whole: 4 records");
     metatfc(here, &["verify", "open.mtf", "torn.mtf"]).exits(1);
@@ -566,8 +566,8 @@ fn a_trace_that_was_not_closed_is_unfinished() {
         assert!(!run.err.contains("can be salvaged"), "{}", run.err);
         metatfc(here, &["verify", "whole.mtf"]).exits(0).prints("whole");
     }
-    // A recorder stores where the rest of the events are. Like any text in a trace, the name must not reach a terminal
-    // unescaped.
+    // A recorder stores the path of its spool, which contains the remaining events. Like any string in a trace, the
+    // path must not reach a terminal unescaped.
     let spool = here.join("spool\u{1b}[1m");
     let schema =
         metatf::dynamic::Schema::parse("a.dtd", b"section s 1 {\nr: (tag) { tag.value = 4; }\n}\n").expect("a DTD");
@@ -589,7 +589,7 @@ fn a_trace_that_was_not_closed_is_unfinished() {
     assert!(says_where() && !run.err.contains('\x1b'));
 }
 
-/// Each command has a manual page with the texts of its help, and each shell has completions.
+/// Each command has a manual page that contains its help text, and each shell has completions.
 #[test]
 fn installed_docs() {
     let folder = Folder::new();
@@ -607,7 +607,7 @@ fn installed_docs() {
     metatfc(&folder, &["--install-docs"]).exits(2);
 }
 
-/// `| head`: a reader that stops early is not an error.
+/// A reader that stops early, such as `head`, is not an error.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let folder = folder();
@@ -628,7 +628,7 @@ fn a_closed_pipe_is_quiet() {
     }
 }
 
-/// Colors are only used on a terminal.
+/// Colors are used only on a terminal.
 #[test]
 fn no_colours_in_a_pipe() {
     let folder = folder();

@@ -59,12 +59,12 @@ fn numbers(lines: &[Value], field: &str) -> Vec<u64> {
     lines.iter().filter_map(|line| line[field].as_u64()).collect()
 }
 
-/// All clocks are converted to that of the trace that began first. Times between two comparisons are interpolated
-/// linearly.
+/// All clocks are converted to the clock of the trace that began first. Times between two clock comparisons are
+/// interpolated linearly.
 #[test]
 fn clocks_are_brought_together() {
     let here = &folder();
-    // The first trace began at wall clock time 1000. The clock of the second began at 1100 and is slow at first: 100 of
+    // The first trace began at wall-clock time 1000. The clock of the second began at 1100 and is slow at first: 100 of
     // its units are 200.
     encode(here, "a.mtf", &[sync(0, 1000), step(50, 1, 0), step(250, 1, 2), step(290, 1, 4), step(500, 1, 6)].concat());
     encode(here, "b.mtf", &[sync(0, 1100), step(50, 2, 1), step(90, 2, 3), sync(100, 1300), step(150, 2, 5)].concat());
@@ -83,7 +83,7 @@ fn clocks_are_brought_together() {
     encode(here, "c.mtf", &[sync(0, 1260), step(0, 3, 100)].concat());
     metatfc(here, &["merge", "c.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "three.mtf"), "number"), [0, 1, 2, 100, 3, 4, 5, 6]);
-    // Times are now in order.
+    // The times are now in order.
     metatfc(here, &["sort", "three.mtf", "sorted.mtf"]).exits(0);
     assert_eq!(lines(here, "sorted.mtf"), lines(here, "three.mtf"));
 }
@@ -99,14 +99,14 @@ fn one_trace_stays_as_it_is() {
     metatfc(here, &["merge", "a.mtf", "-o", "one.mtf"]).exits(0);
     metatfc(here, &["recode", "a.mtf", "recoded.mtf"]).exits(0);
     metatfc(here, &["diff", "one.mtf", "recoded.mtf"]).exits(0);
-    // Also with pipes.
+    // The result is the same with pipes.
     let bytes = here.read("a.mtf");
     let piped = run(here, &["merge", "-", "-o", "-"], &bytes).exits(0);
     here.write("piped.mtf", &piped.out);
     metatfc(here, &["diff", "--order", "one.mtf", "piped.mtf"]).exits(0);
 }
 
-/// A trace that is split by thread and merged again is the same, including tables and records without a time. Records
+/// Splitting a trace by thread and merging the parts restores it, including tables and records without a time. Records
 /// without a time stay after their predecessors.
 #[test]
 fn pieces_become_the_trace_again() {
@@ -187,7 +187,7 @@ fn pieces_become_the_trace_again() {
     assert_eq!(names.lines().count(), 7, "{names}");
 }
 
-/// A trace that is not in order is sorted first, in parts if necessary, with the same result as `sort`.
+/// An unordered trace is sorted first, in parts if necessary, with the same result as `sort`.
 #[test]
 fn traces_out_of_order_are_sorted() {
     let here = &folder();
@@ -206,14 +206,14 @@ fn traces_out_of_order_are_sorted() {
     }
 }
 
-/// More traces than are open at the same time.
+/// There may be more input traces than can be open at the same time.
 #[test]
 fn hundreds_of_traces() {
     let here = &folder();
     let names: Vec<String> = (0..300).map(|n| format!("{n}.mtf")).collect();
     encode(here, "0.mtf", &[step(0, 0, 0), step(300, 0, 300), step(600, 0, 600)].concat());
     for (number, name) in (0_u64..).zip(&names).skip(1) {
-        // The same file with different times: the numbers of a trace are 300 apart.
+        // The traces differ only in their times. The numbers in a trace are 300 apart.
         encode(
             here,
             name,
@@ -229,7 +229,7 @@ fn hundreds_of_traces() {
     assert!(all.iter().zip(0..900).all(|(line, number)| line["from"] == number % 300 + 1));
 }
 
-/// The field for the number of the trace may exist or be added.
+/// `--source` stores the number of the trace in an existing or a new field.
 #[test]
 fn sources_are_told_apart() {
     let here = &folder();
@@ -248,7 +248,7 @@ fn sources_are_told_apart() {
     metatfc(here, &["merge", "a.mtf", "--source", "vfield", "-o", "both.mtf"]).exits(2).says("--source vfield");
 }
 
-/// Spans and strings with the same number in two traces are distinguished, also in the viewer of another program.
+/// Spans and strings with the same number in two traces are distinguished, even in a trace viewer.
 #[test]
 fn spans_and_labels_of_two_processes() {
     let here = &Folder::new();
@@ -291,7 +291,7 @@ fn spans_and_labels_of_two_processes() {
     assert_eq!(labels.iter().map(|line| line["address"]["label"].clone()).collect::<Vec<_>>(), ["GET", "PUT"]);
 }
 
-/// Creates a trace without clock_sync records whose start is in its user metadata.
+/// Creates a trace without clock_sync records, whose user metadata contains its start.
 fn with_start(here: &Folder, name: &str, start: u64, times: &[u64]) {
     let schema = Schema::parse("events.dtd", EVENTS.as_bytes()).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
@@ -312,7 +312,7 @@ fn user_metadata(here: &Folder, name: &str) -> Vec<Value> {
     all.iter().map(|json| serde_json::from_slice(json).unwrap()).collect()
 }
 
-/// The start of a clock can also come from user metadata. The new trace has the start of the trace that began first.
+/// The start of a clock can also come from user metadata. The merged trace has the start of the trace that began first.
 #[test]
 fn user_metadata_says_what_was_merged() {
     let here = &folder();
@@ -333,7 +333,7 @@ fn user_metadata_says_what_was_merged() {
     assert_eq!(user_metadata(here, "one.mtf"), user_metadata(here, "late.mtf"));
 }
 
-/// Records of an older DTD are converted to a newer one by name, in any order; records with a different meaning are
+/// Records of an older DTD are converted to a newer one by name, in any order. Records with a different meaning are
 /// refused.
 #[test]
 fn versions_of_a_dtd() {
@@ -405,7 +405,8 @@ fn what_cannot_be_merged_is_said() {
     metatfc(here, &["merge", "heap.mtf", "heap.mtf", "-o", "no.mtf"]).exits(1).says("the heap of one program");
 }
 
-/// In a trace without a table, references are 0. They must not refer to an element of another trace.
+/// A trace without a table refers to offset 0 of it. After merging, this offset must not refer to an element of another
+/// trace.
 #[test]
 fn an_offset_that_leads_nowhere() {
     let here = &Folder::new();
@@ -428,7 +429,7 @@ fn an_offset_that_leads_nowhere() {
     wrong.says("a.mtf: a record refers to offset 0 of section names");
 }
 
-/// Damage is an error before anything is written; with salvaging, the intact parts are merged.
+/// If an input is corrupt, `merge` fails before writing anything. With `--salvage`, it merges the intact parts.
 #[test]
 fn damaged_traces() {
     let here = &folder();
@@ -452,7 +453,8 @@ fn damaged_traces() {
     metatfc(here, &["merge", "--salvage", "--by", "time", "b.mtf", "not.mtf", "-o", "no.mtf"]).exits(1).says("not.mtf");
 }
 
-/// Two processes, one forked from the other, take turns: merged, their events are in real-time order.
+/// Two processes, one forked from the other, emit events in turn. In the merged trace, the events are in real-time
+/// order.
 #[cfg(target_os = "linux")]
 mod processes {
     use super::{lines, metatfc, numbers};
@@ -464,7 +466,7 @@ mod processes {
     #[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::merge::processes::events")]
     mod events {}
 
-    /// The environment variable that turns this program into the emitting program.
+    /// The environment variable that selects the emitting program.
     const CHILD: &str = "METATF_TEST_SCENARIO";
     const TURNS: u32 = 300;
 
@@ -519,7 +521,7 @@ mod processes {
         assert_eq!(numbers(&all, "number"), (0..2 * u64::from(TURNS)).collect::<Vec<_>>());
         let times = numbers(&all, "time");
         assert!(times.is_sorted(), "{times:?}");
-        // Each process compares its clock with the wall clock.
+        // Each process has compared its clock with the wall clock.
         assert!(all.iter().filter(|line| !line["wall"].is_null()).count() >= 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Names of values and flags: showing, printing, reading, and conditions; former names of fields.
+//! Names of values and flags: showing, printing, reading and filtering them; former names of fields.
 
 use crate::common::metatfc;
 use insta::assert_snapshot;
@@ -69,7 +69,7 @@ fn names_are_printed() {
     assert_eq!((&leaf["values"][0][1], &leaf["flags"]), (&"running".into(), &serde_json::Value::Null));
 }
 
-/// With and without names, a rewritten trace is the same.
+/// Dumping a trace with or without names and encoding it yields the same trace.
 #[test]
 fn names_are_read() {
     let folder = &folder();
@@ -138,7 +138,7 @@ const FORMATTED: &str = r#"{"@section":"s","@record":"r","ok":true,"c":"a","v4":
 {"@section":"s","@record":"r","ok":2,"c":55296,"v4":2130706433,"v6":"00000000000000000000000000000001","id":"ffffffffffffffffffffffffffffffff","ns":0,"us":1,"s":0,"d":2000000000}
 "#;
 
-/// Every format, as text and as words, and back.
+/// Values of every format are printed as numbers and as words, and the words can be encoded.
 #[test]
 fn formats_have_words() {
     let folder = &Folder::new();
@@ -170,7 +170,7 @@ const OLD: &str = "section s 1 {
 }
 ";
 
-/// A renamed field causes warnings, which `was` removes.
+/// Renamed records and fields cause warnings, which `was` removes.
 #[test]
 fn earlier_names() {
     let folder = &Folder::new();

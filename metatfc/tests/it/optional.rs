@@ -1,4 +1,4 @@
-//! Optional fields, and byte arrays that contain records of a section (spec 3.3, 3.7), in each command.
+//! Tests every command with optional fields and with byte arrays that contain records of a section (spec 3.3, 3.7).
 
 use super::common::{metatfc, run};
 use metatf_test::Folder;
@@ -65,7 +65,7 @@ fn copied_by_every_tool() {
     metatfc(here, &["sort", "--by", "time", "big.mtf", "sorted.mtf"]).exits(0);
     assert_eq!(metatfc(here, &["dump", "--format", "jsonl", "sorted.mtf"]).exits(0).text(), LINES);
     metatfc(here, &["merge", "--by", "time", "-o", "twice.mtf", "big.mtf", "sorted.mtf"]).exits(0);
-    // Numbers in arrays have the byte order of their trace.
+    // Numbers in byte arrays have the byte order of their trace.
     let refused = metatfc(here, &["merge", "--by", "time", "-o", "both.mtf", "big.mtf", "little.mtf"]).exits(1);
     refused.says("different byte orders");
 }

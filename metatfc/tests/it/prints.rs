@@ -1,4 +1,4 @@
-//! Snapshots of the output of the commands, for a trace with each kind of field and for the samples of the book.
+//! Snapshots of command output for a trace with each kind of field and for the samples in the book.
 
 use crate::common::metatfc;
 use crate::folder;
@@ -31,7 +31,7 @@ fn a_format_and_a_trace_described() {
     assert_snapshot!("verify", printed(folder, &["verify", "a.mtf"]));
 }
 
-/// The pages show parts of these, and text instead of long byte lists.
+/// The book shows parts of these dumps, with long byte lists abbreviated.
 #[test]
 fn the_samples_of_the_book() {
     for (sample, dtd) in [
@@ -60,7 +60,7 @@ fn the_samples_of_the_book() {
     }
 }
 
-/// The terminator of a byte array is a byte of the record: the offsets after it are correct.
+/// The terminator of a byte array is part of the record, so the offsets after it are correct.
 #[test]
 fn bytes_that_end_at_a_byte() {
     let folder = &Folder::new();

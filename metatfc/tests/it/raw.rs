@@ -1,5 +1,5 @@
-//! Files without a header: each command that reads them, and salvaging damaged ones, tested with the beginning of a
-//! real log of the Memory Pool System.
+//! Tests each command that reads headerless files, and salvaging of corrupt ones, with the beginning of a real log of
+//! the Memory Pool System.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, Run};
@@ -35,7 +35,7 @@ fn each_command_reads_one() {
         metatfc(here, &["recode", "mps.mtf", "again.log", "--to-raw"]).exits(0);
         assert_eq!(here.read("again.log"), LOG, "{profile}");
     }
-    // Also with another DTD.
+    // The same holds with another DTD.
     mps(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split", "--profile", "archive"]).exits(0);
     metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
@@ -68,9 +68,9 @@ fn what_is_whole_is_salvaged() {
     let verified = mps(here, &["verify", "damaged.log", "--salvage", "whole.mtf"]).exits(1);
     verified.says("damaged.log: offset").says("lost: bytes").says(&format!("{left} records salvaged into"));
     metatfc(here, &["verify", "whole.mtf"]).exits(0).prints(&format!("whole: {left} records"));
-    // The log is preceded by a header.
+    // A header precedes the log.
     here.write("headed.log", [b"a header\n", LOG].concat());
-    // Its first bytes look like an event that the DTD does not define.
+    // The first bytes of the header look like an event that the DTD does not define.
     mps(here, &["dump", "headed.log"]).exits(1).says("headed.log: offset");
     assert_eq!(lines(&mps(here, &["dump", "--skip-bytes", "9", "headed.log"]).exits(0)), records);
     assert_eq!(lines(&mps(here, &["dump", "--salvage", "headed.log"]).exits(0)), records);
@@ -113,13 +113,13 @@ fn events_of_another_version_are_stepped_over() {
     }
     let counted = mps(here, &["stat", "newer.log"]).exits(0);
     counted.prints(&format!("0x0 {}", codes[&0])).prints(&format!("{unknown} "));
-    // Converting to a trace and back yields the same file, with columns of one DTD and with streams of another.
+    // Converting to a trace and back yields the same file, with columns of one DTD and with streams of the other.
     for how in [&["--profile", "fast"][..], &["--profile", "archive", "--dtd", "mps-split"]] {
         mps(here, &[&["recode", "newer.log", "newer.mtf"], how].concat()).exits(0);
         metatfc(here, &["recode", "newer.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
         assert_eq!(here.read("again.log"), log, "{how:?}");
     }
-    // Also through JSON lines.
+    // The same holds through JSON lines.
     let json = mps(here, &["dump", "--format", "jsonl", "newer.log"]).exits(0);
     run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &json.out).exits(0);
     metatfc(here, &["recode", "again.mtf", "again.log", "--to-raw"]).exits(0);
@@ -127,14 +127,15 @@ fn events_of_another_version_are_stepped_over() {
     // Sorting loses no event.
     mps(here, &["sort", "newer.log", "sorted.mtf"]).exits(0);
     metatfc(here, &["verify", "sorted.mtf"]).exits(0).prints(&format!("whole: {records} records"));
-    // The code of a defined event is not accepted for an unknown event.
+    // An unknown event must not use the code of a defined event.
     let taken = String::from_utf8_lossy(&json.out).replacen("\"tag\":0,", "\"tag\":6,", 1);
     run(here, &["encode", "--dtd", "mps", "-", "taken.mtf"], taken.as_bytes())
         .exits(1)
         .says("tag 6 belongs to another");
 }
 
-/// Converts between a DTD that names an event and a DTD in which it is one of the other tags.
+/// Recoding is refused if a tag of the catch-all record belongs to a named record in the target DTD, or if only one of
+/// the DTDs has a catch-all record.
 #[test]
 fn another_dtd_has_the_tag() {
     let here = &Folder::new();

@@ -6,7 +6,7 @@ use metatf_test::Folder;
 use serde_json::Value;
 use std::path::Path;
 
-/// Creates `heap.mtf`, a trace of HATF10.dtd with short-lived blocks and 64-bit addresses.
+/// Creates `heap.mtf`, a HATF10.dtd trace with short-lived blocks and 64-bit addresses.
 fn folder() -> Folder {
     let folder = Folder::new();
     let mut lines = String::new();
@@ -123,7 +123,7 @@ fn profiles() {
     assert!(section(&b, "addresses")["filters"]["transpose"].as_u64() > Some(0));
     metatfc(here, &["stat", "b.mtf"]).exits(0).prints("LZ4 transpose 1");
     metatfc(here, &["recode", "heap.mtf", "c.mtf", "--profile", "best"]).exits(2).says("fast, default, archive");
-    // The same for a trace encoded from JSON lines.
+    // The presets apply to `encode`, too.
     let lines = metatfc(here, &["dump", "--format", "jsonl", "heap.mtf"]).exits(0).out;
     run(here, &["encode", "--dtd", "HATF10", "--profile", "archive", "-", "d.mtf"], &lines).exits(0);
     run(here, &["encode", "--dtd", "HATF10", "--profile", "fast", "-", "e.mtf"], &lines).exits(0);

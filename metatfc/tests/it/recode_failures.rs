@@ -1,5 +1,5 @@
-//! A recoding that fails also ends, although its threads are reading, planning, compressing and writing.
-//! `METATF_TEST_FACTOR` multiplies the number of runs.
+//! A failing recoding always terminates, although its threads read, plan, compress and write at the same time.
+//! `METATF_TEST_FACTOR` multiplies the number of rounds.
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -7,7 +7,7 @@ use metatf_test::Folder;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Number of simultaneous recodings: more than there are cores, so that threads are interrupted anywhere.
+/// The number of simultaneous recodings. Their threads outnumber the cores, so they are interrupted anywhere.
 const TOGETHER: usize = 4;
 
 fn metatfc(folder: &Folder, args: &[String]) -> Child {
@@ -61,7 +61,7 @@ fn failing_recodes_end() {
             let at = 600 + random(bytes.len() - 600);
             bytes[at] ^= 0xff;
             folder.write(&format!("in{n}.mtf"), &bytes);
-            // Half of them cannot write either.
+            // About half of the recodings cannot write either.
             let out = if random(2) == 0 { "/dev/full".to_owned() } else { format!("out{n}.mtf") };
             let (threads, block) = (2 + random(3), ["256", "1K", "64K"][random(3)]);
             let (chunk, codec) = (["1K", "16K", "4M"][random(3)], ["zstd:19", "zstd:1", "lz4"][random(3)]);

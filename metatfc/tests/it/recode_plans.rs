@@ -18,7 +18,7 @@ section heap 1 {
 }
 ";
 
-/// Creates a trace in a new folder, with repeated sizes and addresses with a stride.
+/// Creates a directory with a trace of repeated sizes and of addresses with a stride.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("h.dtd", DTD);

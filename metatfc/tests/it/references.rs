@@ -26,7 +26,7 @@ fn folder() -> Folder {
     here
 }
 
-/// Returns a line of a section with record and fields.
+/// Returns a JSON line of a section, given its record and fields.
 fn line(section: &str, fields: &str) -> String {
     format!("{{\"@section\":\"{section}\",\"@record\":{fields}}}\n")
 }
@@ -89,7 +89,7 @@ fn references_that_lead_to_elements() {
         metatfc(here, &["dump", "--resolve", "s.mtf"]).exits(0);
         assert!(!what.is_empty());
     }
-    // Elements of a group do not exist in the next group.
+    // The next group cannot refer to elements of this group.
     let lost = elements + &records + group + &access;
     let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lost.as_bytes()).exits(1);
     refused.says("standard input:8: record `access`: `path` is 0");
@@ -104,7 +104,7 @@ fn references_beside_elements() {
     let here = &folder();
     let elements = PATHS.map(|path| line("paths", path)).concat() + &line("kinds", r#""kind_of","of":2,"name":5"#);
     for (record, field, offset) in [
-        // Into the middle of an element, and after the last one.
+        // Offsets in the middle of an element and after the last element.
         (line("log", r#""access","path":1,"n":1"#), "path", 1),
         (line("log", r#""access","path":6,"n":1"#), "path", 6),
         (line("log", r#""access","path":9999,"n":1"#), "path", 9999),
@@ -129,8 +129,7 @@ fn references_beside_elements() {
     }
 }
 
-/// With many groups read by several threads, the first dangling reference is reported, regardless of the thread that
-/// finds it.
+/// If several threads read many groups, the first dangling reference is reported, whichever thread finds it.
 #[test]
 fn the_first_of_many_groups() {
     let here = &folder();

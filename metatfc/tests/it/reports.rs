@@ -5,7 +5,7 @@ use crate::common::{metatfc, run};
 use crate::folder;
 use metatf_test::Folder;
 
-/// Creates a folder with two DTDs, a trace of the first, a different trace, and a trace with spans.
+/// Creates a directory with two DTDs, a trace of the first, a different trace, and a trace with spans.
 fn traces() -> Folder {
     let here = folder();
     let dtd = here.text("a.dtd");
@@ -25,7 +25,7 @@ fn traces() -> Folder {
     here
 }
 
-/// The commands with reports: exit status, a part of the output, and whether there is a picture.
+/// The commands with reports, their exit status, a part of their output, and whether they have a picture.
 const COMMANDS: &[(&[&str], i32, &str, bool)] = &[
     (&["stat", "a.mtf"], 0, "heap alloc", false),
     (&["compat", "a.dtd", "b.dtd"], 1, "a median change", false),
@@ -51,7 +51,7 @@ fn all_forms_on_standard_output_and_in_a_file() {
     }
 }
 
-/// An empty report prints no text, so that scripts need not parse it.
+/// An empty report prints no text, so scripts do not have to parse it.
 #[test]
 fn what_is_the_same() {
     let here = &traces();
@@ -72,11 +72,11 @@ fn pictures_where_there_is_one() {
             run.exits(1).says("standard output: this report has no picture");
         }
     }
-    // The outer span without the inner one.
+    // The graph counts the nested span only once.
     metatfc(here, &["spans", "--format", "svg", "s.mtf"]).exits(0).prints("8.00 us");
 }
 
-/// Output that is not a report also goes to the file, which appears only when it is complete.
+/// Other output than reports also goes to the file, which appears only when it is complete.
 #[test]
 fn other_forms_in_a_file() {
     let here = &traces();

@@ -5,7 +5,7 @@ use super::folder;
 use metatf_test::Folder;
 use std::fmt::Write as _;
 
-/// A recoded heap trace has narrower stream elements than a newly written trace, and no references to them.
+/// Salvaging copies an intact trace, even if recoding has narrowed its stream elements and no record refers to them.
 #[test]
 fn whole_traces_are_copied() {
     let folder = folder();
@@ -29,7 +29,7 @@ fn whole_traces_are_copied() {
     metatfc(here, &["diff", "heap.mtf", "copy.mtf"]).exits(0);
 }
 
-/// The record count in the header is written when the trace is closed: a different count is a loss.
+/// Closing a trace writes the record count to the header, so a different count is reported as a loss.
 #[test]
 fn the_headers_count_is_checked() {
     let folder = folder();
@@ -45,7 +45,7 @@ fn the_headers_count_is_checked() {
     assert_eq!(bad.text(), "");
 }
 
-/// A complete trace that has lost its last groups: the remaining parts are correct, but the header's count is not.
+/// If a trace ends between two groups, its records are intact, but every command reports that the header declares more.
 #[test]
 fn every_reader_tells_what_is_missing() {
     let folder = folder();
@@ -85,7 +85,7 @@ fn every_reader_tells_what_is_missing() {
     // A partial read does not check the count.
     metatfc(here, &["dump", "--head", "3", "cut.mtf"]).exits(0);
     metatfc(here, &["dump", "whole.mtf"]).exits(0);
-    // An unfinished trace has no count, and there is a warning that it was not closed.
+    // An unfinished trace has no count, so the only warning is that it has no footer.
     let mut open = here.read("cut.mtf");
     let at = open.windows(8).position(|bytes| bytes == 200_u64.to_le_bytes()).expect("the number of records");
     open[at] = 0;
@@ -93,13 +93,14 @@ fn every_reader_tells_what_is_missing() {
     let warning = "open.mtf: warning: the trace has no footer";
     metatfc(here, &["stat", "open.mtf"]).exits(0).says(warning);
     metatfc(here, &["dump", "open.mtf"]).exits(0).says(warning);
-    // The exit status for scripts.
+    // Scripts can recognize an unfinished trace by the exit status.
     metatfc(here, &["verify", "open.mtf"]).exits(3);
-    // Damage takes precedence over a missing end.
+    // Corruption takes precedence over a missing footer.
     run(here, &["dump", "-"], &open[..open.len() - 3]).exits(1);
 }
 
-/// Tests printing the last of 200 records: the index contains their position, so the preceding records are not read.
+/// Checks `--tail` with 200 records. The index contains the position of the last records, so preceding ones are not
+/// read.
 fn last_records(here: &Folder) {
     let all = metatfc(here, &["dump", "whole.mtf"]).exits(0).text();
     let lines: Vec<_> = all.lines().collect();
@@ -113,7 +114,7 @@ fn last_records(here: &Folder) {
     let mut reader = metatf::container::Reader::from_slice(&whole).expect("a trace");
     let groups = reader.chunks().expect("chunks").iter().filter(|chunk| chunk.is_group_start());
     let starts: Vec<_> = groups.map(|chunk| usize::try_from(chunk.offset).expect("a length")).collect();
-    // Change the last byte of a group: of the third, and of the first.
+    // Change the last byte of the third group and then of the first.
     for (next, before) in [(3, "; 100 records before it are intact"), (1, "CRC-32C mismatch")] {
         damaged.clone_from(&whole);
         damaged[starts[next] - 1] ^= 0xff;

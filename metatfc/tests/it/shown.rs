@@ -1,4 +1,4 @@
-//! Texts in a trace and a DTD that contain terminal control characters.
+//! Strings in traces and DTDs that contain terminal control characters.
 
 use super::common::{metatfc, run};
 use metatf_test::Folder;
@@ -6,10 +6,10 @@ use serde_json::json;
 
 /// Terminal control characters, a false line break, and characters that change the text direction.
 const HOSTILE: &str = "a\x1b[31m\x1b]0;title\x07\rb\u{9b}2J\u{202e}\u{2066}\u{7f}\u{e0041}\nFORGED c";
-/// The same without characters that strings and comments of a DTD cannot contain.
+/// The same without the characters that strings and comments of a DTD cannot contain.
 const IN_DTD: &str = "a\x1b[31m\x1b]0;title\x07b\u{9b}2J\u{202e}\u{7f}c";
 
-/// Creates a folder with `s.dtd`, another version of it in `t.dtd`, and a trace of each, in which every text is
+/// Creates a directory with `s.dtd`, another version of it in `t.dtd`, and a trace of each, in which every string is
 /// hostile.
 fn folder() -> Folder {
     let here = Folder::new();
@@ -56,7 +56,7 @@ section s 1 {{
     here
 }
 
-/// Every command escapes control characters in text output, and JSON output keeps the original meaning.
+/// Every command escapes control characters in text output, and JSON output preserves the strings.
 #[test]
 fn what_a_terminal_obeys_is_shown() {
     let here = &folder();
@@ -108,7 +108,7 @@ fn what_a_terminal_obeys_is_shown() {
             assert!(!text.lines().any(|line| line.trim_start().starts_with("FORGED")), "{run:?}: {text}");
         }
     }
-    // Programs get the original text: JSON escapes it, and CSV and SQL contain it unchanged.
+    // Programs receive the original strings: JSON escapes them, and CSV and SQL contain them unchanged.
     let line = metatfc(here, &["dump", "--format", "jsonl", "--record", "name", "s.mtf"]).exits(0).text();
     let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(line["vfield"], HOSTILE);
@@ -120,9 +120,9 @@ fn what_a_terminal_obeys_is_shown() {
         let json = metatfc(here, &[format, "--format", "json", "s.mtf"]).exits(0).text();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["report_version"], 1, "{format}");
     }
-    // Commands that print no text of a trace; `postmortem` and `control` read a running program, and `lsp` answers with
-    // JSON.
-    let others = ["telemetry", "lsp", "help"];
+    // These commands print no strings of a trace or DTD: `telemetry` reads a running program, and `lsp`
+    // answers with JSON.
+    let others = ["telemetry", "control", "lsp", "help"];
     let help = metatfc(here, &["--help"]).exits(0).text();
     let commands = help.split("Commands:").nth(1).and_then(|rest| rest.split("Options:").next()).expect("a list");
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {

@@ -1,4 +1,4 @@
-//! `sort`, logs without a header, and labels, tested with the beginning of a real log of the Memory Pool System.
+//! Tests `sort`, headerless logs and labels with the beginning of a real log of the Memory Pool System.
 
 use super::common::{metatfc, run};
 use super::folder;
@@ -12,7 +12,7 @@ fn python() -> bool {
     Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The output is the same as that of the system's own printer, which sorts events and shows labels.
+/// The output equals that of the Memory Pool System's own printer, which sorts events and shows labels.
 #[test]
 fn events_read_as_their_own_printer_has_them() {
     if !python() {
@@ -32,7 +32,7 @@ fn events_read_as_their_own_printer_has_them() {
     metatfc(here, &["diff", "sorted.mtf", "again.mtf"]).exits(0);
 }
 
-/// A field may be a number in one event and a floating-point number or an address in another; it is printed
+/// A field may be an integer in one event and a floating-point number or an address in another. It is printed
 /// accordingly.
 #[test]
 fn fields_of_one_name_and_several_types() {
@@ -65,7 +65,7 @@ fn fields_of_one_name_and_several_types() {
                 continue;
             }
             let (sort, field) = sorts.next().expect("a parameter");
-            // A number that is an unusual double, and a double whose bits are an unusual number.
+            // An integer that would be an unusual double, and a double whose bits would be an unusual integer.
             let word = 0x1234 + fields.len() as u64;
             match sort {
                 "D" => fields.extend(0.25_f64.to_le_bytes()),
@@ -142,7 +142,7 @@ fn runs_are_merged() {
     assert!(found.lines().eq(wanted), "another order");
 }
 
-/// Referenced tables are kept, and references remain correct.
+/// Sorting keeps referenced tables, and references remain correct.
 #[test]
 fn tables_are_kept() {
     let here = &folder();
@@ -164,8 +164,8 @@ fn what_cannot_be_sorted_is_said() {
     assert!(!here.join("out.mtf").exists(), "a trace is left");
 }
 
-/// The codes 1 to 3 are available if the DTD assigns other codes to the predefined records; metadata is recognized by
-/// its new code.
+/// If the DTD assigns other codes to the predefined records, the codes 1 to 3 are available, and metadata is recognized
+/// by its new code.
 #[test]
 fn predefined_records_have_other_tags() {
     let here = &Folder::new();

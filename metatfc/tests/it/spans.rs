@@ -1,4 +1,4 @@
-//! `spans`: durations by kind, and unpaired records.
+//! `spans`: durations by kind, and records without a counterpart.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, root};
@@ -26,7 +26,7 @@ const LINES: &[(&str, &str)] = &[
     ("step", r#""time":20,"thread":1"#),
     ("tick", r#""time":21,"thread":2"#),
     ("done", r#""time":25,"thread":1"#),
-    // Overlapping spans with numbers; one thread works on both.
+    // Overlapping spans with numbers, on which one thread works.
     ("request", r#""time":30,"thread":2,"id":7,"what":1"#),
     ("request", r#""time":31,"thread":2,"id":8,"what":2"#),
     ("in", r#""time":40,"thread":3,"id":7"#),
@@ -107,7 +107,7 @@ fn what_has_no_spans() {
     run(here, &["encode", "--dtd", "n.dtd", "-", "n.mtf"], b"{\"@section\":\"s\",\"@record\":\"n\"}").exits(0);
     metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: its DTD does not define spans");
     metatfc(here, &["spans", "--format", "chrome", "n.mtf"]).exits(0);
-    // Records before damage are counted.
+    // The records before corruption are counted.
     let mut bytes = here.read("s.mtf");
     let cut = bytes.len() - 60;
     bytes.truncate(cut);
@@ -115,8 +115,8 @@ fn what_has_no_spans() {
     metatfc(here, &["spans", "cut.mtf"]).says("cut.mtf: ");
 }
 
-/// Creates a trace with spans and events as written by `metatf-tracing`: values are separate records after the ones
-/// that they belong to.
+/// Creates a trace with spans and events in the format of `metatf-tracing`, in which values are separate records after
+/// the record that they belong to.
 fn program() -> Folder {
     let here = Folder::new();
     let none = u64::MAX;
@@ -145,9 +145,9 @@ fn program() -> Folder {
         r#""span","time":3000,"thread":1,"callsite":11,"id":2,"parent":0"#.to_owned(),
         r#""enter","time":4000,"thread":1,"id":2"#.to_owned(),
         r#""event","time":5000,"thread":1,"callsite":12,"parent":0"#.to_owned(),
-        // A text with terminal control characters.
+        // A string with terminal control characters.
         text(1, 0, "sent \\u001b[31mall\\u009b \\u202e", 19),
-        // An event of another thread is between an event and its values.
+        // An event of another thread between an event and its values.
         r#""event","time":5500,"thread":2,"callsite":13,"parent":1"#.to_owned(),
         r#""uint","thread":1,"field":1,"number":4096"#.to_owned(),
         r#""int","thread":2,"field":0,"signed":-3"#.to_owned(),
@@ -184,7 +184,7 @@ fn events_of_a_program_as_lines() {
     let all = lines(&[]);
     insta::assert_snapshot!("spans-lines", all);
     assert!(!all.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{all:?}");
-    // Filters select lines of the complete output.
+    // Filters select lines of the unfiltered output.
     let [sent, warning, dropped, late] = all.lines().collect::<Vec<_>>()[..] else { panic!("{all}") };
     for (filter, shown) in [
         (&["--level", "warn"][..], vec![warning, late]),
@@ -206,7 +206,7 @@ fn events_of_a_program_as_lines() {
         metatfc(here, &[&["spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
     }
     metatfc(&folder(), &["spans", "--level", "1", "s.mtf"]).exits(2).says("no field of the DTD has the role `level`");
-    // In a DTD without events, every record with a time that does not belong to a span is an event.
+    // If the DTD defines no events, every record with a time that does not belong to a span is an event.
     let plain = metatfc(&folder(), &["spans", "--format", "lines", "s.mtf"]).exits(0).text();
     assert_eq!(plain, "0.000021000 2 tick:\n");
 }
@@ -219,7 +219,7 @@ fn what_a_viewer_shows_of_a_program() {
     let events = json["traceEvents"].as_array().expect("a list");
     let shown: Vec<String> = events.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!("spans-chrome-program", shown.join("\n"));
-    // An arrow has two ends, each in a slice of its thread.
+    // An arrow has two ends, each within a slice of its thread.
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
     let number = |value: &serde_json::Value| value.as_f64().expect("a number");
     for end in [of("s"), of("f")].concat() {
@@ -244,10 +244,10 @@ fn a_tree_and_times_of_ones_own() {
         let kinds = json["kinds"].as_array().expect("a list");
         kinds.iter().find(|kind| kind["name"] == name).expect("a kind")["self_ns"].as_u64().expect("a number")
     };
-    // A query took 4 us of 10 us; two queries of 4 us contain nothing.
+    // A query took 4 of the request's 10 us. The two queries, 4 us each, contain no spans.
     assert_eq!((own("request"), own("query")), (6_000, 8_000));
     assert_eq!(json["tree"][1]["path"], serde_json::json!(["request", "query"]));
-    // The time of overlapping spans is counted once; spans without numbers are nested.
+    // The time of overlapping spans is counted once. Spans without numbers are nested.
     let here = &folder();
     let tree = metatfc(here, &["spans", "--format", "tree", "s.mtf"]).exits(0).text();
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name)).unwrap_or_else(|| panic!("{name}: {tree}"));
@@ -255,7 +255,7 @@ fn a_tree_and_times_of_ones_own() {
     assert!(line("  step").contains("5.00 us"), "{tree}");
 }
 
-/// Two kinds of spans that each count from 1, with values in their last records.
+/// Two kinds of spans that are numbered separately from 1, with values in their last records.
 const NUMBERED: &str = "section s 1 {
     time.width = 4; time.interpretation = none; time.role = \"time\";
     id.width = 2; id.interpretation = none; id.role = \"span\";
@@ -269,7 +269,7 @@ const NUMBERED: &str = "section s 1 {
     tick: (time) { tag.value = 9; }
 }";
 
-/// Creates a trace of records of `NUMBERED`.
+/// Creates a trace of `NUMBERED` records.
 fn numbered(records: &[&str]) -> Folder {
     let here = Folder::new();
     here.write("s.dtd", NUMBERED);
@@ -297,7 +297,7 @@ fn kinds_with_ends_of_their_own_have_numbers_of_their_own() {
     let kinds = report["kinds"].as_array().expect("a list").iter();
     let taken: Vec<_> = kinds.map(|kind| (kind["name"].as_str(), kind["total_ns"].as_u64())).collect();
     assert_eq!(taken, [(Some("query"), Some(7000)), (Some("request"), Some(4000))]);
-    // A viewer distinguishes them, and the values of last records are shown.
+    // A viewer distinguishes the spans, and the values of their last records are shown.
     let chrome = json(here, "chrome");
     let events = chrome["traceEvents"].as_array().expect("a list").iter();
     let shown: Vec<_> = events.map(|event| format!("{} {} {}", event["ph"], event["scope"], event["args"])).collect();
@@ -314,7 +314,7 @@ fn kinds_with_ends_of_their_own_have_numbers_of_their_own() {
 
 #[test]
 fn a_number_that_comes_again_is_another_span() {
-    // The first request ends while a query is open in it and the thread has not left it; then its number is reused.
+    // The first request ends before its query ends and before the thread leaves it; then its number is reused.
     let here = &numbered(&[
         r#""request","time":1000,"id":1"#,
         r#""in","time":1000,"id":1"#,
@@ -323,7 +323,7 @@ fn a_number_that_comes_again_is_another_span() {
         r#""request","time":6000,"id":1"#,
         r#""found","time":8000,"id":5,"status":7"#,
         r#""answered","time":10000,"id":1,"status":404"#,
-        // A query without an end does not cover the time after the next query with its number.
+        // A query without an end lasts at most until the next query with its number.
         r#""request","time":20000,"id":2"#,
         r#""query","time":21000,"id":9,"above":2"#,
         r#""query","time":23000,"id":9,"above":0"#,

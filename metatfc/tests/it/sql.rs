@@ -1,4 +1,4 @@
-//! `dump --format sql`, tested with SQLite.
+//! `dump --format sql`, tested with SQLite, and formulas in CSV.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, run_with, skip};
@@ -52,7 +52,7 @@ fn tables_of_records() {
     assert!(selected.ends_with("COMMIT;\n"), "{selected}");
 }
 
-/// Untrusted texts remain texts in a spreadsheet, and numbers remain numbers.
+/// With `--no-formulas`, untrusted strings remain strings in a spreadsheet, and numbers remain numbers.
 #[test]
 fn csv_without_formulas() {
     let here = &Folder::new();
@@ -78,7 +78,7 @@ fn csv_without_formulas() {
     metatfc(here, &["dump", "--no-formulas", "s.mtf"]).exits(2).says("--no-formulas require --format csv");
 }
 
-/// An optional field, and a field that refers to a table of strings.
+/// An optional field, and a field that refers to a string table.
 const OPTIONAL: &str = "
     section names 2 { name_item: vfield { vfield.data.format = \"utf8\"; } }
     section s 1 {

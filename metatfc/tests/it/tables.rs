@@ -1,4 +1,4 @@
-//! `export` and `import` in a `metatfc` built without Parquet.
+//! Tests `export` and `import` of a `metatfc` built without Parquet.
 #![cfg(not(feature = "tables"))]
 
 use crate::common::metatfc;

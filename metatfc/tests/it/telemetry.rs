@@ -1,4 +1,4 @@
-//! `postmortem` and `control`, on a program that kills itself and on a running program.
+//! Tests `postmortem` and `control` on a program that kills itself and on a running program.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 #[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::telemetry::events")]
 mod events {}
 
-/// The environment variable that turns this program into the observed program.
+/// The environment variable that selects the observed program.
 const CHILD: &str = "METATF_TEST_SCENARIO";
 
-/// The child process: emits events, and dies or waits.
+/// Runs as the child process: emits events, and then aborts or waits.
 #[test]
 fn child() {
     let Ok(scenario) = std::env::var(CHILD) else { return };
@@ -131,7 +131,8 @@ fn a_running_program_is_looked_at_and_told() {
     assert!(run.err.contains("the trace is complete, so its buffers"), "{}", run.err);
 }
 
-/// If the trace of a killed program lacks events or cannot be read, missing events are counted, and the command fails.
+/// If the trace of a killed program lacks events or cannot be read, the missing events are counted, and `postmortem`
+/// fails.
 #[test]
 fn what_is_missing_is_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +141,7 @@ fn what_is_missing_is_counted() {
     let file = buffers(folder);
     let (trace, kept) = (folder.join("events.mtf"), folder.join("kept.mtf"));
     let name = file.to_str().unwrap();
-    // Returns the steps and dropped events in the result, and the messages.
+    // Returns the number of steps and dropped events in the result, and the messages.
     let recover = |status: i32| {
         let run = common::metatfc(folder, &["telemetry", name, "-o", "whole.mtf"]);
         assert_eq!(run.status, status, "{}", run.err);
@@ -152,7 +153,7 @@ fn what_is_missing_is_counted() {
     let (whole, lost, said) = recover(0);
     assert_eq!((whole, lost), (1002, 0), "{said}");
     std::fs::rename(&trace, &kept).unwrap();
-    // If the trace cannot be opened, the previous result is not overwritten.
+    // If the trace cannot be opened, the existing output is not overwritten.
     std::os::unix::fs::symlink("events.mtf", &trace).unwrap();
     std::fs::write(folder.join("whole.mtf"), "old").unwrap();
     for arguments in [&["telemetry", name, "-o", "whole.mtf"][..], &["telemetry", name]] {
@@ -164,7 +165,7 @@ fn what_is_missing_is_counted() {
         );
     }
     assert_eq!(std::fs::read(folder.join("whole.mtf")).unwrap(), b"old");
-    // No trace, the trace of another run, and a truncated trace.
+    // The trace is missing, belongs to another run, or is truncated.
     std::fs::remove_file(&trace).unwrap();
     let (whole, lost, said) = recover(1);
     assert!(whole == 112 && whole + lost >= 1002, "{whole} and {lost}: {said}");
@@ -182,7 +183,7 @@ fn what_is_missing_is_counted() {
     let (whole, lost, said) = recover(1);
     assert!(whole < 1002 && whole + lost >= 1002, "{whole} and {lost}: {said}");
     assert!(said.contains(" records of this trace cannot be read"), "{said}");
-    // Truncated buffers.
+    // The buffers are truncated.
     std::fs::rename(&kept, &trace).unwrap();
     let length = file.metadata().unwrap().len();
     std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length / 2).unwrap();
@@ -202,8 +203,7 @@ fn what_has_no_buffers_is_an_error() {
     }
 }
 
-/// In a folder that all users can write to, files of other users do not belong to the process, and links are not
-/// followed.
+/// In a world-writable directory, files of other users do not belong to the process, and links are not followed.
 #[test]
 fn buffers_of_another_user_are_not_those_of_a_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
         (output.status.code(), text(&output.stderr))
     };
     assert_eq!(look(), (Some(0), String::new()));
-    // A copy with a name that looks newer.
+    // A copy whose name looks newer.
     let copy = folder.join(format!("metatf.{process}.{}", u64::MAX));
     std::os::unix::fs::symlink(&file, &copy).unwrap();
     let only = folder.join("elsewhere");
@@ -239,6 +239,6 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
     }
     let (status, errors) = look();
     assert!(status == Some(1) && errors.contains("the file belongs to user 65534"), "{errors}");
-    // A file that is named explicitly is used.
+    // A file named explicitly is used.
     assert_eq!(common::metatfc(folder, &["telemetry", copy.to_str().unwrap()]).status, 0);
 }

@@ -24,7 +24,7 @@ section names 2 { text: vfield { vfield.data.format = \"utf8\"; } }
 section values 3 { v: (item) { item.width = 4; item.interpretation = delta 0; } }
 ";
 
-/// Creates a trace with groups of a few hundred records whose values become wider, which affects the columns of text
+/// Creates a trace with groups of a few hundred records. Their values become wider, which affects the columns of text
 /// output.
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -63,7 +63,8 @@ fn folder() -> Folder {
     folder
 }
 
-/// Runs a command with one thread, with several threads, and on a pipe, which is read by a single thread.
+/// Checks that a command prints the same with one thread, with several threads, and from a pipe, which is read by one
+/// thread.
 fn same(folder: &Folder, args: &[&str], trace: &str) {
     let with = |threads: &str| metatfc(folder, &[args, &["--threads", threads, trace]].concat());
     let one = with("1");
@@ -107,7 +108,7 @@ fn a_whole_trace() {
 fn a_damaged_trace() {
     let folder = folder();
     let bytes = folder.read("a.mtf");
-    // Damaged in the third quarter, truncated, and without its footer.
+    // The traces are corrupt in the fourth quarter, truncated, or without a footer.
     let mut harmed = bytes.clone();
     let at = bytes.len() * 3 / 4;
     harmed[at..at + 8].fill(0xaa);

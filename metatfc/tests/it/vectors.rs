@@ -1,6 +1,5 @@
-//! All conformance vectors, as in `tests/vectors/run.py`: good traces are printed correctly and written again; bad
-//! traces are refused, and the message contains the position. HATF 1.0's own format (`hatf-*`) belongs to another
-//! program.
+//! All conformance vectors, as in `tests/vectors/run.py`: good traces are printed correctly and rewritten; bad traces
+//! are refused, and the message contains the position. Another program reads the native format of HATF 1.0 (`hatf-*`).
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 type Lines = Vec<Vec<(String, Value)>>;
 
-/// Returns the cases in a folder, without those of HATF 1.0.
+/// Returns the cases in a directory, without those of HATF 1.0.
 fn cases(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(vectors(folder)).expect("the vectors are there");
     let mut cases: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).filter(|p| p.is_dir()).collect();
@@ -24,7 +23,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
 }
 
-/// The properties that are not compared.
+/// The properties excluded from a comparison.
 #[derive(Clone, Copy)]
 struct Without {
     offsets: bool,
@@ -73,7 +72,7 @@ fn compare(got: &[u8], expected: &Path, without: Without) -> Result<(), String> 
     if have.len() == want.len() { Ok(()) } else { Err(format!("{} records, expected {}", have.len(), want.len())) }
 }
 
-/// Collects all failures, so that one run reports all of them.
+/// All failures, so that one run reports every failure.
 #[derive(Default)]
 struct Failures(Vec<String>, usize);
 
@@ -167,8 +166,8 @@ fn dump_and_encode() {
         let all = dump(&case, "trace.mtf", &["--all".to_owned()]).exits(0);
         let encode = ["encode", "--dtd", &dtd.display().to_string(), "-", &out];
         let models = case.file_name().is_some_and(|name| name.to_string_lossy().starts_with("x-predicted"));
-        // Elements in section `m` added by models depend on the writer: on its size rule, and on the state carried into
-        // a group.
+        // Elements that models add to section `m` depend on the writer's size rule and on the state carried into a
+        // group.
         let told = |out: &[u8]| -> Vec<u8> {
             let kept = |line: &&[u8]| !line.starts_with(b"{\"@section\":\"m\",") || !models;
             out.split_inclusive(|b| *b == b'\n').filter(kept).flatten().copied().collect()
@@ -185,7 +184,7 @@ fn dump_and_encode() {
     failures.none();
 }
 
-/// The lines of section 8 are encoded as a trace with any class, byte order and codec.
+/// The JSON lines (spec 8) are encoded as a trace with any class, byte order and codec.
 #[test]
 fn good_traces_are_written_again() {
     let folder = Folder::new();
@@ -271,8 +270,7 @@ fn bad_traces_are_refused() {
     failures.none();
 }
 
-/// Checks that a message contains one of the places as a separate number, not as part of another number. If there are
-/// no places, any message is accepted.
+/// Checks that a message contains one of the places as a separate number. Without places, any message is accepted.
 fn names(message: &str, places: Vec<String>, note: &Value) -> Result<(), String> {
     let digit = |c: Option<&u8>| c.is_some_and(u8::is_ascii_digit);
     let named = |place: &String| {

@@ -246,7 +246,7 @@ async fn who_does_not_know_the_token_gets_no_answer() {
     compare(&alone(folder.path(), &query).await, &known.query(&query).await.unwrap().batches);
 }
 
-/// A plan that reads another folder is refused, and none of its files are read.
+/// A worker refuses a plan that reads another directory, and reads none of its files.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_reads_its_folder_alone() {
     let (own, other) = (fleet(2), fleet(2));

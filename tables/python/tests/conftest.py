@@ -1,4 +1,4 @@
-"""Creates the traces for tests, each in its own folder."""
+"""Creates the traces for tests, each in its own directory."""
 
 import os
 import pathlib
@@ -106,7 +106,7 @@ def perl():
 
 @pytest.fixture
 def in_folder(tmp_path, monkeypatch):
-    """Creates a folder with these traces and makes it the working folder."""
+    """Creates a directory with these traces and makes it the working directory."""
     write_jobs(tmp_path / "jobs.mtf")
     write_heap(tmp_path / "heap.mtf")
     write_server(tmp_path / "server.mtf")
@@ -115,6 +115,6 @@ def in_folder(tmp_path, monkeypatch):
 
 
 def pytest_configure(config):
-    # The repository contains a folder with the module's name.
+    # The repository contains a directory with the module's name.
     assert pathlib.Path(hatf.__file__).suffix == ".so" or "site-packages" in hatf.__file__, hatf.__file__
     assert os.path.isdir(ROOT / "tables/python")

@@ -1,4 +1,4 @@
-"""Damaged and hostile traces raise an exception, do not crash, and use limited memory."""
+"""Corrupt and hostile traces raise an exception, do not crash, and use limited memory."""
 
 import os
 import random

@@ -15,7 +15,7 @@ import random_tables  # noqa: E402
 
 @pytest.fixture(scope="module")
 def folder():
-    """Returns the folder of the traces; dev/scripts/python-wheel creates them."""
+    """Returns the directory of the traces, which dev/scripts/python-wheel creates."""
     if "METATF_RANDOM_TRACES" not in os.environ:
         pytest.skip("METATF_RANDOM_TRACES names no folder that dev/scripts/random-traces has made")
     return os.environ["METATF_RANDOM_TRACES"]

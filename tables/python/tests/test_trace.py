@@ -14,7 +14,7 @@ def test_records_are_named_tuples(jobs):
         assert [type(r).__name__ for r in records] == ["submit", "submit", "done", "done"]
         assert records[0] == (5, 1, "resize a.png")
         assert records[3].status == 3 and records[3]._fields == ("time", "job", "status")
-        assert list(t) == records  # from the first again
+        assert list(t) == records  # iterates from the beginning again
         assert set(t.keys()) == {"submit", "done"} and "done" in t and "x" not in t
 
 

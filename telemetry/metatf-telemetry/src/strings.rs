@@ -295,7 +295,7 @@ mod tests {
         let mut sorted = threads[0].clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (1..=200).collect::<Vec<_>>());
-        // A truncated text differs from a text that ends at the same place.
+        // A truncated string differs from a string that ends at the same position.
         let long = "y".repeat(300);
         assert_ne!(strings.intern(&long, || ()), strings.intern(&long[..252], || ()));
         assert_eq!(entries(&words(&strings)).filter(Option::is_some).count(), 202);

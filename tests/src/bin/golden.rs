@@ -1,4 +1,4 @@
-//! Makes the golden files of `tests/golden/1.0` from what is there, for `dev/scripts/golden`.
+//! Regenerates the golden files of `tests/golden/1.0`, for `dev/scripts/golden`.
 
 fn main() -> Result<(), String> {
     let sums = metatf_tests::golden::make_all()?;

@@ -1,14 +1,14 @@
-//! What a reader has to know for a vector: the levels of the specification's section 10.
+//! Reader levels (section 10 of the specification) that a vector requires.
 
 use super::{Kind, Vector};
 use std::fmt::Write;
 
-/// A level of readers.
+/// Reader level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Both versions, as far as nothing is compressed.
+    /// Both versions, without compression.
     Plain,
-    /// All codecs and filters, salvage, files without a header.
+    /// All codecs and filters, salvage, and files without a header.
     Container,
     /// Predicted leaves.
     Predicted,
@@ -18,7 +18,7 @@ impl Level {
     /// All levels.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Container, Self::Predicted];
 
-    /// Its name.
+    /// Returns the name of the level.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,8 @@ impl Level {
     }
 }
 
-/// The levels that a vector needs beside *plain*; none: a reader of level *plain* passes it.
+/// Returns the levels that a vector needs in addition to *plain*. If the list is empty, a reader of level *plain*
+/// passes the vector.
 #[must_use]
 pub fn levels(vector: &Vector) -> Vec<Level> {
     let mut levels = Vec::new();
@@ -46,7 +47,7 @@ pub fn levels(vector: &Vector) -> Vec<Level> {
     levels
 }
 
-/// Whether a chunk has a codec or a filter of level *container*.
+/// Returns whether a chunk has a codec or a filter of level *container*.
 fn is_packed(trace: &[u8]) -> bool {
     let int = if trace.get(4) == Some(&2) { 8 } else { 4 };
     if trace.get(7) != Some(&1) {
@@ -62,7 +63,7 @@ fn is_packed(trace: &[u8]) -> bool {
     false
 }
 
-/// A line for each vector of `tests/vectors`: the levels it needs, and its folder.
+/// Returns one line per vector of `tests/vectors`: the levels it needs and its directory.
 #[must_use]
 pub fn list(vectors: &[Vector]) -> String {
     let mut out = String::new();

@@ -1,11 +1,11 @@
-//! The records of the files `every.*`: some of each kind, in groups, with comments, metadata, resets and a table that grows. They are
-//! written down by arithmetic alone, so that no library's random numbers matter.
+//! Records of the files `every.*`: some of each kind, in groups, with comments, metadata, resets and a growing table.
+//! Plain arithmetic generates them, so they do not depend on a random number library.
 
 use std::fmt::Write as _;
 
-/// Records of each section in a group.
+/// Records per section and group.
 const RECORDS: u64 = 60;
-/// Groups.
+/// Number of groups.
 const GROUPS: u64 = 3;
 
 /// Numbers that look random.
@@ -22,7 +22,7 @@ impl Numbers {
     }
 }
 
-/// The lines (spec 8).
+/// Returns the lines (spec 8).
 pub(super) fn lines() -> String {
     let mut out = Lines { text: String::new(), numbers: Numbers(1), time: 1000, id: 0, offset: 0, live: Vec::new() };
     for group in 0..GROUPS {
@@ -31,11 +31,12 @@ pub(super) fn lines() -> String {
             out.id = 0;
         }
         let names = out.table(group);
-        // A section at a time: a trace whose order is kept has a chunk for each change of section.
+        // One section at a time: a trace that preserves the order starts a new chunk at each change of section.
         for n in 0..RECORDS {
             out.plain(n);
             match n {
-                // From here on `near` has four bytes, `level` is 1 where it stands, and `y` of `start` is a difference.
+                // From here on `near` has four bytes, `level` is 1 where it is stored, and `y` of `start` is a
+                // difference.
                 11 => {
                     out.metadata("plain", 5, 3, 16, &[4]);
                     out.metadata("plain", 4, 3, 0x1c, &[1]);
@@ -72,11 +73,11 @@ struct Lines {
     text: String,
     numbers: Numbers,
     time: u64,
-    /// What the next `start` has, as `stride 0 1` counts it.
+    /// ID of the next `start`, as `stride 0 1` counts it.
     id: u64,
-    /// Of the next name in the table.
+    /// Offset of the next name in the table.
     offset: u64,
-    /// Blocks of the heap: size, address.
+    /// Live heap blocks: size and address.
     live: Vec<(u64, u64)>,
 }
 
@@ -98,7 +99,7 @@ impl Lines {
         self.record(section, "metadata", &fields);
     }
 
-    /// Some names; their offsets.
+    /// Writes some names and returns their offsets.
     fn table(&mut self, group: u64) -> Vec<u64> {
         let mut offsets = Vec::new();
         for n in 0..3 {
@@ -140,7 +141,7 @@ impl Lines {
                 );
                 self.record("plain", "step", &fields);
             }
-            // Letters of two bytes, and one of one where the number of bytes is odd.
+            // Two-byte characters, plus a one-byte character if the number of bytes is odd.
             3 => {
                 let items: Vec<String> = (0..r % 4)
                     .map(|i| format!("{{\"a\":{},\"b\":{}}}", (r + i) % 90, (r * (i + 1)) % 0xff_ffff))
@@ -202,7 +203,7 @@ impl Lines {
         self.record("predicted_values", "sample", &fields);
     }
 
-    /// Allocates as a list of free blocks does: the last freed of a size is the next.
+    /// Allocates like a free list: the block of a size freed last is reused first.
     fn heap(&mut self, n: u64) {
         let r = self.numbers.next();
         let thread = 1 + r % 2;

@@ -1,32 +1,32 @@
-//! `SUMS`: the file that pins the others.
+//! `SUMS`, the file that pins the other files.
 
 use super::{lines, names, schema};
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-/// CRC-32C, as the container has it (spec 5.2).
+/// Computes the CRC-32C that the container uses (spec 5.2).
 fn crc(bytes: &[u8]) -> u32 {
     let divided = |crc: u32| crc >> 1 ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
     !bytes.iter().fold(!0, |crc: u32, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| divided(crc)))
 }
 
-/// Length and checksum of something.
+/// Length and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
-    /// Bytes of a file, or lines.
+    /// Number of bytes or lines.
     pub count: usize,
     /// CRC-32C.
     pub crc: u32,
 }
 
 impl Sum {
-    /// Of the bytes of a file.
+    /// Sums the bytes of a file.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self { count: bytes.len(), crc: crc(bytes) }
     }
 
-    /// Of lines, with their ends.
+    /// Sums lines, including their line ends.
     #[must_use]
     pub fn of_lines(lines: &str) -> Self {
         Self { count: lines.lines().count(), crc: crc(lines.as_bytes()) }
@@ -39,19 +39,19 @@ impl fmt::Display for Sum {
     }
 }
 
-/// The content of `SUMS`.
+/// Content of `SUMS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// Whether the files may not be made again.
+    /// Whether the files are frozen.
     pub released: bool,
-    /// The name of each file, and of what [`sum`] says of it.
+    /// Name of each file, and its sums as returned by [`sum`].
     pub files: Vec<(String, [Sum; 3])>,
 }
 
-/// What `SUMS` says of a file: of its bytes, of the JSON lines of its records, and of all its lines.
+/// Returns the sums of a file that `SUMS` lists: of its bytes, of the JSON lines of its records, and of all its lines.
 ///
 /// # Panics
-/// It cannot be read.
+/// Panics if the file cannot be read.
 #[must_use]
 pub fn sum(folder: &Path, name: &str, bytes: &[u8]) -> [Sum; 3] {
     let schema = schema(folder, name, bytes);
@@ -60,13 +60,13 @@ pub fn sum(folder: &Path, name: &str, bytes: &[u8]) -> [Sum; 3] {
 }
 
 impl Sums {
-    /// The file's name.
+    /// Name of the file.
     pub const NAME: &'static str = "SUMS";
 
-    /// Of a folder as it is.
+    /// Computes the sums of the current files in a directory.
     ///
     /// # Panics
-    /// A file cannot be read.
+    /// Panics if a file cannot be read.
     #[must_use]
     pub fn of_folder(folder: &Path) -> Self {
         let sum_of = |name: String| {
@@ -77,10 +77,10 @@ impl Sums {
         Self { released: false, files: names(folder).into_iter().map(sum_of).collect() }
     }
 
-    /// As the folder's file has it. `None`: there is none.
+    /// Reads `SUMS` of a directory. Returns `None` if there is no such file.
     ///
     /// # Panics
-    /// It is not as [`text`](Self::text) writes it.
+    /// Panics if the file differs from the format that [`text`](Self::text) writes.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(folder.join(Self::NAME)).ok()?;
@@ -102,7 +102,7 @@ impl Sums {
         Some(Self { released, files: lines.map(file).collect() })
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = if self.released { "released\n" } else { "candidate\n" }.to_owned();

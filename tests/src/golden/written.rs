@@ -1,4 +1,4 @@
-//! How golden files are written, when they are made and whenever a test asks whether today's writers do as well.
+//! Writes the golden files, both to generate them and to test whether today's writers do as well.
 
 use super::{Sums, folder, lines, open, records, schema};
 use crate::runtime;
@@ -7,10 +7,10 @@ use metatf::dynamic::Schema;
 use metatf_tools::recode::{Preset, recode};
 use std::path::Path;
 
-/// The lines that the files `every.*` are written from, and the DTD that they have.
+/// File with the lines that the files `every.*` are written from; their DTD has the same stem.
 const EVERY: &str = "every.jsonl";
 
-/// The files that are written from the lines of `every.jsonl`, and how.
+/// Returns the names of the files written from the lines of `every.jsonl`, with their options.
 #[must_use]
 pub fn options() -> Vec<(String, WriteOptions)> {
     let codecs = [("stored", Codec::Stored), ("lz4", Codec::Lz4), ("zstd", Codec::Zstd(3)), ("zlib", Codec::Zlib(6))];
@@ -63,7 +63,7 @@ fn every(schema: &Schema, lines: &str, options: &WriteOptions) -> Result<Vec<u8>
     runtime::from_json(schema, &lines, options)
 }
 
-/// Recodes a file by the preset that ends its name, as `metatfc recode --preset` does.
+/// Recodes a file with the preset at the end of its name, as `metatfc recode --preset` does.
 fn recoded(folder: &Path, name: &str, bytes: &[u8], preset: Preset) -> Result<Vec<u8>, String> {
     let schema = schema(folder, name, bytes);
     let mut trace = open(&schema, name, bytes).map_err(|e| e.to_string())?;
@@ -79,10 +79,10 @@ fn preset(name: &str) -> Option<Preset> {
     Preset::ALL.into_iter().find(|preset| name.ends_with(&format!("-{preset}.mtf")))
 }
 
-/// A golden file as today's writers write it: the same records by the same options.
+/// Writes the records of a golden file again, with today's writers and the same options.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the file is invalid.
 pub fn rewritten(folder: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
     if let Some(preset) = preset(name) {
         return recoded(folder, name, bytes, preset);
@@ -92,7 +92,7 @@ pub fn rewritten(folder: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Str
         let lines = std::fs::read_to_string(folder.join(EVERY)).map_err(|e| e.to_string())?;
         return every(&schema, &lines, &options);
     }
-    // A file without a header: what stands before and behind the records is elements.
+    // In a file without a header, whatever precedes and follows the records is elements.
     let lines = lines(&schema, name, bytes, true).map_err(|e| e.to_string())?;
     let trace = open(&schema, name, bytes).map_err(|e| e.to_string())?;
     let order = trace.reader().container().header().order;
@@ -100,10 +100,11 @@ pub fn rewritten(folder: &Path, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Str
     runtime::from_json(&schema, &lines, &raw)
 }
 
-/// Makes the files `every.*` of a folder, recodes those that end with the name of a preset until that changes nothing, and writes `SUMS`.
+/// Generates the files `every.*` of a directory, recodes the files whose names end in a preset until they no longer
+/// change, and writes `SUMS`.
 ///
 /// # Errors
-/// The files are released: nothing makes them again. Writing failed.
+/// Fails if the files are released, because released files are frozen, or if writing fails.
 pub fn make(folder: &Path) -> Result<Sums, String> {
     if Sums::read(folder).is_some_and(|sums| sums.released) {
         return Err(format!("{} is released: its files stay as they are", folder.display()));
@@ -126,7 +127,7 @@ pub fn make(folder: &Path) -> Result<Sums, String> {
     for name in super::names(folder) {
         let Some(preset) = preset(&name) else { continue };
         let mut bytes = std::fs::read(file(&name)).map_err(|e| e.to_string())?;
-        // What a block is depends on where the trace had resets: the second time there are none left.
+        // Block boundaries depend on the resets in the trace: the second time there are none left.
         for _ in 0..2 {
             bytes = recoded(folder, &name, &bytes, preset).map_err(|e| format!("{name}: {e}"))?;
         }
@@ -137,10 +138,10 @@ pub fn make(folder: &Path) -> Result<Sums, String> {
     Ok(sums)
 }
 
-/// The folder of the repository, made again.
+/// Regenerates the files in the repository.
 ///
 /// # Errors
-/// As [`make`].
+/// Fails like [`make`].
 pub fn make_all() -> Result<Sums, String> {
     make(&folder())
 }

@@ -1,11 +1,11 @@
-//! Looks for events of a heap in which a broken rule shows.
+//! Searches for heap events that expose a broken rule.
 
 use super::Case;
 use super::start::{Start, start};
 use crate::oracle::heap::Heap;
 use crate::oracle::{Rule, Rules};
 
-/// A record, and what its code takes from the stream section.
+/// A record, with the stream section elements that its code consumes.
 #[derive(Clone)]
 pub(super) struct Event {
     pub(super) kind: Kind,
@@ -33,7 +33,7 @@ section s 1 {
 }
 ";
 
-/// Numbers below the one given.
+/// Random number generator.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -47,7 +47,7 @@ impl Random {
     }
 }
 
-/// Does what an event says; `None`: it is an error.
+/// Applies an event. Returns `None` if the event is an error.
 pub(super) fn apply(heap: &mut Heap, event: &Event) -> Option<u64> {
     let mut elements = event.elements.iter();
     let mut element = || elements.next().copied().ok_or_else(|| "no element".to_owned());
@@ -60,7 +60,7 @@ pub(super) fn apply(heap: &mut Heap, event: &Event) -> Option<u64> {
     .ok()
 }
 
-/// Two heaps that began alike: one is whole, the other has a rule broken.
+/// Two heaps with the same start, one intact and one with a rule broken.
 #[derive(Clone)]
 struct Pair {
     whole: Heap,
@@ -81,7 +81,8 @@ impl Pair {
         pair
     }
 
-    /// An event of a thread that comes out in another way, and teaches the whole heap nothing. Objects are of this size.
+    /// Returns an event of a thread that distinguishes the heaps without changing the intact one. Objects have this
+    /// size.
     fn probe(&mut self, thread: u64, size: u64) -> Option<Event> {
         let event = |kind, code| Event { kind, thread, size, code, elements: Vec::new() };
         let mut used = (0..48).map(|code| event(Kind::Use, code));
@@ -92,7 +93,7 @@ impl Pair {
         })
     }
 
-    /// Whether these events are right up to the last one, and that comes out in another way.
+    /// Returns whether the heaps agree on all events but the last.
     fn differs(mut self, events: &[Event]) -> bool {
         let Some((last, before)) = events.split_last() else { return false };
         for event in before {
@@ -105,7 +106,7 @@ impl Pair {
     }
 }
 
-/// An event that may be an error; most often one of few places, so that lists and windows are met again and again.
+/// Returns an event that may be an error. Most events use few positions, so that lists and windows are reused.
 fn random_event(random: &mut Random, start: &Start) -> Event {
     let thread = random.of(&start.threads);
     let kind = [Kind::Allocate, Kind::Free, Kind::Free, Kind::Allocate, Kind::Use][random.below(start.kinds) as usize];
@@ -136,10 +137,10 @@ fn random_event(random: &mut Random, start: &Start) -> Event {
     Event { kind, thread, size, code, elements }
 }
 
-/// The shortest trace found in which the rule shows.
+/// Returns the shortest trace found that exposes the rule.
 ///
 /// # Panics
-/// If none is found.
+/// Panics if there is none.
 #[must_use]
 pub fn search(rule: Rule) -> Case {
     let start = start(rule);
@@ -163,7 +164,7 @@ pub fn search(rule: Rule) -> Case {
     case(&start, &events)
 }
 
-/// Random events up to one that shows the rule.
+/// Returns random events up to one that exposes the rule.
 fn attempt(start: &Start, pair: &Pair, seed: u64) -> Option<Vec<Event>> {
     let (mut pair, mut random, mut events) = (pair.clone(), Random(seed), Vec::new());
     for _ in 0..start.tries {
@@ -171,7 +172,7 @@ fn attempt(start: &Start, pair: &Pair, seed: u64) -> Option<Vec<Event>> {
         if event.kind == Kind::Allocate && pair.whole.live() >= start.most_live {
             continue;
         }
-        // What is an error changes nothing in the whole heap, and is left out.
+        // An erroneous event does not change the intact heap and is omitted.
         let Some(whole) = apply(&mut pair.whole, &event) else { continue };
         let broken = apply(&mut pair.broken, &event);
         events.push(event);

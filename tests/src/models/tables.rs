@@ -1,20 +1,20 @@
-//! Vectors of value models whose tables are about to double, or as large as they get.
+//! Vectors of value models whose tables are about to double or have reached their maximum.
 
 use super::Case;
 use crate::oracle::Rule;
 
-/// A trace in which a rule of the tables shows; `None` where the rule is none of theirs.
+/// Returns a trace that exposes a rule of the tables, or `None` if the rule is not about tables.
 #[must_use]
 pub fn tables(rule: Rule) -> Option<Case> {
     let one = "(tag, n) { tag.value = 4; n.interpretation = predicted 1 fcm 1 2; }";
-    // 128 numbers in a line of all tables: they have at most 32,768 lines.
+    // 128 numbers per line of all tables, so the tables have at most 32,768 lines.
     let by = "lastValue 16 by tag, lastValue 16 by tag, lastValue 16 by tag, lastValue 14 by tag";
     let two = format!(
         "(tag, n, m) {{ tag.value = 4; n.interpretation = predicted 1 (fcm 1, {by}) 2; m.interpretation = predicted 1 (dfcm 1, {by}) 2; }}"
     );
     let back = |count: u64| (count / RUNS).wrapping_neg() | 1;
     Some(match rule {
-        // What the 65th value teaches one line of 128 or of 64.
+        // The 65th value updates one line of 128 or of 64.
         Rule::DoublesAtEquality => counted(one, 65, [&[2], &[0]], (400, 1, 3)),
         Rule::DoublesCopies => counted(one, 64, [&[2], &[0]], (RUNS, 16, back(64))),
         Rule::MostLines => counted(one, 70_000, [&[2], &[0]], (RUNS, 16, back(70_000))),
@@ -42,7 +42,7 @@ pub fn tables(rule: Rule) -> Option<Case> {
     })
 }
 
-/// A few records, byte by byte.
+/// Returns a case with a few records, given byte by byte.
 fn few(records: &str, elements: &[u64], content: &[&[u8]]) -> Case {
     let stream = "section m 2 { item: (v) { v.width = 1; v.interpretation = none; } }";
     let dtd = format!("{stream}\nsection s 1 {{\n    {records}\n}}\n");
@@ -51,8 +51,9 @@ fn few(records: &str, elements: &[u64], content: &[&[u8]]) -> Case {
 
 const RUNS: u64 = 24;
 
-/// Counts upwards by codes that take an element. Then, in runs: one more, this far from the value before, and some records by what
-/// followed before. Lines of a table that meet lead elsewhere than those of a larger one.
+/// Counts upwards with codes that consume an element. Then, in runs, writes one such record `distance` from the
+/// previous value, and some records predicted from what followed before. If lines of a table collide, the prediction
+/// differs from that of a larger table.
 fn counted(record: &str, count: u64, [codes, then]: [&[u8]; 2], (runs, length, distance): (u64, u64, u64)) -> Case {
     let dtd = format!(
         "section m 2 {{ item: (v) {{ v.width = 1; v.interpretation = delta 0; }} }}\nsection s 1 {{ t: {record} }}\n"

@@ -1,4 +1,4 @@
-//! The parts of a trace file, after the specification's sections 5.1 and 5.2, read from the front.
+//! Parts of a trace file, read from the front, after sections 5.1 and 5.2 of the specification.
 
 use super::filters::{decompressed, transposed};
 use super::{Rule, Rules, Wrong, filters};
@@ -6,7 +6,7 @@ use metatf::container::Order;
 use metatf_parser::schema::{Dtd, Interpretation, Item, SECTION};
 use std::collections::{HashMap, HashSet};
 
-/// A run of content of one section.
+/// Contiguous content of one section.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) section: u8,
@@ -16,16 +16,16 @@ pub(super) struct Part {
     pub(super) group_start: bool,
     pub(super) shared: bool,
     pub(super) group: u32,
-    /// Of the elements in this chunk, in place of the DTD's; 0: the DTD's.
+    /// Width of the elements in this chunk, or 0 for the DTD's width.
     pub(super) width: u8,
     pub(super) records: Option<u32>,
-    /// Version 0 without a table: `section` records are followed.
+    /// Whether to follow `section` records: version 0 without a table.
     pub(super) follow: bool,
-    /// Chunks are missing between the part before it and this one.
+    /// Whether chunks are missing before this part.
     pub(super) gap: bool,
 }
 
-/// What stands before the data.
+/// Header of the file.
 #[derive(Clone)]
 pub(super) struct Header {
     /// Bytes of an `int`.
@@ -37,7 +37,7 @@ pub(super) struct Header {
     start: usize,
 }
 
-/// How an integer is stored.
+/// Decodes an integer.
 pub(super) fn integer(bytes: &[u8], order: Order) -> u64 {
     let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
     match order {
@@ -91,14 +91,14 @@ impl Header {
         Ok(Self { int, order, version, table, start })
     }
 
-    /// Of the first whole chunk, where the header cannot be read.
+    /// Derives a header from the first complete chunk if the header is unreadable.
     fn of_chunk(chunk: &Chunk<'_>, at: usize) -> Self {
         let int = if chunk.class == 1 { 4 } else { 8 };
         Self { int, order: chunk.order, version: 1, table: Vec::new(), start: at }
     }
 }
 
-/// The header and the DTD in the file, if there is one.
+/// Returns the header and the embedded DTD, if there is one.
 pub(super) fn open(bytes: &[u8], salvage: bool, rules: Rules) -> Result<(Header, Option<Vec<u8>>), Wrong> {
     let header = match Header::read(bytes, rules) {
         Err(_) if salvage => {
@@ -116,7 +116,7 @@ pub(super) fn open(bytes: &[u8], salvage: bool, rules: Rules) -> Result<(Header,
     Ok((header, source))
 }
 
-/// All parts up to the first error, and that.
+/// Returns all parts up to the first error, and that error.
 pub(super) fn parts(
     header: &Header,
     dtd: &Dtd,
@@ -152,7 +152,7 @@ pub(super) fn extent(section: u8, content: &[u8], base: usize, follow: bool) -> 
     }
 }
 
-/// Version 0.
+/// Reads the parts of version 0.
 fn extents(header: &Header, dtd: &Dtd, bytes: &[u8], rules: Rules, parts: &mut Vec<Part>) -> Result<(), Wrong> {
     if header.table.is_empty() {
         parts.push(extent(0, &bytes[header.start..], header.start, true));
@@ -187,7 +187,7 @@ fn extents(header: &Header, dtd: &Dtd, bytes: &[u8], rules: Rules, parts: &mut V
     rules.demand(Rule::NothingBehindExtents, at == bytes.len(), "bytes behind the last extent")
 }
 
-/// A chunk, and where it is.
+/// A chunk and its position.
 struct Chunk<'b> {
     section: u8,
     kind: u8,
@@ -204,7 +204,7 @@ struct Chunk<'b> {
     base: u64,
     filtered_len: usize,
     payload: &'b [u8],
-    /// The entry that the index has for it.
+    /// Index entry of the chunk.
     entry: Vec<u8>,
 }
 
@@ -246,7 +246,7 @@ impl<'b> Chunk<'b> {
         HEADER + self.payload.len()
     }
 
-    /// What its header has to say, whatever stands around it.
+    /// Checks the header of the chunk by itself, regardless of the surrounding chunks.
     fn check(&self, rules: Rules) -> Result<(), Wrong> {
         let known = self.kind < 4 || self.kind >= 128;
         rules.demand(Rule::KindKnown, known, "a kind that is not known")?;
@@ -304,24 +304,24 @@ impl<'b> Chunk<'b> {
     }
 }
 
-/// CRC-32C.
+/// Computes the CRC-32C.
 fn crc(bytes: impl Iterator<Item = u8>) -> u32 {
     let divided = |crc: u32| crc >> 1 ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
     !bytes.fold(!0, |crc: u32, byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| divided(crc)))
 }
 
-/// Chunks one behind the other, and what they have to say together.
+/// Consecutive chunks, and the rules about their sequence.
 struct Chunks<'d> {
     header: &'d Header,
     dtd: &'d Dtd,
     rules: Rules,
-    /// The number of the group in progress.
+    /// Number of the current group.
     group: Option<u32>,
-    /// Sections that have a chunk in it.
+    /// Sections that have a chunk in the current group.
     seen: HashSet<u8>,
-    /// Content so far, by section.
+    /// Content length so far, by section.
     lengths: HashMap<u8, u64>,
-    /// Whether the section is a shared table.
+    /// Whether each section is a shared table.
     shared: HashMap<u8, bool>,
     entries: Vec<u8>,
 }
@@ -349,7 +349,7 @@ impl<'d> Chunks<'d> {
                 chunk.check(rules)?;
             }
             if chunk.kind == 1 {
-                // The DTD is another module's, which may have one that comes before it.
+                // Another module handles the DTD, since a DTD from elsewhere may take precedence.
                 chunk.content(rules)?;
             }
             if chunk.kind == 2 {
@@ -362,7 +362,7 @@ impl<'d> Chunks<'d> {
         Ok(())
     }
 
-    /// Index and footer.
+    /// Checks index and footer.
     fn close(&self, bytes: &[u8], at: usize, index: &Chunk<'_>) -> Result<(), Wrong> {
         let rules = self.rules;
         rules.demand(Rule::IndexRight, index.payload == self.entries, "an index that is wrong")?;
@@ -377,7 +377,7 @@ impl<'d> Chunks<'d> {
         rules.demand(Rule::NothingBehindFooter, footer.len() == 16, "bytes behind the footer")
     }
 
-    /// Whether a chunk of data may stand here.
+    /// Checks whether a data chunk is allowed here.
     fn stands_right(&mut self, chunk: &Chunk<'_>) -> Result<(), Wrong> {
         let rules = self.rules;
         let [reset, first, shared] = [1, 2, 4].map(|bit| chunk.flags & bit != 0);
@@ -417,7 +417,7 @@ impl<'d> Chunks<'d> {
     }
 }
 
-/// The stream sections that the records of a section stride through or are predicted from.
+/// Returns the stream sections that the records of a section stride through or are predicted from.
 pub(super) fn strides(dtd: &Dtd, section: u8) -> HashSet<u8> {
     let records = dtd.section(section).into_iter().flat_map(|s| &s.records).filter_map(|id| dtd.record(*id));
     let leaves = records.flat_map(|record| &record.leaves);
@@ -429,7 +429,7 @@ pub(super) fn strides(dtd: &Dtd, section: u8) -> HashSet<u8> {
     target.collect()
 }
 
-/// All whole chunks of data, whatever is between.
+/// Collects all complete data chunks, whatever is between them.
 fn salvaged(header: &Header, bytes: &[u8], rules: Rules, parts: &mut Vec<Part>) {
     let (mut at, mut next, mut gap) = (header.start.min(bytes.len()), 0, false);
     while at < bytes.len() {

@@ -1,4 +1,4 @@
-//! Records and the state of their leaves, after the specification's sections 3.2, 3.3 and 4.
+//! Records and the state of their leaves, after sections 3.2, 3.3 and 4 of the specification.
 
 use super::container::integer;
 use super::heap::Heap;
@@ -34,7 +34,7 @@ impl<'c> Row<'c> {
         Ok(bytes)
     }
 
-    /// An unsigned integer of `n` bytes.
+    /// Reads an unsigned integer of `n` bytes.
     pub(super) fn take(&mut self, n: usize, order: Order) -> Result<u64, Wrong> {
         Ok(integer(self.bytes(n as u64)?, order))
     }
@@ -48,27 +48,27 @@ pub(super) fn sign_extend(raw: u64, width: usize) -> u64 {
 #[derive(Clone, Debug)]
 pub(super) struct LeafState {
     pub(super) width: u8,
-    /// The last width that was not 0.
+    /// Last width other than 0.
     pub(super) remembered: u8,
     pub(super) interpretation: I,
     last: u64,
-    /// What it was when the record in progress began.
+    /// Last value before the current record.
     before: u64,
 }
 
-/// What leaves that share a model of values have in common: their cell, and the predictors, whether they go by a leaf. And the leaves,
-/// where that rule is broken.
+/// Key of a value model that leaves share: their cell, and the predictors with whether each depends on a leaf. If the
+/// sharing rule is broken, also the leaves.
 type Shared = (u32, Vec<(PredictorKind, bool)>, Vec<Option<(RecordId, LeafId)>>);
 
-/// Of one section.
+/// State of one section.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) leaves: HashMap<(RecordId, LeafId), LeafState>,
-    /// Previous values, by the cell the leaf shares.
+    /// Previous values, by the cell that leaves share.
     pub(super) previous: HashMap<u32, u64>,
-    /// Models of values, by that cell and their predictors.
+    /// Value models, by that cell and their predictors.
     values: Vec<(Shared, Values)>,
-    /// Numbers that their tables may still have.
+    /// Numbers that the tables may still allocate.
     most_lines: usize,
     heap: Option<Heap>,
 }
@@ -87,10 +87,10 @@ pub(super) struct Decoder<'d> {
     pub(super) int: usize,
     pub(super) version: u8,
     sections: HashMap<u8, State>,
-    /// Elements of the group's streams of one number.
+    /// Elements of the group's streams, by section number.
     pub(super) streams: HashMap<u8, Vec<u64>>,
     cursors: HashMap<(u8, u32), u64>,
-    /// The cursors of predicted leaves.
+    /// Cursors of predicted leaves.
     model_cursors: HashMap<(u8, u8), usize>,
     pub(super) last_section: u8,
 }
@@ -115,7 +115,7 @@ impl<'d> Decoder<'d> {
         decoder
     }
 
-    /// Streams and their cursors are a group's.
+    /// Starts a group, which has its own streams and cursors.
     pub(super) fn begin_group(&mut self) {
         self.streams.clear();
         if self.rules.holds(Rule::CursorsOfGroup) {
@@ -130,7 +130,7 @@ impl<'d> Decoder<'d> {
         self.sections.entry(section).or_default()
     }
 
-    /// As the DTD says.
+    /// Resets a section to the state in the DTD.
     pub(super) fn reset(&mut self, number: u8) {
         let Some(section) = self.dtd.section(number) else { return };
         let rules = self.rules;
@@ -186,7 +186,7 @@ impl<'d> Decoder<'d> {
         self.sections.insert(number, state);
     }
 
-    /// The predictors of a model of values.
+    /// Returns the predictors of a value model.
     fn kinds(&self, model: usize) -> Option<Kinds> {
         let ModelKind::Values(predictors) = &self.dtd.models.get(model)?.kind else { return None };
         Some(predictors.iter().map(|p| (p.kind, p.by.is_some())).collect())
@@ -202,12 +202,12 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    /// Reads a tag, and says whose it is.
+    /// Reads a tag and returns its record.
     pub(super) fn tag(&mut self, section: u8, row: &mut Row<'_>) -> Result<RecordId, Wrong> {
         let tag = row.take(self.dtd.tag_width.into(), self.order)?;
         let known = &self.dtd.section(section).ok_or("an unknown section")?.records;
         let record = |id: &RecordId| self.dtd.record(*id);
-        // A catch-all record has the least tag that is left, for metadata; it is none of its own.
+        // For metadata, a catch-all record has the lowest unused tag, but it does not own that tag.
         let named = |id: &&RecordId| record(id).is_some_and(|r| r.tag.map(u64::from) == Some(tag) && !r.catch_all);
         let other = |id: &&RecordId| {
             let all = self.rules.holds(Rule::CatchAllTakesTheRest);
@@ -221,7 +221,7 @@ impl<'d> Decoder<'d> {
         Ok(*known.iter().find(named).or_else(|| known.iter().find(other)).ok_or("an unknown tag")?)
     }
 
-    /// What follows the tag of a data record or comment; `start`: where that tag is.
+    /// Reads the rest of a data record or comment after its tag; `start` is the position of the tag.
     pub(super) fn data_record(
         &mut self,
         section: u8,
@@ -231,7 +231,7 @@ impl<'d> Decoder<'d> {
     ) -> Result<(), Wrong> {
         row.items = 0;
         if self.dtd.record(id).is_some_and(|r| r.catch_all) {
-            // Its tag is a field like others.
+            // The tag is an ordinary field of the record.
             row.at = start;
         }
         self.record(section, id, row)?;
@@ -239,7 +239,7 @@ impl<'d> Decoder<'d> {
         self.rules.demand(Rule::ItemsBounded, bounded, "too many items")
     }
 
-    /// All leaves of a record, its tag apart.
+    /// Reads all leaves of a record except its tag.
     pub(super) fn record(&mut self, section: u8, id: RecordId, row: &mut Row<'_>) -> Result<(), Wrong> {
         let dtd = self.dtd;
         let record = dtd.record(id).ok_or("no such record")?;
@@ -336,7 +336,7 @@ impl<'d> Decoder<'d> {
         Ok(())
     }
 
-    /// The table of spec 4.
+    /// Decodes a number by the table of spec 4.
     fn number(&mut self, section: u8, id: RecordId, leaf: LeafId, row: &mut Row<'_>) -> Result<u64, Wrong> {
         let (dtd, order, rules) = (self.dtd, self.order, self.rules);
         let cell = self.cell(section, id, leaf);
@@ -384,7 +384,7 @@ impl<'d> Decoder<'d> {
         })
     }
 
-    /// What a predicted leaf goes by: the last value of another, or the tag of its record.
+    /// Returns the value that a prediction depends on: the last value of another leaf, or the record's tag.
     fn goes_by(&mut self, section: u8, (record, leaf): (RecordId, LeafId)) -> u64 {
         let all = !self.rules.holds(Rule::ByTagOfCatchAll);
         let is_tag = |r: &&Record| r.leaves[usize::from(leaf.0)].is_tag() || all && r.catch_all && leaf.0 == 0;
@@ -392,7 +392,7 @@ impl<'d> Decoder<'d> {
         tag.map_or_else(|| self.state(section).leaf(record, leaf).last, u64::from)
     }
 
-    /// Spec 4.2.
+    /// Decodes a predicted value (spec 4.2).
     fn predicted(&mut self, section: u8, cell: u32, model: &Model, code: u64) -> Result<u64, Wrong> {
         let rules = self.rules;
         let leaves: Vec<_> = match &model.kind {

@@ -4,7 +4,7 @@ use super::{Rule, Rules, Wrong};
 use flate2::{Decompress, FlushDecompress, Status};
 use std::io::Read;
 
-/// What a codec stored, of the length given: cut behind one byte more.
+/// Decompresses data of the given length. Output is truncated after one extra byte.
 pub(super) fn decompressed(codec: u8, stored: &[u8], len: usize, rules: Rules) -> Result<Vec<u8>, Wrong> {
     let mut out = Vec::new();
     let mut behind = 0;
@@ -33,7 +33,7 @@ pub(super) fn decompressed(codec: u8, stored: &[u8], len: usize, rules: Rules) -
     Ok(out)
 }
 
-/// Filter 1.
+/// Undoes filter 1.
 pub(super) fn transposed(bytes: &[u8], width: usize, rules: Rules) -> Vec<u8> {
     if width == 0 || !rules.holds(Rule::Transposes) {
         return bytes.to_vec();
@@ -42,7 +42,7 @@ pub(super) fn transposed(bytes: &[u8], width: usize, rules: Rules) -> Vec<u8> {
     (0..n * width).map(|at| bytes[at % width * n + at / width]).collect()
 }
 
-/// Bytes that are taken from the front.
+/// Bytes consumed from the front.
 struct Rest<'b>(&'b [u8]);
 
 impl<'b> Rest<'b> {
@@ -67,7 +67,7 @@ impl<'b> Rest<'b> {
     }
 }
 
-/// Filters 2 and 3: entries, tokens, and with 3 the suffixes behind them.
+/// Undoes filters 2 and 3: entries and tokens, followed by suffixes in filter 3.
 pub(super) fn entries(filtered: &[u8], len: usize, suffixes: bool, rules: Rules) -> Result<Vec<u8>, Wrong> {
     let mut rest = Rest(filtered);
     let [m, s, t] = [rest.leb128(rules)?, rest.leb128(rules)?, rest.leb128(rules)?];
@@ -108,7 +108,7 @@ pub(super) fn entries(filtered: &[u8], len: usize, suffixes: bool, rules: Rules)
     rules.demand(Rule::SinglesUsedUp, single == count, "entries left over")?;
     let mut of_token = vec![0; t];
     if suffixes {
-        // Those of entry 0 come first, in the order of the tokens.
+        // The suffixes of entry 0 come first, in the order of the tokens.
         let mut order: Vec<usize> = (0..t).collect();
         if rules.holds(Rule::SuffixesByEntry) {
             order.sort_by_key(|token| named[*token]);

@@ -1,22 +1,22 @@
-//! The model of a heap, after the specification's section 4.2.2: lists are lists, and what is looked for is searched.
+//! Heap model, after section 4.2.2 of the specification. Lists are plain lists, and lookups are linear searches.
 //!
-//! Any of its [rules](Rule) can be broken: `holds` asks for that.
+//! Any of its [rules](Rule) can be broken, which `holds` checks.
 
 use super::{Rule, Rules, Wrong};
 use std::collections::{HashMap, HashSet};
 
-/// An address that the heap knows.
+/// State of an address that the heap model remembers.
 #[derive(Clone, Copy)]
 struct Known {
     live: bool,
     context: usize,
-    /// The rounded size of its class.
+    /// Rounded size of its class.
     class: u64,
-    /// Frees before its own last one.
+    /// Number of frees before its own last free.
     stamp: usize,
 }
 
-/// The freed addresses of a rounded size, from the oldest to the newest.
+/// Freed addresses of a rounded size, from oldest to newest.
 #[derive(Clone)]
 struct Class {
     list: Vec<u64>,
@@ -28,7 +28,7 @@ struct Class {
 #[derive(Clone)]
 struct Context {
     order: Vec<Option<u64>>,
-    /// Slots in use.
+    /// Number of slots in use.
     used: usize,
     mark: usize,
     recent: Vec<u64>,
@@ -42,14 +42,14 @@ pub(crate) struct Heap {
     rules: Rules,
     rule: u64,
     known: HashMap<u64, Known>,
-    /// Addresses that were forgotten and are candidates all the same, where that rule is broken.
+    /// Forgotten addresses that are still candidates if that rule is broken.
     forgotten: HashSet<u64>,
     live: usize,
     most_live: usize,
-    /// Frees so far.
+    /// Number of frees so far.
     frees: usize,
     contexts: Vec<Context>,
-    /// By what leaves go `by`.
+    /// Contexts by the value of the `by` leaf.
     by: HashMap<u64, usize>,
 }
 
@@ -67,7 +67,7 @@ impl Heap {
         self.rules.holds(rule)
     }
 
-    /// Reads how a heap begins.
+    /// Reads the opening elements of a heap.
     pub(crate) fn open(rules: Rules, element: Element<'_>) -> Result<Self, Wrong> {
         let rule = element()?;
         if rule > 1 {
@@ -104,7 +104,7 @@ impl Heap {
         add(unit - 1, Rule::SizeCutOfRule1) / unit * unit
     }
 
-    /// The context of a value, made where there is none.
+    /// Returns the context of a value, creating it if necessary.
     fn context(&mut self, by: u64) -> usize {
         let next = self.contexts.len();
         let k = *self.by.entry(by).or_insert(next);
@@ -114,17 +114,17 @@ impl Heap {
         k
     }
 
-    /// How many objects are live.
+    /// Returns the number of live objects.
     pub(crate) fn live(&self) -> usize {
         self.live
     }
 
-    /// The address of a new object by a code without elements; nothing is learnt.
+    /// Returns the address of a new object from a code without elements, without updating the model.
     pub(crate) fn peek(&self, by: u64, size: u64, code: u64) -> Option<u64> {
         self.allocated_at(by, size, code, &mut || Err("no element".into())).ok()
     }
 
-    /// The address of a new object by its code, learnt.
+    /// Returns the address of a new object from its code, and updates the model.
     pub(crate) fn allocated(&mut self, by: u64, size: u64, code: u64, element: Element<'_>) -> Result<u64, Wrong> {
         let address = self.allocated_at(by, size, code, element)?;
         self.allocate(by, size, address, code);
@@ -180,7 +180,7 @@ impl Heap {
         self.stay_in_bounds();
     }
 
-    /// A heap that knows too much begins again.
+    /// Resets a heap model that exceeds its bounds.
     fn stay_in_bounds(&mut self) {
         let addresses = if self.holds(Rule::EmptiedByAddresses) { self.known.len() } else { 0 };
         let contexts = if self.holds(Rule::EmptiedByContexts) { 512 * self.contexts.len() } else { 0 };
@@ -191,7 +191,7 @@ impl Heap {
         }
     }
 
-    /// An address that is known leaves what it is in.
+    /// Removes a known address from the structures that contain it.
     fn take(&mut self, address: u64) {
         let Some(&Known { live, context, class, .. }) = self.known.get(&address) else { return };
         let (older, newer) = (self.holds(Rule::Older), self.holds(Rule::Newer));
@@ -251,7 +251,7 @@ impl Heap {
         }
     }
 
-    /// The address of an object that is freed or used; what is freed is learnt.
+    /// Returns the address of an object that is freed or used. A free updates the model.
     pub(crate) fn ended(&mut self, by: u64, code: u64, frees: bool, element: Element<'_>) -> Result<u64, Wrong> {
         let k = self.by.get(&by).copied();
         if code == 51 {
@@ -272,7 +272,7 @@ impl Heap {
         } else {
             self.contexts[k.ok_or(NO_CANDIDATE)?].named(code, self.rules, element)?
         };
-        // With all rules whole, what is in an order is live.
+        // With all rules intact, every address in an order is live.
         let live = |address: &u64| self.known.get(address).is_some_and(|known| known.live);
         let address = address.filter(live).ok_or(NO_CANDIDATE)?;
         if frees {
@@ -353,7 +353,7 @@ impl Context {
         self.classes.entry(round).or_insert_with(new)
     }
 
-    /// The slot it was in.
+    /// Removes an address from the order and returns its slot.
     fn take_from_order(&mut self, address: u64, rules: Rules) -> usize {
         let slot = self.order.iter().rposition(|a| *a == Some(address)).expect("what is live is in the order");
         self.order[slot] = None;
@@ -375,7 +375,7 @@ impl Context {
         }
     }
 
-    /// The live address of a code up to 48.
+    /// Returns the live address that a code of 48 or less names.
     fn named(&self, code: u64, rules: Rules, element: Element<'_>) -> Result<Option<u64>, Wrong> {
         let broken = |rule| usize::from(!rules.holds(rule));
         let end = if broken(Rule::MarkPastEnd) == 1 { self.mark } else { self.mark.min(self.order.len()) };

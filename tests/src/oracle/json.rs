@@ -1,4 +1,4 @@
-//! JSON lines, after the specification's section 8.
+//! JSON lines, after section 8 of the specification.
 
 use super::{Rule, Rules, nested};
 use crate::{Seen, Value, What};
@@ -6,7 +6,7 @@ use metatf::container::Order;
 use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated};
 use std::fmt::Write;
 
-/// Prints what was seen.
+/// Prints items.
 pub(super) struct Printer<'d> {
     pub(super) dtd: &'d Dtd,
     pub(super) order: Order,
@@ -21,11 +21,11 @@ struct Fields<'v> {
     last: [u64; 256],
 }
 
-/// An object: keys and JSON.
+/// JSON object: keys and values as JSON.
 type Object = Vec<(String, String)>;
 
 impl Printer<'_> {
-    /// The line of what was seen, if it has one.
+    /// Returns the line of an item, if it has one.
     pub(super) fn line(&self, seen: &Seen) -> Option<String> {
         let section = self.dtd.section(seen.section)?;
         let name = section.name.as_deref().map_or("null".to_owned(), string);
@@ -129,7 +129,7 @@ impl Printer<'_> {
         object.push((key.to_owned(), value));
     }
 
-    /// A constant that is an item by `itself` says how often it is there.
+    /// Prints a leaf. A constant that is an item by `itself` prints its repetition count.
     fn leaf(&self, id: LeafId, itself: bool, fields: &mut Fields<'_>, object: &mut Object) {
         let leaf = &fields.record.leaves[usize::from(id.0)];
         let key = if self.rules.holds(Rule::SecondNames) { &leaf.key } else { &leaf.name };

@@ -1,5 +1,5 @@
-//! What a DTD means, after the specification's sections 3.1 to 3.4 and 3.6: scopes, leaves, what they share. A DTD that is wrong may mean
-//! anything: errors are the parser's matter.
+//! Meaning of a DTD, after sections 3.1 to 3.4 and 3.6 of the specification: scopes, leaves and sharing. The meaning of
+//! an invalid DTD is unspecified, because errors are left to the parser.
 
 use super::syntax::{Definition, Field, Scope, Setting, Step, Value, parse};
 use super::{Rule, Rules, Wrong};
@@ -18,7 +18,7 @@ metadata: (tag, record, field, property, value) { tag.value = 3; record.width = 
     field.interpretation = none; property.width = 1; property.interpretation = none; value.width = 4; value.interpretation = none; }
 ";
 
-/// The meaning of a DTD without `predicted` and without roles.
+/// Returns the meaning of a DTD without `predicted` and without roles.
 pub(super) fn read(text: &str, rules: Rules) -> Result<Dtd, Wrong> {
     let mut scopes = parse(text, rules)?;
     let predefined = parse(PREDEFINED, Rules::default())?.remove(0);
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str, rules: Rules) -> Result<Dtd, Wrong> {
     Language { scopes: &scopes, rules, records: Vec::new(), shared: Vec::new(), bases: Vec::new() }.dtd(text)
 }
 
-/// How a leaf shares its previous value: by its name; by the property of a section or of the top level.
+/// Ways in which a leaf shares its previous value: by its name, or by a property of a section or of the top level.
 #[derive(Clone, Copy, Default)]
 struct Sharing<'t> {
     by_name: bool,
@@ -37,21 +37,21 @@ struct Language<'t> {
     scopes: &'t [Scope],
     rules: Rules,
     records: Vec<Record>,
-    /// For each record, for each leaf.
+    /// Sharing by record and leaf.
     shared: Vec<Vec<Sharing<'t>>>,
-    /// Leaves whose base is a field, and its path.
+    /// Leaves whose base is a field, with the path of that field.
     bases: Vec<(usize, usize, &'t [String])>,
 }
 
-/// A record that is laid out, and the one that nests it.
+/// A record being laid out, and the record that nests it.
 #[derive(Clone, Copy)]
 struct Frame<'f, 't> {
     record: &'t Definition,
-    /// The name of the field that is this record, and where that stands.
+    /// Name of the field that contains this record, and the frame of that field.
     up: Option<(&'t str, &'f Frame<'f, 't>)>,
 }
 
-/// A top record in the making.
+/// Top-level record under construction.
 struct Top<'t> {
     scope: usize,
     tag: Option<u32>,
@@ -85,7 +85,7 @@ fn apply(op: ExprOp, a: u64, b: u64) -> Option<u64> {
     }
 }
 
-/// Whether two numbers that are ordered so compare so.
+/// Returns whether an ordering satisfies a comparison.
 pub(super) fn compare(comparison: Comparison, order: Ordering) -> bool {
     match comparison {
         Comparison::Equal => order.is_eq(),
@@ -97,7 +97,7 @@ pub(super) fn compare(comparison: Comparison, order: Ordering) -> bool {
     }
 }
 
-/// The value of an expression without references.
+/// Evaluates an expression without references.
 fn fold(steps: &[Step]) -> Option<u64> {
     let mut stack = Vec::new();
     for step in steps {
@@ -122,7 +122,7 @@ fn lists(field: &Field, name: &str) -> bool {
     }
 }
 
-/// A key that is not in an object yet: `address`, `address_2`.
+/// Returns a key that an object does not contain yet: `address`, `address_2`.
 fn key(names: &mut HashMap<String, usize>, name: &str) -> String {
     let n = names.entry(name.to_owned()).or_default();
     *n += 1;
@@ -207,7 +207,7 @@ impl<'t> Language<'t> {
         let setting = set(&definition.block, &["tag"], "value");
         let catch_all = setting.is_some_and(|s| matches!(&s.value, Value::Word(word) if word == "other"));
         let tag = if id < 3 { self.records[id].tag } else { number(setting).map(|n| n as u32) };
-        // Metadata name a catch-all record by any tag that is left; the least stands for them.
+        // Metadata may refer to a catch-all record by any unused tag; the lowest one represents them.
         let used = |tag: u32| self.records.iter().any(|r| r.tag == Some(tag)) || self.given(tag);
         let tag = if catch_all { (0..).find(|tag| !used(*tag)) } else { tag };
         let shared = Vec::new();
@@ -241,13 +241,13 @@ impl<'t> Language<'t> {
         Ok(())
     }
 
-    /// Whether a record anywhere has this tag.
+    /// Returns whether any record has this tag.
     fn given(&self, tag: u32) -> bool {
         let all = self.scopes.iter().flat_map(|scope| &scope.records);
         all.filter_map(|r| number(set(&r.block, &["tag"], "value"))).any(|n| n == u64::from(tag))
     }
 
-    /// The untagged record of a name that is visible.
+    /// Returns the visible untagged record of a name.
     fn untagged(&self, scope: usize, name: &str) -> Option<&'t Definition> {
         let of = |scope: usize| {
             let is_it = |r: &&Definition| r.name == name && set(&r.block, &["tag"], "value").is_none();
@@ -338,7 +338,7 @@ impl<'t> Language<'t> {
         Ok(())
     }
 
-    /// The first property found of a leaf, and the frame whose record's block has it.
+    /// Returns the first property found for a leaf, and the frame whose record block contains it.
     fn find<'f>(
         &self,
         scope: usize,
@@ -463,7 +463,7 @@ impl<'t> Language<'t> {
         Ok(id)
     }
 
-    /// An expression whose paths start at a frame, and `outwards` at those that nest it.
+    /// Resolves an expression whose paths start at a frame, or `outwards` at the frames that nest it.
     fn resolve(
         &self,
         top: &Top<'t>,
@@ -497,7 +497,7 @@ impl<'t> Language<'t> {
         let mut ops: Vec<ExprOp> = Vec::new();
         for op in steps.iter().map(step) {
             let op = op?;
-            // What is known of it already.
+            // Fold constants.
             if let [.., ExprOp::Push(a), ExprOp::Push(b)] = *ops
                 && let Some(value) = apply(op, a, b)
             {
@@ -510,7 +510,7 @@ impl<'t> Language<'t> {
         Ok(Expr(ops))
     }
 
-    /// Bases that are fields: the first leaf of that path, or else of that name.
+    /// Resolves bases that are fields: the first leaf with that path, or else with that name.
     fn set_bases(&mut self) {
         for (id, leaf, path) in std::mem::take(&mut self.bases) {
             let own = self.records[id].section;
@@ -526,7 +526,7 @@ impl<'t> Language<'t> {
         }
     }
 
-    /// Which leaves of a section share a previous value.
+    /// Returns the leaves of a section that share a previous value.
     fn cells(&self, records: &[RecordId]) -> (Vec<Vec<u32>>, Vec<u64>) {
         let ids = records.iter().map(|id| id.0 as usize);
         let mut cells: Vec<Vec<u32>> = Vec::new();
@@ -562,7 +562,7 @@ impl<'t> Language<'t> {
     }
 }
 
-/// A path from the top record.
+/// Returns a path from the top-level record.
 fn path_of(frame: &Frame<'_, '_>, path: &[String]) -> Vec<String> {
     let (mut at, mut path) = (frame, path.to_vec());
     while let Some((field, up)) = at.up {
@@ -572,7 +572,7 @@ fn path_of(frame: &Frame<'_, '_>, path: &[String]) -> Vec<String> {
     path
 }
 
-/// The nearest leaf of a path.
+/// Returns the nearest leaf with a path.
 fn earlier(top: &Top<'_>, path: &[String], rules: Rules) -> Option<LeafId> {
     let is_it = |leaf: &Leaf| leaf.path == path && leaf.computed.is_none();
     let nearest = top.leaves.iter().rposition(is_it);

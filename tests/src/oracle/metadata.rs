@@ -1,4 +1,4 @@
-//! Metadata records, after the specification's section 4.1: they change the state of leaves.
+//! Metadata records, after section 4.1 of the specification: they change the state of leaves.
 
 use super::decoder::{Decoder, Row, sign_extend, stores};
 use super::{Rule, Wrong};
@@ -6,7 +6,7 @@ use crate::Value;
 use metatf_parser::schema::{Interpretation as I, Item, LeafId, METADATA, Record, RecordId, SECTION};
 
 impl Decoder<'_> {
-    /// Spec 4.1. Gives record, field, property and values.
+    /// Applies a metadata record (spec 4.1). Returns record, field, property and values.
     pub(super) fn metadata(&mut self, section: u8, row: &mut Row<'_>) -> Result<Vec<Value>, Wrong> {
         let order = self.order;
         let tag = row.take(self.dtd.tag_width.into(), order)?;
@@ -128,7 +128,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The number of a stream section, of one number where `single` is asked for.
+    /// Checks the number of a stream section; `single` requires elements of one number.
     fn stream(&self, number: u64, single: bool) -> Result<u8, Wrong> {
         let number = u8::try_from(number).map_err(|_| "a section over 255")?;
         let element = self.dtd.section(number).and_then(|s| self.dtd.record(s.stream?));

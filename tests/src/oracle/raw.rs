@@ -1,4 +1,4 @@
-//! Files without a header, after the specification's section 5.4.
+//! Files without a header, after section 5.4 of the specification.
 
 use super::container::{Part, extent};
 use super::decoder::{Decoder, Row};
@@ -7,25 +7,25 @@ use crate::{Seen, Value};
 use metatf::container::Order;
 use metatf_parser::schema::{Dtd, Leaf, Names, Record, RecordId};
 
-/// What a caller says of a raw stream.
+/// Caller's description of a raw stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a> {
-    /// 1 or 2.
+    /// Class: 1 or 2.
     pub class: u8,
-    /// The byte order.
+    /// Byte order.
     pub order: Order,
     /// Name of the section.
     pub section: &'a str,
 }
 
-/// What a raw stream holds.
+/// Content of a raw stream.
 pub(super) struct Found {
     pub(super) order: Order,
     pub(super) seen: Vec<Seen>,
     pub(super) end: Result<(), Wrong>,
 }
 
-/// A record that a file may begin with.
+/// Record that a file may begin with.
 struct Start {
     section: u8,
     record: RecordId,
@@ -45,7 +45,7 @@ pub(super) fn read(dtd: &Dtd, bytes: &[u8], raw: Option<Raw<'_>>, rules: Rules) 
         }
     };
     let mut oracle = Oracle { rules, ..Oracle::default() };
-    // Not version 0: no section records stand between the parts.
+    // Not version 0, because no `section` records separate the parts.
     let mut decoder = Decoder::new(dtd, order, int, 1, rules);
     let end = oracle.groups(&mut decoder, parts);
     Ok(Found { order, seen: oracle.out, end })
@@ -55,7 +55,7 @@ fn has_role(leaf: &Leaf, role: &str) -> bool {
     leaf.annotations.get("role").is_some_and(|text| text.trim_matches('"') == role)
 }
 
-/// By the DTD's starts.
+/// Recognizes a file by the starts in the DTD.
 fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>), Wrong> {
     let own = |number: u8| dtd.section(number).map(|s| &*s.records).unwrap_or_default();
     let role = |number: u8, role: &str| {
@@ -112,7 +112,7 @@ fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>
     Err("no start fits".into())
 }
 
-/// Where the records begin, and how many bytes they take, if it is said. `None`: the start does not fit.
+/// Returns the offset and, if specified, the length of the records. Returns `None` if the start does not match.
 fn begun(
     dtd: &Dtd,
     start: &Start,
@@ -122,7 +122,8 @@ fn begun(
     rules: Rules,
 ) -> Option<Result<(usize, Option<u64>), Wrong>> {
     let record = dtd.record(start.record)?;
-    // Its fields are read with its constants and without: whether it fits depends on those of role `magic` alone.
+    // The fields are read with and without constants, because only those of role `magic` decide whether the start
+    // matches.
     let read = |rules: Rules| {
         let mut d = Decoder::new(dtd, order, 8, 0, rules);
         let mut row = Row::new(bytes);
@@ -173,7 +174,7 @@ fn begun(
     Some(Ok((end, size)))
 }
 
-/// What a field of role `magic` may be.
+/// Returns the allowed values of a field of role `magic`.
 fn magic(record: &Record, leaf: &Leaf) -> Vec<u64> {
     match (&leaf.names, leaf.constant) {
         _ if leaf.is_tag() => record.tag.map(u64::from).into_iter().collect(),
@@ -183,12 +184,12 @@ fn magic(record: &Record, leaf: &Leaf) -> Vec<u64> {
     }
 }
 
-/// Bytes that are not 0, of several values the fewest.
+/// Returns the number of nonzero bytes, the minimum over several values.
 fn not_zero(values: Vec<u64>) -> usize {
     values.iter().map(|v| v.to_le_bytes().iter().filter(|b| **b != 0).count()).min().unwrap_or(0)
 }
 
-/// Whether two records are whole, or one up to the end; catch-all records are none.
+/// Returns whether two records are complete, or one that reaches the end. Catch-all records do not count.
 fn two_whole(dtd: &Dtd, order: Order, section: u8, bytes: &[u8], rules: Rules) -> bool {
     let mut d = Decoder::new(dtd, order, 8, 0, rules);
     let mut row = Row::new(bytes);

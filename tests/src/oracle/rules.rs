@@ -1,14 +1,16 @@
-//! The rules that the oracle can break, one at a time: what no vector notices, no vector pins.
+//! Rules that the oracle can break one at a time. A rule whose violation changes no vector is not tested by the
+//! vectors.
 //!
-//! Bounds of memory are none: a reader without them reads the same, and takes more.
+//! Memory bounds are not rules: a reader without them returns the same records and only needs more memory.
 
 use std::cell::RefCell;
 
-/// Makes [`Rule`] of the table below: by chapters of the specification, each with its rules, and what they say. Broken, a rule says something that an implementer
-/// may well read in its place.
+/// Defines [`Rule`] and [`Chapter`] from the table below: chapters of the specification, each with its rules and their
+/// descriptions. A description also names the behavior if the rule is broken, which is a plausible misreading of the
+/// specification.
 macro_rules! rules {
     ($($chapter:ident = $title:literal { $($rule:ident, $doc:literal;)* })*) => {
-        /// A chapter of the rules.
+        /// Chapter of the rules.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Chapter {
             $(#[doc = $title] $chapter,)*
@@ -18,27 +20,27 @@ macro_rules! rules {
             /// All chapters.
             pub const ALL: &[Self] = &[$(Self::$chapter),*];
 
-            /// Its title, with sections of the specification.
+            /// Returns the title, with sections of the specification.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$chapter => $title,)* }
             }
 
-            /// Its rules.
+            /// Returns the rules of the chapter.
             #[must_use]
             pub const fn rules(self) -> &'static [Rule] {
                 match self { $(Self::$chapter => &[$(Rule::$rule),*],)* }
             }
         }
 
-        /// A rule of the specification, by what it says.
+        /// Rule of the specification.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Rule {
             $($(#[doc = $doc] $rule,)*)*
         }
 
         impl Rule {
-            /// What it says, and what is said in its place where it is broken.
+            /// Returns the description of the rule and of its broken variant.
             #[must_use]
             pub const fn says(self) -> &'static str {
                 match self { $($(Self::$rule => $doc,)*)* }
@@ -47,15 +49,15 @@ macro_rules! rules {
     };
 }
 
-/// More than there are rules.
+/// Upper bound on the number of rules.
 const MOST: usize = 512;
 
 thread_local! {
-    /// Rules that were asked for: to break another one changes nothing.
+    /// Rules that were checked. Breaking any other rule changes nothing.
     static ASKED: RefCell<[bool; MOST]> = const { RefCell::new([false; MOST]) };
 }
 
-/// Runs something, and says which rules it asked for.
+/// Runs a closure and returns the rules that it checked.
 pub(crate) fn asked<T>(run: impl FnOnce() -> T) -> (T, Vec<Rule>) {
     ASKED.set([false; MOST]);
     let result = run();
@@ -64,18 +66,18 @@ pub(crate) fn asked<T>(run: impl FnOnce() -> T) -> (T, Vec<Rule>) {
     (result, asked)
 }
 
-/// All rules but the one that is broken.
+/// All rules except the broken one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules(pub(crate) Option<Rule>);
 
 impl Rules {
-    /// Whether a rule is whole.
+    /// Returns whether a rule is intact.
     pub(crate) fn holds(self, rule: Rule) -> bool {
         ASKED.with_borrow_mut(|asked| asked[rule as usize] = true);
         self.0 != Some(rule)
     }
 
-    /// An error where it is not so, if the rule is whole.
+    /// Returns an error if the condition is false and the rule is intact.
     pub(crate) fn demand(self, rule: Rule, so: bool, wrong: &str) -> Result<(), String> {
         if so || !self.holds(rule) { Ok(()) } else { Err(wrong.to_owned()) }
     }

@@ -1,9 +1,9 @@
-//! The syntax of a DTD, after the grammar of the specification's section 2: without `predicted`, and without checks.
+//! DTD syntax, after the grammar in section 2 of the specification, without `predicted` and without checks.
 
 use super::{Rule, Rules, Wrong};
 use metatf_parser::schema::{Comparison, ExprOp};
 
-/// A property that is set.
+/// Property assignment.
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) path: Vec<String>,
@@ -13,17 +13,17 @@ pub(super) struct Setting {
 
 #[derive(Debug)]
 pub(super) enum Value {
-    /// The word, its numbers, and the path of a base.
+    /// Keyword, its numbers, and the path of a base.
     Interpretation(String, Vec<u64>, Vec<String>),
     Text(String),
     Word(String),
     Expression(Vec<Step>),
-    /// The width of an array: its number of bytes, or the byte at which it ends.
+    /// Width of an array: its number of bytes, or the byte that terminates it.
     Bytes(u64),
     Until(u64),
 }
 
-/// A step of an expression, in postfix form.
+/// Step of an expression in postfix form.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Number(u64),
@@ -35,9 +35,9 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) enum Field {
     Name(String),
-    /// A count that is a name.
+    /// Repetition whose count is a name.
     Counted(String, Box<Field>),
-    /// A count that is an expression.
+    /// Repetition whose count is an expression.
     Computed(Vec<Step>, Box<Field>),
     Group(Vec<Field>),
 }
@@ -49,7 +49,7 @@ pub(super) struct Definition {
     pub(super) block: Vec<Setting>,
 }
 
-/// The global definitions, or those of a section.
+/// Global definitions, or those of a section.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub(super) name: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct Scope {
 
 const WORDS: [&str; 7] = ["none", "baseOffset", "delta", "default", "sectionOffset", "stride", "sectionStride"];
 
-/// The scopes of a DTD, the global one first.
+/// Returns the scopes of a DTD, the global one first.
 pub(super) fn parse(text: &str, rules: Rules) -> Result<Vec<Scope>, Wrong> {
     let mut parser = Parser { rest: text.trim_start_matches('\u{feff}'), rules };
     let mut scopes = vec![Scope::default()];
@@ -204,7 +204,7 @@ impl Parser<'_> {
         Ok(steps)
     }
 
-    /// Operands with these operators between.
+    /// Parses operands separated by these operators.
     fn operators(&mut self, marks: &[char]) -> Result<Vec<Step>, Wrong> {
         let tight = self.rules.holds(Rule::ProductsFirst);
         let is_sum = marks[0] == '+';
@@ -287,7 +287,7 @@ impl Parser<'_> {
         Ok(Value::Interpretation(word, numbers, base))
     }
 
-    /// What follows the first name of a path.
+    /// Parses a setting after the first name of its path.
     fn setting(&mut self, first: String) -> Result<Setting, Wrong> {
         let mut path = vec![first];
         let mut quoted = None;
@@ -299,7 +299,7 @@ impl Parser<'_> {
             path.push(self.name()?);
         }
         let name = match quoted {
-            // A quoted name is that of an annotation, whatever it says.
+            // A quoted name always names an annotation.
             Some(name) if self.rules.holds(Rule::QuotedIsAnnotation) => format!("\"{name}\""),
             Some(name) => name,
             None => path.pop().unwrap_or_default(),

@@ -1,16 +1,16 @@
-//! Models of values, after the specification's section 4.2.1: tables of lines, all of them kept as they are said to be.
+//! Value models, after section 4.2.1 of the specification, with tables stored exactly as described there.
 
 use super::{Rule, Rules, Wrong};
 use metatf_parser::schema::PredictorKind;
 
-/// Predictors, and whether each goes by a leaf.
+/// Predictors, and whether each depends on a leaf.
 pub(super) type Kinds = Vec<(PredictorKind, bool)>;
 
-/// The predictors of leaves that share a model.
+/// Predictors of leaves that share a model.
 pub(super) struct Values {
     rules: Rules,
     most_lines: usize,
-    /// The last three values and differences, latest first.
+    /// Last three values and differences, newest first.
     values: Vec<u64>,
     differences: Vec<u64>,
     learnt: usize,
@@ -33,7 +33,7 @@ impl Values {
         Self { rules, most_lines, values: vec![0; 3], differences: vec![0; 3], learnt: 0, tables }
     }
 
-    /// The value of a code, learnt. `by`: what every predictor goes by.
+    /// Decodes a code and updates the model. `by` holds the value that each predictor depends on.
     pub(super) fn decode(
         &mut self,
         by: &[u64],
@@ -93,17 +93,17 @@ impl Values {
     }
 }
 
-/// Whether a predictor's table has one line for good.
+/// Returns whether a predictor's table always has one line.
 fn is_single((kind, by): (PredictorKind, bool)) -> bool {
     !by && matches!(kind, PredictorKind::LastValue(_) | PredictorKind::Stride)
 }
 
-/// Numbers in a line.
+/// Returns the numbers per line.
 fn numbers((kind, _): (PredictorKind, bool)) -> usize {
     if let PredictorKind::LastValue(n) = kind { n.into() } else { 2 }
 }
 
-/// How many lines a table of a section has at most, by all models of the section.
+/// Returns the maximum number of lines per table, considering all models of a section.
 pub(super) fn most_lines<'k>(models: impl Iterator<Item = &'k Kinds>, rules: Rules) -> usize {
     let mut lines = if !rules.holds(Rule::MostLines) { 131_072 } else { 65_536 };
     let sums =

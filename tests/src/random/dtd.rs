@@ -1,30 +1,30 @@
-//! A random valid DTD, as text.
+//! Generates a random valid DTD, as text.
 //!
-//! Names say what they are for, so that a DTD is valid by construction: `n0` to `n5` are numbers, `k0` to `k3` numbers
-//! that count or give lengths (each once in a record), `b0` to `b2` byte arrays, `u0`.. untagged records, `t0`.. tagged
-//! ones, `e0`.. elements of stream sections `x0`.., `s0`.. other sections. Properties are first drawn for the wider
-//! scopes; what a leaf then lacks its record's block gives.
+//! Names encode their purpose, so that a DTD is valid by construction: `n0` to `n5` are numbers, `k0` to `k3` numbers
+//! used as counts or lengths (each once in a record), `b0` to `b2` byte arrays, `u0`.. untagged records, `t0`.. tagged
+//! records, `e0`.. elements of stream sections `x0`.., `s0`.. other sections. Properties are drawn for the wider scopes
+//! first; the record block then adds those that a leaf still lacks.
 
 use super::{Choices, predicted};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a random DTD may have besides what every one may.
+/// Optional features of a random DTD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// Predicted fields.
     pub predicted: bool,
-    /// Names of values and bits.
+    /// Names for values and bits.
     pub names: bool,
 }
 
-/// A random DTD that a right parser accepts.
+/// Returns a random DTD that a correct parser accepts.
 #[must_use]
 pub fn dtd(c: &mut Choices<'_>) -> String {
     dtd_with(c, Features::default())
 }
 
-/// The same, with more in it. Without any feature the same bytes give the same DTD as [`dtd`].
+/// Returns a random DTD with optional features. Without any feature, the same bytes yield the same DTD as [`dtd`].
 #[must_use]
 pub fn dtd_with(c: &mut Choices<'_>, features: Features) -> String {
     let mut maker = Maker { features, ..Maker::default() };
@@ -33,7 +33,7 @@ pub fn dtd_with(c: &mut Choices<'_>, features: Features) -> String {
     maker.render(c)
 }
 
-/// A piece of a field list. A count may be an expression in parentheses.
+/// Part of a field list. A count may be an expression in parentheses.
 #[derive(Clone, Debug)]
 enum Field {
     Leaf(String),
@@ -49,7 +49,7 @@ type Block = BTreeMap<(String, &'static str), String>;
 struct Rec {
     name: String,
     tag: Option<u32>,
-    /// It has all tags that no other record has, in place of its own.
+    /// Whether the record takes all otherwise unused tags instead of its own.
     catch_all: bool,
     fields: Vec<Field>,
     block: Block,
@@ -69,27 +69,28 @@ struct Section {
 enum Stream {
     #[default]
     No,
-    /// One number.
+    /// Elements are single numbers.
     Single,
     /// Anything else.
     Other,
 }
 
-/// The global scope is section 0.
+/// DTD under construction. The global scope is section 0.
 #[derive(Debug, Default)]
 struct Maker {
     sections: Vec<Section>,
     tag_width: u8,
-    /// The tags of `comment`, `section` and `metadata`, where the DTD sets them.
+    /// Tags of `comment`, `section` and `metadata`, if the DTD sets them.
     predefined: Option<[u32; 3]>,
     features: Features,
 }
 
-/// Where a leaf takes its properties from, widest scope last.
+/// Sources of a leaf's properties, widest scope last.
 struct Place {
-    /// Path from the top record.
+    /// Path from the top-level record.
     path: Vec<String>,
-    /// The blocks that may give it one, with the path as it is there: outermost first. (section, record)
+    /// Record blocks that may set a property, as (section, record), with the path relative to that record; outermost
+    /// first.
     blocks: Vec<((usize, usize), String)>,
 }
 
@@ -131,7 +132,7 @@ impl Maker {
                 Stream::Single => vec![Field::Leaf((*c.pick(&NUMBERS)).into())],
                 _ if c.chance(40) => vec![Field::Nested("vfield".into())],
                 _ => {
-                    // The first leaf makes sure that an element stores a byte.
+                    // The first leaf ensures that an element stores at least one byte.
                     let mut fields = vec![Field::Leaf("first".into()), Field::Leaf("n0".into())];
                     fields.extend(self.fields(c, at, 0, &mut Vec::new()));
                     fields
@@ -146,7 +147,7 @@ impl Maker {
                 let record = self.untagged(c, &format!("u{}{j}", i + 3), at);
                 self.sections[at].records.push(record);
             }
-            // Tags are unique where they are visible: the next section takes the same ones again.
+            // Tags must be unique within their scope, so the next section reuses them.
             let mut tag = tag;
             for j in 0..1 + c.below(3) {
                 let record = self.tagged(c, &format!("t{}{j}", i + 3), at, &mut tag);
@@ -158,7 +159,7 @@ impl Maker {
         }
     }
 
-    /// Makes the last record of a section one of all other tags, at times.
+    /// Sometimes turns the last record of a section into a catch-all record.
     fn catch_all(&mut self, c: &mut Choices<'_>, section: usize, percent: usize) -> bool {
         let last = self.sections[section].records.last_mut().filter(|record| record.tag.is_some());
         last.is_some_and(|record| {
@@ -189,14 +190,14 @@ impl Maker {
         Rec { name: name.into(), tag: Some(value), fields, ..Rec::default() }
     }
 
-    /// A list of fields; `known` are the counts listed so far that may be referred to.
+    /// Returns a list of fields; `known` contains the earlier counts that fields may refer to.
     fn fields(&self, c: &mut Choices<'_>, section: usize, depth: usize, known: &mut Vec<String>) -> Vec<Field> {
         let mut used = known.clone();
         let fields = self.list(c, section, depth, known, &mut used);
         fields.into_iter().filter(|f| !matches!(f, Field::Group(g) if g.is_empty())).collect()
     }
 
-    /// `used` are all counts the record lists, also those that are out of scope by now.
+    /// Returns a list of fields; `used` contains all counts of the record, including those out of scope.
     fn list(
         &self,
         c: &mut Choices<'_>,
@@ -234,7 +235,7 @@ impl Maker {
                     }
                     let items = format!("{count}_items");
                     let body = match c.below(4) {
-                        // Two arrays of objects with one count would have one name.
+                        // Two arrays of objects with the same count would have the same name.
                         _ if used.contains(&items) => Field::Leaf((*c.pick(&NUMBERS)).into()),
                         1 if depth < 2 => {
                             used.push(items);
@@ -259,7 +260,7 @@ impl Maker {
         fields
     }
 
-    /// A record that was made before: so nothing nests itself.
+    /// Returns a record created earlier, so that no record nests itself.
     fn nested(&self, c: &mut Choices<'_>, section: usize) -> Field {
         let visible = [Some(0), Some(section).filter(|&s| s != 0)].into_iter().flatten();
         let visible = visible.filter_map(|s| self.sections.get(s)).flat_map(|s| &s.records);
@@ -269,7 +270,7 @@ impl Maker {
     }
 }
 
-/// A count that is an expression over an earlier one.
+/// Returns a count that is an expression over an earlier one.
 fn computed(c: &mut Choices<'_>, count: &str) -> String {
     match c.below(9) {
         0..3 => format!("({count}.bit {})", c.below(3)),
@@ -286,7 +287,7 @@ fn is_computed(count: &str) -> bool {
     count.starts_with('(')
 }
 
-/// A count that the record does not list yet.
+/// Returns a count that the record does not contain yet.
 fn fresh(c: &mut Choices<'_>, used: &mut Vec<String>) -> Option<String> {
     let free: Vec<&str> = COUNTS.into_iter().filter(|n| !used.iter().any(|u| u == n)).collect();
     let name = (!free.is_empty()).then(|| (*c.pick(&free)).to_owned())?;
@@ -294,7 +295,6 @@ fn fresh(c: &mut Choices<'_>, used: &mut Vec<String>) -> Option<String> {
     Some(name)
 }
 
-/// Properties.
 impl Maker {
     fn properties(&mut self, c: &mut Choices<'_>) {
         self.wide_scopes(c);
@@ -308,8 +308,8 @@ impl Maker {
         }
     }
 
-    /// Names for the values or bits of numbers, in the whole DTD and in sections, and formats that have words for values. A
-    /// floating-point number has no names.
+    /// Names values or bits of numbers, in the complete DTD and in sections, and sets formats that print values as
+    /// words. Floating-point numbers get no names.
     fn names(&mut self, c: &mut Choices<'_>) {
         const VALUES: [&str; 3] = ["0 zero, 1 one, 0xff all of it", "-1 less, 3 \\\"three\\\", 4 four,", "0 none"];
         const FLAGS: [&str; 3] = ["0 read, 1 write", "7 top, 0-6 a b, 63 last", "3 ☃, 4-0x3f rest"];
@@ -347,7 +347,7 @@ impl Maker {
         }
     }
 
-    /// What applies to names in whole sections, and in the whole DTD.
+    /// Sets properties by name for sections and for the complete DTD.
     fn wide_scopes(&mut self, c: &mut Choices<'_>) {
         for section in 0..self.sections.len() {
             let stream = self.sections[section].stream != Stream::No;
@@ -369,7 +369,7 @@ impl Maker {
                 self.predict_a_name(c, section);
             }
         }
-        // Names that only the predefined record has: it must not see them.
+        // Set properties of names that only the predefined record uses; they must not affect it.
         if c.chance(10) {
             self.sections[0].properties.insert(("length".into(), "width"), "3".into());
         }
@@ -379,7 +379,8 @@ impl Maker {
         }
     }
 
-    /// Models that the leaves of a name in a section share. What they go by must stand in every record: the tag does.
+    /// Sets a model for the leaves of one name in a section. It may depend only on leaves that every record contains,
+    /// such as the tag.
     fn predict_a_name(&mut self, c: &mut Choices<'_>, section: usize) {
         let name = *c.pick(&NUMBERS);
         if self.sections[section].stream == Stream::No
@@ -389,8 +390,8 @@ impl Maker {
         }
     }
 
-    /// A model for leaves of this name, going by one of the `known` paths; `None` where there is no section for what it
-    /// misses, or where the leaf may share a previous value that starts with another number than 0.
+    /// Returns a model for leaves of this name that depends on one of the `known` paths. Returns `None` if no section
+    /// can store its misses, or if the leaf may share a previous value that starts at a number other than 0.
     fn predicted(&self, c: &mut Choices<'_>, name: &str, known: &[String]) -> Option<String> {
         let shares = |s: &Section| s.properties.get(&(name.to_owned(), "previous")).is_some_and(|v| v == "shared");
         let streams: Vec<u8> = self.sections.iter().filter(|s| s.stream == Stream::Single).map(|s| s.number).collect();
@@ -401,8 +402,8 @@ impl Maker {
         Some(predicted::interpretation(c, section, known))
     }
 
-    /// Paths of the numbers that a leaf's predictors may go by: those that its record lists before it, and those of a
-    /// record that its section may hold.
+    /// Returns paths of the numbers that a leaf's predictors may depend on: those before it in its record, and those of
+    /// a record that its section may contain.
     fn known_to(&self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place) -> Vec<String> {
         let mut known = Vec::new();
         if place.path.len() == 1 {
@@ -422,7 +423,8 @@ impl Maker {
         }
     }
 
-    /// A tagged record or an element, whose leaves all need their properties; others may leave them open.
+    /// Returns whether this is a tagged record or an element. All leaves of such a record need their properties; other
+    /// records may leave them open.
     fn is_top(&self, section: usize, record: usize) -> bool {
         let s = &self.sections[section];
         let r = &s.records[record];
@@ -449,7 +451,7 @@ impl Maker {
         if !top && !c.chance(30) {
             return;
         }
-        // An element stores a byte.
+        // An element must store at least one byte.
         let stream = self.sections[section].stream;
         let alone = places == 2 && predefined;
         let must_store = (stream == Stream::Single && top) || name == "first" || (stream != Stream::No && top && alone);
@@ -471,7 +473,7 @@ impl Maker {
         let interpretation = self.find(section, place, "interpretation", predefined.then_some("none"));
         let width = self.find(section, place, "width", predefined.then_some("1"));
         let needed = interpretation.as_deref().is_none_or(stores);
-        // A code has a width of its own where there is no other.
+        // A code has its own width if no other width applies.
         let coded = interpretation.as_deref().is_some_and(|i| i.starts_with("predicted")) && c.chance(70);
         if must_store || (needed && !coded && width.is_none()) || c.chance(15) {
             let least = usize::from(must_store || !c.chance(5));
@@ -489,7 +491,7 @@ impl Maker {
         }
     }
 
-    /// An interpretation that only some places can have.
+    /// Returns an interpretation that is valid only for some leaves.
     fn special(&self, c: &mut Choices<'_>, section: usize, name: &str) -> Option<String> {
         match c.below(20) {
             12..14 => {
@@ -509,7 +511,7 @@ impl Maker {
         }
     }
 
-    /// A number of a record of this section, or of a global one: the record's name, and the path.
+    /// Returns a number of a record in this section or of a global record, as the record's name and the path.
     fn number_of_a_record(&self, c: &mut Choices<'_>, section: usize) -> Option<(String, String)> {
         let section = if c.chance(30) { 0 } else { section };
         let tagged: Vec<usize> = (0..self.sections[section].records.len())
@@ -538,7 +540,8 @@ impl Maker {
 
     fn array(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place) {
         let path = place.path.join(".");
-        // Only the record that lists it knows the names a width refers to; outer ones may override with a number.
+        // Only the record that contains the field can resolve the names in a width; outer records may override it with
+        // a number.
         if place.path.len() > 1 {
             if c.chance(10) {
                 let width = if c.chance(30) { end(c) } else { (9 + c.below(20)).to_string() };
@@ -555,7 +558,7 @@ impl Maker {
             _ => (9 + c.below(300)).to_string(),
         });
         self.set(section, record, &path, "width", width);
-        // Records of a section that takes nothing from others, and that has no such arrays itself.
+        // The section of nested records must not depend on other sections or contain such arrays itself.
         let streams: Vec<u8> = self.sections.iter().filter(|s| s.stream != Stream::No).map(|s| s.number).collect();
         let tagged = self.sections[section].records[record].tag.is_some();
         if tagged && !streams.is_empty() && c.chance(30) {
@@ -583,8 +586,8 @@ impl Maker {
         }
     }
 
-    /// Fields that every occurrence of the field `name` can refer to: those listed before the first, in a list that
-    /// holds all of them. Of such names as start with one of `initials`.
+    /// Returns fields that every occurrence of the field `name` can refer to: those before the first occurrence, in a
+    /// list that contains all of them, with names that start with one of `initials`.
     fn listed_before(&self, section: usize, record: usize, name: &str, initials: &[&str]) -> Vec<String> {
         fn walk(fields: &[Field], name: &str, initials: &[&str], known: &mut Vec<String>) -> bool {
             for field in fields {
@@ -604,7 +607,7 @@ impl Maker {
                         }
                         let before = known.len();
                         if walk(std::slice::from_ref(body), name, initials, known) {
-                            // Other occurrences may stand behind this repetition.
+                            // Other occurrences may follow this repetition.
                             known.truncate(before);
                             return true;
                         }
@@ -623,7 +626,7 @@ impl Maker {
         self.sections[section].records[record].block.insert((path.to_owned(), property), value);
     }
 
-    /// A property as spec 3.1 looks it up.
+    /// Looks up a property as described in spec 3.1.
     fn find(&self, section: usize, place: &Place, property: &'static str, predefined: Option<&str>) -> Option<String> {
         for ((s, r), path) in &place.blocks {
             if let Some(value) = self.sections[*s].records[*r].block.get(&(path.clone(), property)) {
@@ -638,7 +641,7 @@ impl Maker {
         own.or_else(|| self.sections[0].properties.get(&key)).cloned()
     }
 
-    /// The leaves of a record, each path once.
+    /// Returns the leaves of a record, each path once.
     fn places(&self, section: usize, record: usize) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
         self.walk(section, &[(section, record)], &[], &self.sections[section].records[record].fields, &mut places);
@@ -696,7 +699,7 @@ const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 const FORMATS: [&str; 11] =
     ["dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns", "date_ms", "chars", "chars_le"];
 
-/// The width of bytes that end at a byte.
+/// Returns the width of bytes that end at a terminator.
 fn end(c: &mut Choices<'_>) -> String {
     format!("until {}", c.pick(&["0", "10", "0x7f", "255"]))
 }
@@ -713,7 +716,8 @@ fn stores(interpretation: &str) -> bool {
     !["default", "stride ", "sectionStride"].iter().any(|i| interpretation.starts_with(i))
 }
 
-/// Leaves of a name may share their previous value, then they begin with the same one: so it belongs to the name.
+/// Returns the initial value for a name. Leaves of the same name may share their previous value, and must then start
+/// with the same one.
 fn initial(name: &str) -> u64 {
     match name.as_bytes() {
         [b'k', ..] => 3,
@@ -749,7 +753,6 @@ fn number_text(c: &mut Choices<'_>, n: u64) -> String {
     if c.chance(10) { format!("{n:#x}") } else { n.to_string() }
 }
 
-/// Text.
 impl Maker {
     fn render(&self, c: &mut Choices<'_>) -> String {
         let mut out = String::new();

@@ -1,7 +1,7 @@
-//! Random formats and random traces, drawn from bytes: proptest's (which shrinks them) or a fuzzer's.
+//! Random formats and random traces, drawn from the bytes of proptest (which shrinks them) or of a fuzzer.
 //!
-//! Every choice reads a few bytes; where there are none left it reads zeros, and a zero chooses the simplest there is.
-//! So shorter and smaller bytes make a smaller example.
+//! Every choice consumes a few bytes, or zeros after the end, and a zero selects the simplest option. Shorter and
+//! smaller bytes therefore produce a smaller example.
 
 mod dtd;
 mod options;
@@ -13,19 +13,19 @@ pub use dtd::{Features, dtd, dtd_with};
 pub use options::options;
 pub use records::{Action, Limits, actions};
 
-/// The bytes of one example: a part for each thing that is drawn, so that they shrink apart.
+/// Bytes of one example, with separate parts so that they shrink independently.
 #[derive(Clone, Default)]
 pub struct Seed {
-    /// For the DTD.
+    /// Bytes for the DTD.
     pub dtd: Vec<u8>,
-    /// For the records.
+    /// Bytes for the records.
     pub data: Vec<u8>,
-    /// For the options: 8 bytes, and one that says which features the DTD may have.
+    /// Bytes for the options: 8, plus one that selects the features of the DTD.
     pub options: Vec<u8>,
 }
 
 impl Seed {
-    /// A fuzzer's bytes, cut in three: a byte says how long the DTD's part is, 9 bytes are for the options.
+    /// Splits a fuzzer's bytes into three parts: one byte gives the share of the DTD, and 9 bytes are for the options.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let Some((&cut, rest)) = bytes.split_first() else { return Self::default() };
@@ -34,7 +34,7 @@ impl Seed {
         Self { dtd: dtd.to_vec(), data: data.to_vec(), options: options.to_vec() }
     }
 
-    /// What the DTD may have.
+    /// Returns the features that the DTD may use.
     #[must_use]
     pub fn features(&self) -> Features {
         let byte = self.options.get(8).copied().unwrap_or(0);
@@ -49,33 +49,33 @@ impl std::fmt::Debug for Seed {
     }
 }
 
-/// Makes choices of bytes.
+/// Makes choices from bytes.
 #[derive(Debug)]
 pub struct Choices<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Choices<'a> {
-    /// Choices made of these bytes.
+    /// Makes choices from these bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// Whether only zeros are to come.
+    /// Returns whether all bytes are consumed, so that only zeros follow.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.bytes.split_first() else { return 0 };
         self.bytes = rest;
         first
     }
 
-    /// A number under `n`, and 0 where `n` is 0.
+    /// Returns a number less than `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         if n <= 256 {
             return usize::from(self.byte()) * n / 256;
@@ -83,17 +83,17 @@ impl<'a> Choices<'a> {
         (usize::from(self.byte()) << 8 | usize::from(self.byte())) % n
     }
 
-    /// True about `percent` times in a hundred.
+    /// Returns true in about `percent` of 100 cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         usize::from(self.byte()) * 100 / 256 >= 100 - percent
     }
 
-    /// One of these.
+    /// Returns one of the elements.
     pub fn pick<'t, T>(&mut self, of: &'t [T]) -> &'t T {
         &of[self.below(of.len())]
     }
 
-    /// A 64-bit number, likely one near a boundary of a width.
+    /// Returns a 64-bit number that is likely near a width boundary.
     pub fn number(&mut self) -> u64 {
         let near = |c: &mut Self, boundary: u64| boundary.wrapping_add(c.below(5) as u64).wrapping_sub(2);
         match self.below(10) {
@@ -113,10 +113,10 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Some bytes, `n` of them.
+    /// Returns `n` bytes.
     pub fn bytes(&mut self, n: usize) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..n.min(16)).map(|_| self.byte()).collect();
-        // Long arrays repeat themselves.
+        // Long arrays repeat their first bytes.
         while bytes.len() < n {
             bytes.push(bytes[bytes.len() - 16]);
         }

@@ -1,9 +1,9 @@
-//! Random ways to write a trace.
+//! Random write options.
 
 use super::Choices;
 use metatf::container::{Class, Codec, Filter, Order, WriteOptions};
 
-/// Random options: every version, class, byte order, codec, filter; small chunks and groups, too.
+/// Returns random options: every version, class, byte order, codec and filter, including small chunks and groups.
 #[must_use]
 pub fn options(c: &mut Choices<'_>) -> WriteOptions {
     WriteOptions {

@@ -1,14 +1,14 @@
-//! Random models of predicted leaves, as text: every predictor, every event of a heap.
+//! Random models of predicted leaves as text, with every predictor and every heap event.
 
 use super::Choices;
 
-/// A random value of `interpretation`: `section` takes what no candidate hits, `known` are paths of fields that the
-/// leaf's predictors may go by.
+/// Returns a random value of `interpretation`. `section` stores the misses, and the predictors may depend on the fields
+/// in `known`.
 pub(super) fn interpretation(c: &mut Choices<'_>, section: u8, known: &[String]) -> String {
     let model = match c.below(8) {
         0..3 => predictor(c, known),
         3..6 => {
-            // At most 4 times 16 candidates.
+            // At most 4 × 16 candidates.
             let predictors: Vec<String> = (0..1 + c.below(4)).map(|_| predictor(c, known)).collect();
             format!("({})", predictors.join(", "))
         }

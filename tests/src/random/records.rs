@@ -1,4 +1,4 @@
-//! Random things to put into a trace of a given format.
+//! Random content for a trace of a given format.
 
 use super::Choices;
 use super::world::World;
@@ -7,12 +7,12 @@ use metatf::reader::Metadata;
 use metatf_parser::schema::{COMMENT, Dtd, ExprOp, Item, LeafId, Record, RecordId, Repeated, SECTION, Width};
 use std::collections::HashSet;
 
-/// What a writer is asked to do.
+/// Request to a writer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Write a data record or comment: index of the section, of the record, and its values, the tag apart.
+    /// Write a data record or comment: section index, record index, and values without the tag.
     Record(usize, u16, Vec<Value>),
-    /// Append an element to a stream section, whether of a shared table.
+    /// Append an element to a stream section; the flag marks a shared table.
     Element(usize, bool, Vec<Value>),
     /// Write a metadata record.
     Metadata(usize, Metadata),
@@ -22,19 +22,19 @@ pub enum Action {
     Reset(usize),
 }
 
-/// What to draw.
+/// Limits of the drawn actions.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most actions.
+    /// Maximum number of actions.
     pub actions: usize,
-    /// Whether metadata, groups and resets are among them.
+    /// Whether to draw metadata, groups and resets.
     pub changes: bool,
 }
 
-/// Random actions on traces of a format, until the bytes or the limits are spent.
+/// Draws random actions on traces of a format, until the bytes or the limits are used up.
 ///
-/// Stream sections that something may stride through get no elements outright; the others are shared tables, or not,
-/// for the whole trace.
+/// Stream sections that a stride may refer to get no explicit elements. Each other stream section is either a shared
+/// table or not, for the complete trace.
 #[must_use]
 pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
     let strided = c.chance(50);
@@ -62,11 +62,11 @@ pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
 enum Use {
     /// A section of tagged records.
     Records,
-    /// Filled by those that stride through it, and by what models miss.
+    /// Stream section filled by strides and by model misses.
     Strided,
-    /// Elements are given.
+    /// Stream section with explicit elements.
     Given,
-    /// A shared table.
+    /// Shared table.
     Shared,
 }
 
@@ -84,13 +84,13 @@ fn use_of(c: &mut Choices<'_>, dtd: &Dtd, section: usize, strided: bool) -> Use 
     if c.chance(50) { Use::Shared } else { Use::Given }
 }
 
-/// A leaf that metadata changed: more changes of the same leaf are what shows whether its state is kept right.
+/// Leaf that metadata changed. Further changes of the same leaf reveal whether its state is tracked correctly.
 type Hot = Option<(RecordId, usize)>;
 
 fn record(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, section: usize, hot: Hot) -> Option<Action> {
     let records: Vec<_> = dtd.sections[section].records.iter().filter(|r| r.0 == 0 || r.0 > 2).collect();
     let id = **c.pick(&records);
-    // A comment is the last choice, not the first.
+    // Comments are the last choice, not the first.
     let id = if id == COMMENT && c.chance(50) { **records.last()? } else { id };
     let id = hot.filter(|_| c.chance(40)).map_or(id, |(id, _)| id);
     let values = values(c, dtd, world, dtd.record(id)?)?;
@@ -102,7 +102,7 @@ fn element(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, section: usize, sh
     Some(Action::Element(section, shared, values(c, dtd, world, record)?))
 }
 
-/// Random values of a record, in the order of its leaves; `None` where its expressions do not come out.
+/// Returns random values of a record in leaf order, or `None` if its expressions cannot be evaluated.
 fn values(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, record: &Record) -> Option<Vec<Value>> {
     let mut small = HashSet::new();
     counts(&record.items, &mut small);
@@ -137,7 +137,7 @@ struct Values<'v, 'c> {
     dtd: &'v Dtd,
     world: &'v mut World,
     record: &'v Record,
-    /// Leaves that count or give lengths.
+    /// Leaves used as counts or lengths.
     small: HashSet<LeafId>,
     last: [u64; 256],
     out: Vec<Value>,
@@ -195,7 +195,7 @@ impl Values<'_, '_> {
         let mut bytes = self.c.bytes(length);
         if self.c.chance(50) {
             bytes.iter_mut().for_each(|b| *b = b' ' + *b % 95);
-            // Text of C ends in a byte 0.
+            // C strings end with a zero byte.
             if self.c.chance(30)
                 && let Some(last) = bytes.last_mut()
             {
@@ -234,7 +234,7 @@ impl Values<'_, '_> {
     }
 }
 
-/// A tag that no record of the DTD has, unless that is one of all other tags.
+/// Returns a tag that no record of the DTD has, except for catch-all records.
 fn other_tag(c: &mut Choices<'_>, dtd: &Dtd) -> u32 {
     let most = u32::MAX >> (32 - 8 * u32::from(dtd.tag_width));
     let start = (*c.pick(&[0, 4, 100, 255, 256, 70_000, most - 9])).wrapping_add(c.below(20) as u32);
@@ -242,7 +242,7 @@ fn other_tag(c: &mut Choices<'_>, dtd: &Dtd) -> u32 {
     (0..=255).map(|step| start.wrapping_add(step) & most).find(|tag| !taken(*tag)).unwrap_or(0)
 }
 
-/// A metadata record that is likely to be allowed; the writer has the last word.
+/// Returns a metadata record that is likely allowed; the writer makes the final decision.
 fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &mut Hot) -> Option<Action> {
     let records: Vec<_> = dtd.sections[section].records.iter().filter(|&&r| r.0 == 0 || r.0 > SECTION.0 + 1).collect();
     let kept = hot.filter(|_| c.chance(60));
@@ -280,7 +280,7 @@ fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &
         }
     };
     let all = if c.chance(25) { 8 } else { 0 };
-    // The least number of bytes that will do, at times more, at times the class's default.
+    // The minimum number of bytes, sometimes more, and sometimes the default of the class.
     let least = (1..8).find(|&n| {
         let unsigned = |v: u64| v >> (8 * n) == 0;
         let signed = |v: u64| ((v << (64 - 8 * n)) as i64 >> (64 - 8 * n)) as u64 == v;

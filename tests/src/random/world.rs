@@ -1,16 +1,16 @@
-//! Values that models predict, more or less: what an allocator and a program do, and numbers that come again.
+//! Values that models predict to some degree: those of an allocator and a program, and recurring numbers.
 
 use super::Choices;
 use metatf_parser::schema::{Dtd, HeapRole, Interpretation, Leaf, ModelKind};
 
-/// What goes on while records are drawn. Draws nothing of itself where the format has no models.
+/// State of the simulated program while records are drawn. If the format has no models, it makes no choices.
 pub(super) struct World {
     models: bool,
     live: Vec<u64>,
-    /// The object freed last at the end.
+    /// Freed objects, the most recent one last.
     freed: Vec<u64>,
     fresh: u64,
-    /// The last number, and its step.
+    /// Last number and its step.
     number: u64,
     step: u64,
 }
@@ -21,13 +21,13 @@ impl World {
         Self { models, live: Vec::new(), freed: Vec::new(), fresh: 0x1000, number: 0, step: 16 }
     }
 
-    /// A value of a numeric leaf.
+    /// Returns a value for a numeric leaf.
     pub(super) fn value(&mut self, c: &mut Choices<'_>, dtd: &Dtd, leaf: &Leaf) -> u64 {
         if !self.models {
             return c.number();
         }
         let Interpretation::Predicted(model) = leaf.interpretation else {
-            // What models go by has to come again, too.
+            // Values that models depend on must recur as well.
             return if c.chance(40) { c.number() } else { *c.pick(&[0, 1, 24, 40, 100, 1 << 20]) };
         };
         match dtd.models.get(usize::from(model.0)).map(|m| &m.kind) {

@@ -1,5 +1,5 @@
-//! The reader in C of `examples/c-reader`, which was written from the specification's text: it passes the vectors of level *plain*, says
-//! of the others which level they need, and stands damage.
+//! The C reader of `examples/c-reader`, written from the text of the specification, passes the vectors of level
+//! *plain*, reports the required level of the others, and survives damage.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test")]
 
 use metatf_test::root;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 const STRICT: &[&str] = &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"];
 const SANITIZED: &[&str] = &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"];
 
-/// Compiles it. `None`: there is no compiler that can, and why is said.
+/// Compiles the reader. Returns `None` and prints the reason if no suitable compiler is available.
 fn compiled(folder: &Path, options: &[&str]) -> Option<PathBuf> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let program = folder.join("plain");
@@ -30,7 +30,8 @@ fn compiled(folder: &Path, options: &[&str]) -> Option<PathBuf> {
     }
 }
 
-/// Runs it; `bounded`: with the file, what a DTD means (at most 256 MiB) and a record in memory, and little more.
+/// Runs the reader. `bounded` limits its memory to the file, the meaning of a DTD (at most 256 MiB), a record, and
+/// little more.
 fn run(program: &Path, bounded: bool, all: bool, [trace, dtd]: [&Path; 2]) -> Output {
     let all = all.then_some("--all");
     let limit = if bounded { "ulimit -v 400000; " } else { "" };
@@ -62,7 +63,7 @@ fn it_passes_the_vectors_of_its_level() {
             complaints.extend(vector.complaints(&[(lines(&some), failed), (lines(&all), failed)]));
             passed += 1;
         } else {
-            // It is refused by the name of a level that it needs; what is wrong before that is met in other words.
+            // It must be refused by the name of a required level, unless the reader finds another error first.
             let named = levels.iter().any(|level| said.contains(&format!("level {}", level.name())));
             if some.status.code() != Some(1)
                 || !named && vector.name.contains("/good/") && vector.is_trace() && !vector.name.contains("/salvage-")
@@ -77,7 +78,7 @@ fn it_passes_the_vectors_of_its_level() {
     assert!(passed > 100, "{passed}");
 }
 
-/// Bytes of traces and DTDs are changed, and files are cut.
+/// Changes bytes of traces and DTDs, and truncates files.
 #[test]
 fn it_stands_damage() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The oracle reads the conformance vectors as they say, and each of its rules is pinned by one: with the rule broken, a vector reads in
-//! another way. `METATF_BLESS=1` writes the index of them.
+//! The oracle reads the conformance vectors as expected, and each of its rules is pinned by a vector that reads
+//! differently if the rule is broken. `METATF_BLESS=1` writes the index of the vectors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use metatf_parser::schema::{Dtd, Item, Leaf, Repeated, Section};
@@ -38,7 +38,8 @@ fn the_list_says_which_level_a_vector_needs() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "METATF_BLESS=1 writes it");
 }
 
-/// For each numeric leaf of a section's own and global records: the first one with which it shares its previous value.
+/// Returns, for each numeric leaf of a section's own and global records, the first leaf with which it shares its
+/// previous value.
 fn shares(dtd: &Dtd, section: &Section) -> Vec<usize> {
     let mut cells = Vec::new();
     for (id, of) in section.records.iter().zip(&section.cells).filter(|(id, _)| id.0 > 2) {
@@ -48,7 +49,7 @@ fn shares(dtd: &Dtd, section: &Section) -> Vec<usize> {
     cells.iter().map(|cell| cells.iter().position(|other| other == cell).unwrap()).collect()
 }
 
-/// Keys and counts of a layout.
+/// Returns the keys and counts of a layout.
 fn keys(items: &[Item]) -> String {
     let of = |item: &Item| match item {
         Item::Leaf(leaf) => format!("{} ", leaf.0),
@@ -62,7 +63,7 @@ fn keys(items: &[Item]) -> String {
     items.iter().map(of).collect()
 }
 
-/// The oracle and the parser read DTDs by code of their own.
+/// The oracle and the parser, which share no code, interpret DTDs in the same way.
 #[test]
 fn the_oracle_understands_what_the_parser_does() {
     let folders = |of: PathBuf| std::fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path());

@@ -1,5 +1,5 @@
-//! Records that are given by their values are decoded ahead: wherever reading goes on in another way, it goes on behind the last
-//! record that was given.
+//! Records returned as views are decoded in batches. If reading continues in another way, it continues after the last
+//! returned record.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::columns::Columns;
@@ -9,7 +9,7 @@ use metatf::reader::{At, Event};
 use metatf_tests::random::Action;
 use metatf_tests::{Value, runtime};
 
-/// Its records are decoded in all ways: many at once, one after the other, and leaf by leaf.
+/// DTD whose records are decoded in all ways: in batches, one at a time, and leaf by leaf.
 const DTD: &str = "
     t.interpretation = delta 0; t.width = 1;
     section s 1 {
@@ -30,7 +30,7 @@ const DTD: &str = "
 
 const RECORDS: u64 = 500;
 
-/// A record with its place, values and bytes.
+/// A record with its position, values and bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     at: At,
@@ -38,7 +38,8 @@ struct Known {
     bytes: Vec<u8>,
 }
 
-/// A trace in which every kind of record stands beside every other, and in the middle two in long rows.
+/// Returns a trace in which records of each kind are next to each other kind, with long runs of two kinds in the
+/// middle.
 fn trace(schema: &Schema) -> Vec<u8> {
     let (number, mut owns) = (Value::Number, 0);
     let bytes = |count: u64| [Value::Number(count), Value::Bytes(vec![b'x'; usize::try_from(count).unwrap()])];
@@ -85,7 +86,7 @@ fn bytes(trace: &Trace<'_>, at: At) -> Vec<u8> {
     trace.reader().bytes_of(at).unwrap().1.to_vec()
 }
 
-/// The next record by its announcement.
+/// Reads the next record from its event.
 fn announced(trace: &mut Trace<'_>) -> Option<Known> {
     while let Some(event) = trace.reader_mut().next_event().unwrap() {
         if let Event::Record(at) = event {
@@ -96,13 +97,13 @@ fn announced(trace: &mut Trace<'_>) -> Option<Known> {
     None
 }
 
-/// The next record by its values.
+/// Reads the next record as a view.
 fn given(trace: &mut Trace<'_>) -> Option<Known> {
     let (at, values) = trace.next_record().unwrap().map(|record| of_view(&record))?;
     Some(Known { at, values, bytes: bytes(trace, at) })
 }
 
-/// The next record by an owned record.
+/// Reads the next record as an owned record.
 fn by_entry(trace: &mut Trace<'_>) -> Option<Known> {
     loop {
         let Entry { event, record } = trace.next_entry().unwrap()?;
@@ -113,7 +114,7 @@ fn by_entry(trace: &mut Trace<'_>) -> Option<Known> {
     }
 }
 
-/// The next record by a loop that is left.
+/// Reads the next record with a loop that stops after it.
 fn looped(trace: &mut Trace<'_>) -> Option<Known> {
     let mut found = None;
     let left = trace.try_for_each(|record| {

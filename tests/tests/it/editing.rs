@@ -1,4 +1,4 @@
-//! The index of the DTDs that are shipped, and of all vectors, after random edits.
+//! The index of the shipped DTDs and of all vectors stays correct under random edits.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
 use metatf_tests::editing::edit_dtd;

@@ -1,5 +1,5 @@
-//! The formats that the fuzz targets have generated readers of have every shape that formats of this repository have: what the code
-//! generator and the runtime tell apart when code is compiled.
+//! The formats with generated readers in the fuzz targets cover every shape of the formats in this repository: every
+//! distinction that the code generator and the runtime make at compile time.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use metatf_parser::schema::{
@@ -10,7 +10,7 @@ use metatf_tests::fuzzed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What is distinguished, in words.
+/// Distinctions, in words.
 type Shapes = BTreeSet<String>;
 
 #[test]
@@ -40,7 +40,7 @@ fn fuzzed_formats_have_every_shape() {
     );
 }
 
-/// The DTDs in a folder.
+/// Returns the DTDs in a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -67,7 +67,7 @@ fn shapes(dtd: &Dtd) -> Shapes {
         use Interpretation::{BaseOffsetOf, Delta, Stride};
         matches!(leaf.interpretation, Delta(_) | Stride { .. } | BaseOffsetOf(..))
     };
-    // What there is code for at all.
+    // Kinds of code that a format needs at all.
     shapes.insert(format!(
         "a format with {}, {} and {}",
         some(!dtd.models.is_empty(), "models"),
@@ -81,7 +81,7 @@ fn shapes(dtd: &Dtd) -> Shapes {
     for record in dtd.records.iter().skip(METADATA.0 as usize + 1) {
         of_record(record, &mut shapes);
     }
-    // Which predictors a model of values has is data.
+    // The predictors of a value model are data, not code.
     for model in &dtd.models {
         let (kind, by) = match &model.kind {
             ModelKind::Values(predictors) => ("values", predictors.iter().any(|predictor| predictor.by.is_some())),
@@ -120,7 +120,7 @@ fn of_section(dtd: &Dtd, section: &Section, shapes: &mut Shapes) {
     let records: Vec<&Record> =
         section.records.iter().filter(|&&id| id > METADATA).filter_map(|&id| dtd.record(id)).collect();
     let leaves = || records.iter().flat_map(|record| &record.leaves);
-    // Tags are compared three at a time; of more than 64 types, or 1,024 leaves, columns are filled in another way.
+    // Tags are compared three at a time. Columns of more than 64 types or 1,024 leaves are filled in another way.
     let listed: usize = section.records.iter().filter_map(|&id| dtd.record(id)).map(|record| record.leaves.len()).sum();
     let count = match records.len() {
         0 => "no",
@@ -139,7 +139,7 @@ fn of_section(dtd: &Dtd, section: &Section, shapes: &mut Shapes) {
     if section.number != 0 && records.iter().any(|record| record.section.is_none()) {
         shapes.insert("a section that lists global records".to_owned());
     }
-    // In which ways all of a section's records can be decoded.
+    // Ways in which all records of a section can be decoded.
     let expectable = records.iter().all(|record| {
         !repeats(&record.items)
             && record.leaves.iter().enumerate().all(|(index, leaf)| {
@@ -153,7 +153,7 @@ fn of_section(dtd: &Dtd, section: &Section, shapes: &mut Shapes) {
         if expectable { "" } else { "not " },
         some(leaves().any(gathers), "leaves that stride by one")
     ));
-    // Who shares a previous value.
+    // Leaves that share a previous value.
     let mut cells: Vec<(u32, usize)> =
         section.cells.iter().zip(0..).flat_map(|(cells, at)| cells.iter().map(move |&cell| (cell, at))).collect();
     cells.sort_unstable();
@@ -163,7 +163,7 @@ fn of_section(dtd: &Dtd, section: &Section, shapes: &mut Shapes) {
     }
 }
 
-/// Whether a byte array's length is another than the number before it says.
+/// Returns whether the length of a byte array differs from the number before it.
 fn is_computed(leaf: &Leaf, index: usize) -> bool {
     match &leaf.width {
         Width::Variable(expr) => !matches!(*expr.0, [ExprOp::Leaf(LeafId(length))] if usize::from(length) + 1 == index),
@@ -211,7 +211,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
         shapes.insert(format!("a leaf of a {what}: {interpretation}"));
     }
     let kind = match (&leaf.width, leaf.format) {
-        // The longest that are arrays in generated code.
+        // Generated code represents byte arrays of up to 32 bytes as Rust arrays.
         (Width::Array(bytes), _) if *bytes <= 32 => "a short array",
         (Width::Array(_), _) => "a long array",
         (Width::Variable(_), _) if is_computed(leaf, index) => "an array of a computed length",
@@ -226,7 +226,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
     shapes.insert(format!("a {repeated}{constant}leaf of a {what} that is {kind}"));
     match &leaf.width {
         Width::Number(bytes) if is_stored(leaf) => {
-            // Of other interpretations the width is data. Between none and all of a word there is a mask.
+            // For other interpretations the width is data. Widths between 0 and a full word need a mask.
             let bytes = match bytes {
                 0 => "no bytes",
                 8 => "8 bytes",
@@ -252,7 +252,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
     }
 }
 
-/// Whether a number is by the DTD stored as it is, or with a base: what the program can expect.
+/// Returns whether the DTD stores a number unchanged or relative to a base, which the program can expect.
 fn is_stored(leaf: &Leaf) -> bool {
     matches!(
         leaf.interpretation,
@@ -260,7 +260,7 @@ fn is_stored(leaf: &Leaf) -> bool {
     )
 }
 
-/// How items are put together; `inside` says in what.
+/// Collects the structure of items; `inside` describes the surrounding item.
 fn of_items(of: &Record, items: &[Item], inside: &str, what: &str, shapes: &mut Shapes) {
     for (at, item) in items.iter().enumerate() {
         match item {

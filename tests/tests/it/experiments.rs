@@ -1,4 +1,5 @@
-//! The experiments on heap traces, on any calls: the vectors, which are the other inputs of the fuzz target here, hold few.
+//! The experiments on heap traces survive arbitrary calls. The vectors, which are the other inputs of this fuzz target,
+//! contain few calls.
 
 use metatf_tests::experiments::experiment;
 use proptest::prelude::*;

@@ -1,11 +1,11 @@
-//! The fuzz targets on the stable toolchain: over every vector, and over vectors with small damage.
+//! Runs the fuzz targets on the stable toolchain, over every vector and over slightly damaged vectors.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
 use metatf_tests::targets::{TARGETS, TARGETS_ELSEWHERE, Target, vectors};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-/// A few bytes changed, a run cut out, or one doubled.
+/// Changes a few bytes, removes a run of bytes, or duplicates one.
 fn mutate(rng: &mut impl Rng, input: &[u8]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..1 + rng.next_u32() % 4 {
@@ -38,7 +38,7 @@ fn stands_the_vectors(target: &Target) {
     }
 }
 
-/// Each by a thread of its own: it is the longest of the tests.
+/// Each target has its own thread, because this is the longest test.
 #[test]
 fn every_target_stands_the_vectors() {
     std::thread::scope(|threads| {
@@ -48,7 +48,7 @@ fn every_target_stands_the_vectors() {
     });
 }
 
-/// Every target, here or elsewhere, has a file in `dev/fuzz/fuzz_targets`, and every file is a target.
+/// Every target, here or elsewhere, has a file in `dev/fuzz/fuzz_targets`, and every file there is a target.
 #[test]
 fn the_targets_are_those_of_the_fuzzer() {
     let folder = metatf_test::root().join("dev/fuzz/fuzz_targets");

@@ -1,5 +1,5 @@
-//! Good vectors, with `METATF_ALL=1` every one, read by the reader that is generated from its DTD and written again by the writer that
-//! is: what comes out are the vector's expected records.
+//! For good vectors (all of them with `METATF_ALL=1`), the generated reader reads the trace and the generated writer
+//! writes it again. The result must be the vector's expected records.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use metatf::container::{Class, MAGIC, Order, Reader};
@@ -14,11 +14,11 @@ fn lines(text: &[u8]) -> Vec<Value> {
     text.split(|&b| b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
 }
 
-/// The trace as its case says.
+/// Opens the trace in the mode of its case.
 fn open<'t>(number: usize, case: &Value, bytes: &'t [u8]) -> metatf::Result<Reader<'t>> {
     match case["mode"].as_str() {
         Some("salvage") => Reader::salvage_slice(bytes),
-        // A file without a header, which says itself how it is read.
+        // A file without a header, whose start declares how to read it.
         Some("dump") if !bytes.starts_with(&MAGIC) => {
             let container = Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?;
             recognized(&generated::format(number), container)
@@ -34,7 +34,7 @@ fn open<'t>(number: usize, case: &Value, bytes: &'t [u8]) -> metatf::Result<Read
     }
 }
 
-/// Whether the vector has a trace, whose records are as expected.
+/// Checks the records of the vector. Returns whether it has a trace.
 fn check(name: &str, number: usize) -> bool {
     let folder = vectors("good").join(name);
     let case: Value = serde_json::from_slice(&std::fs::read(folder.join("case.json")).unwrap()).unwrap();
@@ -63,7 +63,7 @@ fn check(name: &str, number: usize) -> bool {
     let expected = if by_name.exists() { by_name } else { folder.join("expected.jsonl") };
     let mut expected = lines(&std::fs::read(expected).unwrap());
     if name == "v1-embedded-first" {
-        // The embedded DTD, which has `size`, is read by name into the format's, which has `bytes_given`.
+        // The embedded DTD, which has `size`, is read by name into the format, which has `bytes_given`.
         for alloc in expected.iter_mut().filter_map(Value::as_object_mut).filter(|o| o.contains_key("size")) {
             alloc.shift_remove("size");
             alloc.insert("bytes_given".to_owned(), 0.into());

@@ -1,5 +1,5 @@
-//! Golden files of 1.0: today's readers read them to the values that they had, and today's writers write them no longer. `METATF_BLESS`
-//! does not apply here.
+//! Golden files of 1.0: today's readers must read the original values from them, and today's writers must not write
+//! longer files. `METATF_BLESS` does not apply here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use hatf_trace::forms::{CreateOptions, Form, convert_bytes};
@@ -8,7 +8,7 @@ use metatf_tests::golden::{self, Sum, Sums, folder, is_raw, names, open, schema,
 use metatf_tests::{generated, oracle, runtime};
 use std::collections::BTreeSet;
 
-/// What to do when a file or its values are not what they were.
+/// Advice for a changed file or changed values.
 const CHANGED: &str = "\
 Golden files stand for the traces that people keep: what changes here, changes there. Nothing blesses it.
 - If it was not meant to change, mend the reader or the writer.
@@ -46,7 +46,7 @@ fn files_and_their_values_are_what_they_were() {
     assert!(changed.is_empty(), "{changed}{CHANGED}");
 }
 
-/// The records of all files `every.*` are those of one list, which is here in full.
+/// The records of all files `every.*` equal those of one list, which is stored in full.
 #[test]
 fn values_are_those_of_the_list() {
     let list = Sum::of_lines(&String::from_utf8(read("every-values.jsonl")).unwrap());
@@ -68,7 +68,7 @@ fn the_oracle_reads_the_same() {
     }
 }
 
-/// Records and elements without their places, in no order: of a trace elements come behind the records of their group.
+/// Returns records and elements without their offsets, sorted, because elements follow the records of their group.
 fn content(name: &str) -> Vec<String> {
     let bytes = read(name);
     let lines = golden::lines(&schema(&folder(), name, &bytes), name, &bytes, true).unwrap();
@@ -83,7 +83,7 @@ fn content(name: &str) -> Vec<String> {
     content
 }
 
-/// A file without a header and the trace that was made of it hold the same.
+/// A file without a header has the same content as the trace converted from it.
 #[test]
 fn files_without_a_header_and_their_traces_agree() {
     let mut found = 0;
@@ -121,7 +121,7 @@ fn generated_readers_read_the_same() {
     }
 }
 
-/// The generated readers of heap traces: all presets of a trace have the same events.
+/// Traces of one heap written with different presets contain the same events, by the generated readers.
 #[test]
 fn heap_traces_have_the_same_events() {
     let jsonl = Form::of("jsonl").expect("a form of heap traces");
@@ -158,8 +158,8 @@ fn every_option_has_a_trace() {
     }
 }
 
-/// The files have every codec, filter, combination of flags and kind of chunk that the specification defines (5.2), both versions, classes
-/// and byte orders.
+/// The files contain every codec, filter, combination of flags and kind of chunk in the specification (5.2), and both
+/// versions, classes and byte orders.
 #[test]
 fn every_code_of_the_container_occurs() {
     let mut codes: [BTreeSet<u8>; 4] = Default::default();
@@ -186,14 +186,14 @@ fn every_code_of_the_container_occurs() {
     assert_eq!(headers.len(), 8, "{headers:?}");
 }
 
-/// Today's writers make the same records no longer by the same options.
+/// Today's writers write the same records with the same options to no more bytes.
 #[test]
 fn writers_write_them_no_longer() {
     let mut longer = String::new();
     for name in names(&folder()) {
         let bytes = read(&name);
         match golden::rewritten(&folder(), &name, &bytes) {
-            // What a file without a header is, its DTD says byte for byte.
+            // The DTD determines every byte of a file without a header.
             Ok(written) if is_raw(&name) && written != bytes => longer += &format!("{name}: other bytes\n"),
             Ok(written) if written.len() > bytes.len() => {
                 longer += &format!("{name}: {} bytes, was {}\n", written.len(), bytes.len());
@@ -211,7 +211,7 @@ fn writers_write_them_no_longer() {
     assert!(longer.is_empty(), "today's writers write golden files longer, or not at all:\n{longer}");
 }
 
-/// Nothing makes files again that are released, whatever asks for it.
+/// Released files are never regenerated.
 #[test]
 fn released_files_stay() {
     let folder = Folder::new();

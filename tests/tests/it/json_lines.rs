@@ -1,4 +1,4 @@
-//! The forms that a line may have when it is read again (spec 8, below the table).
+//! Alternative formats of a line that can be read (spec 8, below the table).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::container::WriteOptions;
@@ -9,7 +9,7 @@ const DTD: &str = "section s 1 { r: (tag, x, magic, n*vfield) { tag.value = 4; x
     magic.width = 1; magic.interpretation = none; magic.value = 7;
     n.width = 1; n.interpretation = none; vfield.data.format = \"utf8\"; } }";
 
-/// A line as it is printed again, or why it is none.
+/// Returns a line after a round trip, or the reason why it is invalid.
 fn again(line: &str) -> Result<String, String> {
     let schema = runtime::schema(DTD);
     let trace = runtime::from_json(&schema, line, &WriteOptions::default())?;

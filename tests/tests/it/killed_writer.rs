@@ -1,7 +1,7 @@
-//! Kills a program that writes a trace, at a random moment: what a salvaging reader gives is the records that were written, in
-//! order, except for the last ones; and the writer may hold these (`FlushEvery`).
+//! Kills a program at a random point while it writes a trace. A salvaging reader must return the written records in
+//! order, except for the last ones, which the writer may buffer (`FlushEvery`).
 //!
-//! 30 kills; `METATF_KILLS` says how many others there shall be.
+//! Runs 30 kills; `METATF_KILLS` sets another number.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation, reason = "tests")]
 
 #[path = "../../src/bin/endless_writer/paced.rs"]
@@ -13,12 +13,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What the writer holds at most by default.
+/// Maximum number of bytes that the writer buffers by default.
 const BYTES: u64 = 1 << 20;
-/// Late threads of a busy machine.
+/// Tolerance for delayed threads on a busy machine.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// What a reader gave: how many records, and the number of each that it gave wrongly.
+/// Result of a reader: the number of records, and the numbers of the incorrect ones.
 struct Given {
     records: u64,
     wrong: Vec<u64>,
@@ -68,7 +68,7 @@ fn read_requests(path: &Path) -> Given {
     given
 }
 
-/// Content bytes that a record takes at least.
+/// Returns the minimum number of content bytes of a record.
 fn least_bytes(format: &str, n: u64) -> u64 {
     match (format, n % 2, n % 3) {
         ("jobs", 0, _) | ("requests", _, 0) => 5 + text(n).len() as u64,
@@ -91,14 +91,14 @@ fn a_killed_writer_loses_what_it_may_hold_at_most() {
         seed ^= seed << 5;
         let longest = if pace == Pace::Fast { 300 } else { 1500 };
         let (trace, log) = (folder.path().join("trace"), folder.path().join("log"));
-        // That of the kill before says nothing of this writer.
+        // The previous kill left its log.
         let _ = std::fs::remove_file(&log);
         let mut child = Command::new(env!("CARGO_BIN_EXE_endless_writer"))
             .args([trace.as_os_str(), log.as_os_str(), format.as_ref(), pace.name().as_ref()])
             .arg(threads.to_string())
             .spawn()
             .unwrap();
-        // From its first record on.
+        // Wait for the first record.
         while std::fs::metadata(&log).map_or(0, |m| m.len()) == 0 {
             assert!(child.try_wait().unwrap().is_none(), "the writer ended");
             std::thread::yield_now();
@@ -115,13 +115,13 @@ fn a_killed_writer_loses_what_it_may_hold_at_most() {
             _ => read_jobs(&trace, format == "jobs-all"),
         };
         assert_eq!(given.wrong, [0; 0], "{case}: records that were not written");
-        // A record may be in the file before it is in the log.
+        // A record may reach the file before the log.
         let written = times.len() as u64;
         assert!(given.records <= written + 1, "{case}: {} records of {written}", given.records);
         flushed += u32::from(given.records > 0);
         let lost = given.records.min(written)..written;
         let bytes: u64 = lost.clone().map(|n| least_bytes(format, n)).sum();
-        // Chunks that threads compress are in nobody's hands: as many as threads and two, and the one given last.
+        // Compressing threads hold chunks in flight: the number of threads plus two, and the chunk submitted last.
         let in_flight = if threads > 1 { threads as u64 + 3 } else { 0 };
         assert!(bytes <= BYTES * (1 + in_flight), "{case}: {bytes} bytes lost, {lost:?}");
         most_bytes = most_bytes.max(bytes);

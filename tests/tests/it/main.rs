@@ -1,4 +1,4 @@
-//! What holds across the crates.
+//! Tests across crates.
 
 mod c_reader;
 mod conformance;
@@ -21,6 +21,6 @@ mod regress;
 mod send;
 mod symbolizing;
 
-/// Tests of memory ask it, each in a process of its own.
+/// Used by memory tests, each in its own process.
 #[global_allocator]
 static ALLOCATOR: metatf_test::Counting = metatf_test::Counting::new();

@@ -1,5 +1,5 @@
-//! Hostile traces cost no more memory than spec 7 allows: the content of the chunks of a group in use, and a small
-//! multiple of what is read.
+//! Hostile traces need no more memory than spec 7 allows: the content of the chunks of a group in use, and a small
+//! multiple of the input.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ use metatf_test::alone;
 use metatf_tests::runtime;
 use metatf_tests::targets::{crc32c, vectors};
 
-/// Reads all of a trace, in every way, and keeps nothing.
+/// Reads a complete trace in every way and keeps nothing.
 fn read(schema: &Schema, bytes: &[u8]) {
     for salvage in [false, true] {
         let open = if salvage { Reader::salvage_slice } else { Reader::from_slice };
@@ -37,9 +37,9 @@ fn hostile_lengths_cost_nothing() {
         let Some(dtd) = metatf_parser::parse("format.dtd", &text).dtd else { continue };
         let schema = Schema::new(dtd);
         let bytes = std::fs::read(&path).unwrap();
-        // Items that store nothing are limited by their number alone (spec 3.3).
+        // Only a limit on their number bounds items that store nothing (spec 3.3).
         let fixed = if path.parent().is_some_and(|p| p.ends_with("items-limit")) { 8 * FIXED } else { FIXED };
-        // All of the headers and some of the rest says "very many" once: lengths, counts, offsets.
+        // Set each part of the headers and some parts of the rest (lengths, counts, offsets) to a huge number.
         let last = bytes.len().saturating_sub(4).min(600);
         for at in (0..last).filter(|at| *at < 64 || at % 23 == 0) {
             for huge in [[0xff; 4], [0, 0, 0, 4]] {
@@ -55,14 +55,14 @@ fn hostile_lengths_cost_nothing() {
     items_that_store_nothing();
 }
 
-/// A chunk's header that is right by its CRC, and claims 64 MiB of content for a few bytes.
+/// The header of a chunk is valid by its CRC, but claims 64 MiB of content for a few bytes.
 fn chunks_that_lie() {
     let schema =
         runtime::schema("section s 1 { t: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }");
     for codec in 0..4 {
         let chunk = chunk(codec, &[1, 2, 3, 4, 5, 6, 7, 8], 64 << 20);
         let bytes = [header(Class::Bits32), chunk].concat();
-        // The tables of a decompressor are its own affair; what is claimed is not allocated.
+        // The decompressor may allocate its tables, but not the claimed content.
         let cost = ALLOCATOR.peak(|| read(&schema, &bytes));
         assert!(cost < 8 << 20, "codec {codec}: {cost} bytes");
     }
@@ -86,7 +86,7 @@ fn chunk(codec: u8, payload: &[u8], raw_len: u32) -> Vec<u8> {
     bytes
 }
 
-/// Spec 3.3: items that store nothing are limited, so a record of a few bytes has no billions of them.
+/// Spec 3.3 limits items that store nothing, so a record of a few bytes cannot have billions of them.
 fn items_that_store_nothing() {
     let schema = runtime::schema(
         "section s 1 { t: (tag, n*(a, m*b)) {
@@ -98,7 +98,7 @@ fn items_that_store_nothing() {
         let record = [&[4_u8][..], &count.to_le_bytes()].concat();
         let mut bytes = header(Class::Bits32);
         bytes.extend(chunk(0, &record, u32::try_from(record.len()).unwrap()));
-        // One record, as its header should say.
+        // Set the record count of the chunk header to 1.
         let cost = ALLOCATOR.peak(|| read(&schema, &bytes));
         assert!(cost < 8 << 20, "{count} items: {cost} bytes");
     }

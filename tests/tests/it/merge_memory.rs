@@ -1,4 +1,4 @@
-//! What merging keeps is bounded by the number of traces, not by how long they are.
+//! Memory use of merging is bounded by the number of traces, not by their length.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::ALLOCATOR;
@@ -9,7 +9,7 @@ use metatf_tests::{merging, runtime};
 use metatf_tools::convert::ConvertOptions;
 use metatf_tools::merge::merge;
 
-/// A trace of this many records, in chunks of 64 KiB.
+/// Returns a trace of this many records, in 64 KiB chunks.
 fn trace(schema: &Schema, options: &WriteOptions, records: u64, seed: u64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), schema, options).unwrap();
     let (mut time, mut random) = (0, seed);
@@ -61,7 +61,7 @@ fn longer_traces_take_no_more() {
     };
     let (short, long, wide) = (peak(4, 20_000), peak(4, 200_000), peak(16, 20_000));
     println!("4 traces of 20,000 records: {short} bytes; of 200,000: {long}; 16 traces: {wide}");
-    // The index of the new trace has some tens of bytes for a chunk.
+    // The index of the new trace has some tens of bytes per chunk.
     assert!(long < short + (64 << 10), "{short} bytes, then {long}");
     let one = wide.saturating_sub(short) / 12;
     assert!(one < 512 << 10, "a trace more takes {one} bytes");

@@ -1,5 +1,6 @@
-//! Every rule of the models of predicted leaves is pinned by a vector of `tests/models`: with the rule broken, the oracle reads it
-//! in another way, and whole it reads what the runtime reads. `METATF_BLESS=1` looks for the vectors again.
+//! Each rule of the models of predicted leaves is pinned by a vector of `tests/models`. With the rule broken, the
+//! oracle reads it differently; with all rules intact, the oracle agrees with the runtime. `METATF_BLESS=1` searches
+//! for the vectors again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::dynamic::Schema;
@@ -10,7 +11,7 @@ use metatf_tests::runtime;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Lines of a vector that are kept, the last ones.
+/// Maximum number of lines kept of a vector, from its end.
 const KEPT: usize = 40;
 
 fn folder() -> PathBuf {
@@ -27,7 +28,7 @@ fn crc(lines: &[String]) -> u32 {
     !text.bytes().fold(!0, |crc: u32, byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| divided(crc)))
 }
 
-/// What a vector's files have to say.
+/// Returns the expected content of a vector's files.
 fn case(rule: Rule, schema: &Schema, trace: &[u8]) -> (Value, String) {
     let (records, error) = read(schema, trace);
     let lines = lines(schema, trace);

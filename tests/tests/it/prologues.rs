@@ -1,9 +1,9 @@
-//! Files without a header whose first bytes are changed, cut and doubled: what they say of themselves is not believed. The same body as a
-//! fuzz target's, on what differs from the vectors in a few bytes.
+//! Changes, truncates and duplicates the first bytes of files without a header, whose declarations are not trusted. The
+//! body is that of a fuzz target; the inputs differ from the vectors in a few bytes.
 
 use metatf_tests::targets::{TARGETS, vectors};
 
-/// Changes of each seed.
+/// Changes per seed.
 const CHANGES: u64 = 3000;
 
 #[test]
@@ -29,7 +29,7 @@ fn what_a_file_says_of_itself_is_not_believed() {
             };
             let mut input = seed.clone();
             for _ in 0..=next(3) {
-                // The two bytes before the file say how it is read.
+                // The two bytes before the file select how to read it.
                 let at = 2 + next(input.len() - 2);
                 match next(4) {
                     0 => input.truncate(at.max(3)),

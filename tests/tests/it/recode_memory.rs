@@ -1,4 +1,4 @@
-//! What recoding keeps is bounded by its options and by what is alive in a trace, not by how long the trace is.
+//! Memory use of recoding is bounded by its options and by the live blocks in a trace, not by the length of the trace.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,10 +10,10 @@ use metatf::dynamic::{Schema, Trace};
 use metatf_test::alone;
 use metatf_tools::recode::{Options, Preset, recode};
 
-/// Records in a group, as `hatf` writes them, and in a block that is planned.
+/// Records per group, as `hatf` writes them, and about the size of a planned block.
 const GROUP: usize = 2000;
 
-/// A heap trace of this many records: some hundred places that are taken and freed again.
+/// Returns a heap trace of this many records that allocates and frees a few hundred addresses.
 fn trace(records: usize) -> Vec<u8> {
     let options = HeapOptions { group_records: GROUP as u64, ..HeapOptions::default() };
     let mut trace = Vec::new();
@@ -32,7 +32,7 @@ fn trace(records: usize) -> Vec<u8> {
     trace
 }
 
-/// The most bytes that recoding it has allocated at a time.
+/// Returns the peak of the bytes that recoding allocates.
 fn recoding(trace: &[u8], threads: usize) -> usize {
     let mut write = WriteOptions { threads, ..WriteOptions::default() };
     Preset::Default.apply(&mut write);
@@ -52,10 +52,11 @@ fn a_trace_three_times_as_long_takes_no_more() {
         return;
     }
     let (short, long) = (trace(20 * GROUP), trace(60 * GROUP));
-    // With several threads more chunks or fewer are in flight, as it happens.
+    // With several threads, the number of chunks in flight varies.
     for (threads, slack) in [(1, 64 << 10), (2, 400 << 10)] {
         let (once, thrice) = (recoding(&short, threads), recoding(&long, threads));
-        // The index has some tens of bytes for a chunk, of which a group has three. Eight bytes for a record were 640 KB.
+        // The index has some tens of bytes per chunk, and a group has three chunks. Eight bytes per record would be 640
+        // KB.
         let more = 40 * 3 * 200 + slack;
         assert!(thrice < once + more, "{threads} threads: {once} bytes, then {thrice}");
         assert!(once < 4 << 20, "{threads} threads: {once} bytes");

@@ -1,4 +1,4 @@
-//! One file for each defect that was found, described in prose.
+//! One file per fixed defect, with a description.
 
 mod array_before_a_number;
 mod carried_and_given;

@@ -1,5 +1,5 @@
-//! Readers and writers go to other threads, wherever their bytes come from: what holds them there (a task, a Python class, a
-//! stream of a query) has to be `Send`.
+//! Readers and writers can move to other threads, wherever their bytes come from, because their owners there (a task, a
+//! Python class, a query stream) must be `Send`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::fs::File;

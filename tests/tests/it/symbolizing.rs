@@ -1,4 +1,4 @@
-//! The seeds of the fuzz target of symbols have what is looked for, so what is made of them is near to it.
+//! The seeds of the symbolization fuzz target contain the symbols that are looked up, so mutations stay close to them.
 
 use hatf_view::symbolize::{Frame, Image, Symbolizer};
 use metatf_tests::symbolizing::PROGRAMS;

@@ -24,7 +24,7 @@ pub fn stored() -> WriteOptions {
     WriteOptions { codec, filter, ..WriteOptions::default() }
 }
 
-/// The behaviour of a writer if a value does not fit.
+/// Behavior of a writer if a value does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// Writes metadata that widens the field.

@@ -9,7 +9,7 @@ fn the_recorder_is_built_by_the_lock_file() {
     let outer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     let Ok(outer) = std::fs::read_to_string(outer) else { return metatf_test::skip("there is no lock file") };
     let inner = std::fs::read_to_string(concat!(env!("OUT_DIR"), "/recorder/Cargo.lock")).unwrap();
-    // Name, version, where it is from, and its sum.
+    // Name, version, source and checksum.
     let packages = |lock: &str| -> Vec<String> {
         let packages = lock.split("[[package]]").map(|package| package.trim().lines().take(4).collect::<Vec<_>>());
         packages.map(|lines| lines.join("\n")).filter(|package| package.contains("checksum = ")).collect()

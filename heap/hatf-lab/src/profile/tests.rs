@@ -125,7 +125,7 @@ fn without_first(mut info: HeapInfo) -> HeapInfo {
     info
 }
 
-/// Returns the three counts that compare neighbours.
+/// Returns the three counts that compare neighbors.
 fn compared(info: &HeapInfo) -> [u64; 3] {
     let (times, cpus) = (info.lifetimes.unwrap(), info.cpus.unwrap());
     [times.num_lifetime_overlaps, cpus.num_same_alloc_cpu, cpus.num_same_dealloc_cpu]
@@ -153,7 +153,7 @@ proptest! {
         for (info, lossy) in merged.iter().zip(&lossy) {
             let exact = naive(&blocks, info.context);
             prop_assert_eq!(info, &exact);
-            // Without the `first_*` fields, each eviction loses at most one pair of neighbours; all other values are
+            // Without the `first_*` fields, each eviction loses at most one pair of neighbors; all other values are
             // exact.
             prop_assert_eq!(without_compared(lossy), without_compared(&exact));
             let evictions = evicted.iter().filter(|context| **context == info.context).count() as u64;

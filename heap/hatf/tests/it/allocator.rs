@@ -1,4 +1,5 @@
-//! The allocator of a Rust program, recorded by `Recording`: through the preloaded recorder, and without one in a static program.
+//! The allocator of a Rust program, recorded by `Recording`, either through the preloaded recorder or in a static
+//! program without it.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::HashSet;
@@ -10,12 +11,12 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// Builds the example as its user would, with these flags of the compiler.
+/// Builds the example as a user would, with these compiler flags.
 fn built(folder: &str, flags: &str) -> Option<PathBuf> {
     built_for("gnu", folder, flags)
 }
 
-/// Builds the example for a C library.
+/// Builds the example for a C library. Returns `None` if it cannot be built here.
 fn built_for(library: &str, folder: &str, flags: &str) -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = format!("{}-unknown-linux-{library}", std::env::consts::ARCH);
@@ -34,7 +35,8 @@ fn built_for(library: &str, folder: &str, flags: &str) -> Option<PathBuf> {
     Some(out.join(target).join("debug/example-recorded-allocator"))
 }
 
-/// What a trace has: sizes of large blocks, whether each free is of a block that is live, and threads that ended.
+/// Summary of a trace: sizes of large blocks and of leaked ones, counts of frees of unknown blocks, of duplicate
+/// addresses, of ended threads and of small blocks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     large: Vec<u64>,
@@ -84,7 +86,7 @@ fn check(program: &Path, options: &[&str]) {
     assert!(run.text().starts_with("2103006 "), "{}", run.text());
     assert!(!run.err.contains("did not load"), "{}", run.err);
     let found = found(Path::new(&trace));
-    // A million bytes and the array are not the same: each large block is there once.
+    // Each large block is recorded exactly once.
     assert_eq!(found.large, [700_001, 700_002, 700_003, 800_001, 800_008, 900_001], "{options:?}");
     assert_eq!(
         (&found.leaked[..], found.unknown_frees, found.twice, found.ended),
@@ -97,7 +99,7 @@ fn check(program: &Path, options: &[&str]) {
 #[test]
 fn beneath_the_preloaded_recorder() {
     let Some(program) = built("dynamic", "") else { return };
-    // By itself it runs, too.
+    // The program also runs without `hatf`.
     assert!(Command::new(&program).status().unwrap().success());
     check(&program, &[]);
     if cfg!(target_arch = "x86_64") {
@@ -110,7 +112,7 @@ fn in_a_static_program() {
     let Some(program) = built("static", "-C target-feature=+crt-static") else { return };
     assert!(Command::new(&program).status().unwrap().success());
     check(&program, &[]);
-    // Nothing of it is recorded before it is to be.
+    // With `--start-off`, nothing is recorded until recording is turned on.
     let folder = Folder::new();
     let trace = folder.path("off.mtf");
     hatf(["record", "--start-off", "-o", &trace, "--", program.to_str().unwrap()])
@@ -118,12 +120,12 @@ fn in_a_static_program() {
         .says("recording was never turned on");
 }
 
-/// Runs a program that records itself, and makes the trace.
+/// Runs a program that records itself, and recovers its trace.
 fn standalone(program: &Path, folder: &Folder, environment: &[(&str, &str)]) -> String {
     let spool = folder.path("spool");
     let run = Command::new(program).env("HATF_OUTPUT", &spool).envs(environment.iter().copied()).output().unwrap();
     assert!(run.status.success() && run.stderr.is_empty(), "{run:?}");
-    // Nothing takes a spool for a trace.
+    // `hatf report` refuses a spool and names `hatf recover`.
     hatf(["report", &spool]).exits(1).says("hatf recover");
     hatf(["recover", &spool]).exits(0);
     assert!(!Path::new(&spool).exists());
@@ -137,10 +139,10 @@ fn check_standalone(program: &Path) {
     assert_eq!(found.large, [700_001, 700_002, 700_003, 800_001, 800_008, 900_001]);
     assert_eq!((&found.leaked[..], found.unknown_frees, found.twice, found.ended), (&[800_008][..], 0, 0, 3));
     assert!(found.words >= 3000, "{found:?}");
-    // A second run of the same name: the first trace stays.
+    // A second run with the same name does not replace the first trace.
     let again = standalone(program, &folder, &[("HATF_SAMPLE", "4KiB")]);
     assert!(Path::new(&again).exists() && Path::new(&folder.path("spool.1.mtf")).exists());
-    // A spool that is too small: what does not fit is counted.
+    // If the spool is too small, the trace counts the lost events.
     std::fs::remove_file(&trace).unwrap();
     standalone(program, &folder, &[("HATF_OUTPUT_SIZE", "64KiB")]);
     let mut reader = TraceReader::open(Path::new(&trace)).unwrap();
@@ -152,7 +154,7 @@ fn check_standalone(program: &Path) {
 fn a_program_that_records_itself() {
     let Some(program) = built("dynamic", "") else { return };
     check_standalone(&program);
-    // A folder that is there, and one that cannot be made: the program runs, and says so.
+    // If the output directory exists or cannot be created, the program runs and reports that it is not recorded.
     let folder = Folder::new();
     let there = folder.path("there");
     std::fs::create_dir(&there).unwrap();
@@ -161,7 +163,7 @@ fn a_program_that_records_itself() {
         let error = String::from_utf8(run.stderr).unwrap();
         assert!(run.status.success() && error.contains("not recorded") && error.contains(message), "{error}");
     }
-    // Where `hatf record` records, that does.
+    // Under `hatf record`, `HATF_OUTPUT` has no effect.
     let trace = folder.path("trace.mtf");
     let both = folder.path("both");
     hatf(["record", "-o", &trace, "--", "env", &format!("HATF_OUTPUT={both}"), program.to_str().unwrap()]).exits(0);
@@ -174,7 +176,7 @@ fn a_static_program_that_records_itself() {
     check_standalone(&program);
 }
 
-/// musl: a target that `rustup target add` installs.
+/// Recording also works with musl, a target that `rustup target add` installs.
 #[test]
 fn a_program_of_musl() {
     let Some(program) = built_for("musl", "musl", "") else { return };

@@ -1,4 +1,4 @@
-//! Processes that run already: recorded, let go, recorded again, while they go on.
+//! Attaching to running processes, detaching and attaching again while they work.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// A program that runs, and works when it is asked to.
+/// A running program that works on request.
 struct Running {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -37,13 +37,13 @@ impl Running {
         line
     }
 
-    /// Has it do a round of its work.
+    /// Has the program do one round of work.
     fn works(&mut self) {
         writeln!(self.child.stdin.as_mut().unwrap(), "work").unwrap();
         assert_eq!(self.answer(), "done\n");
     }
 
-    /// Ends it: with its own status, and without one damaged block.
+    /// Ends the program. Checks its exit status and that no block is corrupt.
     fn ends(mut self) {
         drop(self.child.stdin.take());
         let mut rest = String::new();
@@ -63,11 +63,11 @@ impl Drop for Running {
     }
 }
 
-/// `hatf record --pid`, once it records.
+/// A running `hatf record --pid` that has begun to record.
 pub(crate) struct Recording {
     child: Child,
     messages: BufReader<std::process::ChildStderr>,
-    /// The folder of its spool.
+    /// Messages of `hatf` so far.
     said: String,
 }
 
@@ -85,14 +85,14 @@ impl Recording {
         Self { child, messages, said }
     }
 
-    /// Ends it as a user does.
+    /// Ends the recording as a user does.
     pub(crate) fn interrupted(mut self) {
         self.gets(libc::SIGINT);
         self.ended();
     }
 
     fn gets(&self, signal: libc::c_int) {
-        // SAFETY: a child that was not waited for.
+        // SAFETY: this child has not been waited for.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
@@ -103,12 +103,12 @@ impl Recording {
     }
 }
 
-/// What a trace has of blocks whose sizes the program alone has.
+/// Counts of the blocks in a trace whose sizes only the program uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     blocks: usize,
     ends: usize,
-    /// Frees of blocks that were not recorded.
+    /// Frees of blocks whose allocation was not recorded.
     from_before: usize,
     twice: usize,
     stackless: usize,
@@ -155,7 +155,7 @@ fn program(folder: &Folder, name: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Blocks of a round: four threads, each of a hundred calls of `malloc` and as many of `realloc`, and one of a module.
+/// Blocks per round: 100 from `malloc` and 100 from `realloc` in each of four threads, and one in a module.
 const ROUND: usize = 4 * 200 + 1;
 
 #[test]
@@ -170,17 +170,17 @@ fn a_program_with_threads_again_and_again() {
         running.works();
         running.works();
         recording.interrupted();
-        // Not recorded.
+        // This round is not recorded.
         running.works();
         let found = found(&trace);
         let stackless = if options.iter().any(|option| option.starts_with("--stacks")) { 0 } else { 2 * ROUND };
         assert_eq!((found.blocks, found.twice, found.stackless), (2 * ROUND, 0, stackless), "{options:?}: {found:?}");
-        // The program keeps one block of each thread from each round to the next.
+        // Each thread keeps one block from each round to the next.
         assert_eq!(found.ends, 2 * ROUND - 4, "{options:?}: {found:?}");
-        // A sample has ends of blocks that it has alone.
+        // A sample contains only the frees of sampled blocks.
         assert!(found.from_before >= 4 || options.contains(&"--sample"), "{options:?}: {found:?}");
         if stackless == 0 {
-            // All frames are in modules, also of a second recording.
+            // All frames are in modules, also in a second recording.
             let sites =
                 hatf(["sites", "--no-symbols", &trace, "--by", "allocated", "--group", "stack"]).exits(0).text();
             assert!(sites.contains("attached+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
@@ -189,7 +189,7 @@ fn a_program_with_threads_again_and_again() {
     running.ends();
 }
 
-/// What a process takes of its address space: bytes, and mappings.
+/// Returns the mapped bytes of a process and the number of its mappings.
 fn mapped(process: &str) -> (u64, usize) {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
     let bytes = maps.lines().map(|line| {
@@ -199,7 +199,8 @@ fn mapped(process: &str) -> (u64, usize) {
     (bytes.sum(), maps.lines().count())
 }
 
-/// Threads that never pause: no address lives twice. What is left in the process does not grow from one recording to the next.
+/// Recording starts and ends while threads never pause. No live address is allocated again, and memory left in the
+/// process does not grow from one recording to the next.
 #[test]
 fn in_the_middle_of_its_work() {
     let folder = Folder::new();
@@ -217,13 +218,13 @@ fn in_the_middle_of_its_work() {
         assert!(found.blocks > 100 && found.twice == 0, "{number}: {found:?}");
         left.push(mapped(&running.id()));
     }
-    // The first with and without stacks, and what the library itself keeps of each thread.
+    // The first recordings with and without stacks leave memory behind, and so does the library for each thread.
     let (first, last) = (left[3], left[7]);
     assert!(last.0 <= first.0 + (64 << 10) && last.1 <= first.1, "{left:?}");
     running.ends();
 }
 
-/// Modules that are loaded while it is recorded.
+/// Modules loaded during a recording are recorded.
 #[test]
 fn a_module_that_is_loaded_later() {
     let folder = Folder::new();
@@ -233,7 +234,7 @@ fn a_module_that_is_loaded_later() {
     let recording = Recording::of(&running.id(), &trace, &[]);
     writeln!(running.child.stdin.as_mut().unwrap(), "load").unwrap();
     assert_eq!(running.answer(), "loaded\n");
-    // Hooks look at modules each 20 ms.
+    // The hooks check for new modules every 20 ms.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(100) {
         running.works();
@@ -249,7 +250,7 @@ fn a_module_that_is_loaded_later() {
         }
     }
     assert_eq!(plugged, 10);
-    // Without its module the process is let go, too.
+    // `hatf` also detaches if the program has unloaded a module.
     let recording = Recording::of(&running.id(), &trace, &[]);
     writeln!(running.child.stdin.as_mut().unwrap(), "unload").unwrap();
     assert_eq!(running.answer(), "unloaded\n");
@@ -258,7 +259,7 @@ fn a_module_that_is_loaded_later() {
     running.ends();
 }
 
-/// `hatf` is killed: the process goes on, the trace is recovered, and another recording takes its place.
+/// If `hatf` is killed, the process continues, its trace can be recovered, and another recording can take over.
 #[test]
 fn killed_while_it_records() {
     let folder = Folder::new();
@@ -270,7 +271,7 @@ fn killed_while_it_records() {
         std::fs::create_dir_all(&spools).unwrap();
         let mut recording = Recording::of(&running.id(), &trace, &["--spool", &spools]);
         running.works();
-        // Somebody else has it.
+        // Another `hatf` already records the process.
         hatf(["record", "--pid", &running.id(), "-o", &folder.path("other.mtf")])
             .exits(125)
             .says("is already being recorded");
@@ -281,7 +282,7 @@ fn killed_while_it_records() {
         let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
         let spool = spool.to_str().unwrap();
         hatf(["recover", spool]).exits(1).says("is still running");
-        // The next one ends what the first began.
+        // The next recording ends the previous one.
         let next = folder.path("next.mtf");
         let recording = Recording::of(&running.id(), &next, &[]);
         running.works();
@@ -293,7 +294,7 @@ fn killed_while_it_records() {
     running.ends();
 }
 
-/// The process ends while it is recorded, and the trace says how.
+/// If the process ends during the recording, `hatf` writes the trace and exits with the status of the process.
 #[test]
 fn it_ends_first() {
     let folder = Folder::new();
@@ -327,16 +328,16 @@ fn what_is_refused() {
     }
     let Some(mut program) = program(&folder, "attached") else { return };
     let mut running = Running::start(&mut program);
-    // SAFETY: a child that was not waited for.
+    // SAFETY: this child has not been waited for.
     unsafe { libc::kill(running.child.id().cast_signed(), libc::SIGSTOP) };
     std::thread::sleep(Duration::from_millis(50));
     refused(&running.id(), "is stopped");
     // SAFETY: as above.
     unsafe { libc::kill(running.child.id().cast_signed(), libc::SIGCONT) };
-    // SAFETY: a request without memory.
+    // SAFETY: the request accesses no memory.
     unsafe { libc::ptrace(libc::PTRACE_SEIZE, running.child.id(), 0, 0) };
     refused(&running.id(), "is traced by process");
-    // SAFETY: as above; the process is stopped when the first has returned.
+    // SAFETY: as above. The process is stopped when `waitpid` returns.
     unsafe {
         libc::ptrace(libc::PTRACE_INTERRUPT, running.child.id(), 0, 0);
         let mut status = 0;
@@ -347,7 +348,7 @@ fn what_is_refused() {
     running.ends();
 }
 
-/// An interpreter with threads.
+/// An interpreter with threads can be recorded.
 #[test]
 fn python() {
     let python = Path::new("/usr/bin/python3");
@@ -369,7 +370,8 @@ fn python() {
     running.ends();
 }
 
-/// `hatf` is killed at any moment, also while it has a thread of the process call functions: the process goes on.
+/// If `hatf` is killed at any time while attaching, even while a thread of the process calls functions for it, the
+/// process continues.
 #[test]
 fn killed_while_it_attaches() {
     let folder = Folder::new();
@@ -392,8 +394,8 @@ fn killed_while_it_attaches() {
     }
 }
 
-/// A program limits its address space, so the recorder gives addresses back, and maps memory there. When `hatf` attaches to it again, that memory stays as
-/// it is.
+/// If a program limits its address space, the recorder releases addresses, and the program maps memory there. Attaching
+/// again leaves that memory unchanged.
 #[test]
 fn memory_of_the_program_where_stacks_were() {
     let folder = Folder::new();
@@ -405,7 +407,7 @@ fn memory_of_the_program_where_stacks_were() {
     let children = format!("/proc/{0}/task/{0}/children", running.id());
     let Ok(children) = std::fs::read_to_string(children) else { return skip("the kernel does not list children") };
     let process = children.trim().to_owned();
-    // SAFETY: a child that was not waited for.
+    // SAFETY: this child has not been waited for.
     unsafe { libc::kill(running.child.id().cast_signed(), libc::SIGKILL) };
     let recording = Recording::of(&process, &folder.path("second.mtf"), &["--stacks"]);
     running.works();
@@ -420,7 +422,8 @@ fn memory_of_the_program_where_stacks_were() {
     child.wait().unwrap();
 }
 
-/// `hatf` is interrupted at any moment, also while it has a thread of the process call functions: the process goes on, and loads libraries.
+/// If `hatf` is interrupted at any time while attaching, even while a thread of the process calls functions for it, the
+/// process continues and can load libraries.
 #[test]
 fn interrupted_while_it_attaches() {
     let folder = Folder::new();
@@ -433,7 +436,7 @@ fn interrupted_while_it_attaches() {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
         hatf.args(["record", "-q", "--pid", &running.id(), "-o", &trace, "--spool", &spools]).stderr(Stdio::null());
-        // A shell may have started the tests with the signal ignored, and it would be lost before `hatf` handles it.
+        // A shell may have started the tests with the signal ignored, which would lose it before `hatf` handles it.
         // SAFETY: `signal` may be called between fork and exec.
         unsafe {
             hatf.pre_exec(|| {
@@ -443,7 +446,7 @@ fn interrupted_while_it_attaches() {
         }
         let mut hatf = hatf.spawn().unwrap();
         std::thread::sleep(Duration::from_micros(random >> 47));
-        // SAFETY: a child that was not waited for.
+        // SAFETY: this child has not been waited for.
         unsafe { libc::kill(hatf.id().cast_signed(), libc::SIGINT) };
         hatf.wait().unwrap();
         running.works();
@@ -460,7 +463,8 @@ fn interrupted_while_it_attaches() {
     running.ends();
 }
 
-/// An allocator that is linked in, with a lock that is nearly always taken: recording is refused, and the process loads libraries as before.
+/// If a statically linked allocator holds its lock nearly always, recording is refused, and the process loads libraries
+/// as before.
 #[test]
 fn an_allocator_that_is_locked() {
     let folder = Folder::new();
@@ -474,7 +478,7 @@ fn an_allocator_that_is_locked() {
         }
         loads() >= before + 2
     };
-    // A thread that sleeps may be seen in its allocator each time, too.
+    // A sleeping thread, too, may be in its allocator at every attempt.
     let by_allocator = "its allocator, which is in ";
     for (what, reasons) in
         [("sleeps", &[" did not return in thread ", by_allocator][..]), ("computes", &[by_allocator])]
@@ -498,7 +502,7 @@ fn an_allocator_that_is_locked() {
     }
 }
 
-/// A thread in `vfork` does not stop: recording begins when its child has ended, or is refused with that reason.
+/// A thread in `vfork` cannot be stopped. Recording begins after its child has ended, or is refused for that reason.
 #[test]
 fn a_program_in_vfork() {
     let folder = Folder::new();
@@ -518,7 +522,7 @@ fn a_program_in_vfork() {
     running.ends();
 }
 
-/// The memory below a nearly exhausted stack belongs to others.
+/// Attaching leaves the memory below a nearly exhausted stack unchanged.
 #[test]
 fn a_stack_without_room() {
     let folder = Folder::new();
@@ -528,7 +532,8 @@ fn a_stack_without_room() {
     running.ends();
 }
 
-/// Addresses of hooks that a program keeps are called before and after a recording. Nothing is recorded by them then, and what is recorded has its end.
+/// A program that keeps the addresses of hooks may call them before and after a recording. These calls are not
+/// recorded, and no live address is recorded twice.
 #[test]
 fn hooks_that_the_program_keeps() {
     let folder = Folder::new();
@@ -551,7 +556,8 @@ fn hooks_that_the_program_keeps() {
     running.ends();
 }
 
-/// A shell's script ignores interrupts in what it runs in the background; who sends one to `hatf` means it all the same. `nohup` means what it says.
+/// A shell script ignores interrupts in its background commands, but `hatf` handles an interrupt sent to it. It does
+/// ignore a hangup that `nohup` ignores.
 #[test]
 fn an_interrupt_that_a_shell_ignores() {
     let folder = Folder::new();

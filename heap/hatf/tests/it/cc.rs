@@ -1,4 +1,5 @@
-//! Programs that `hatf cc` builds: their loads and stores are counted, and what other code may have done is known to be unknown.
+//! Programs built by `hatf cc`: their loads and stores are counted, and blocks that other code may have accessed are
+//! marked as unknown.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
-/// Builds a program by GCC; `None` where that cannot be.
+/// Builds a program with GCC. Returns `None` if there is no GCC.
 fn built(folder: &Folder, source: &str, options: &[&str]) -> Option<String> {
     built_by("gcc", folder, source, options)
 }
@@ -28,7 +29,7 @@ fn built_by(compiler: &str, folder: &Folder, source: &str, options: &[&str]) -> 
     Some(program)
 }
 
-/// What was counted last of each block of some sizes, before it ended or the program did.
+/// Returns the access counts recorded at the end of each block or of the program, by block size.
 fn counted(trace: &Path) -> HashMap<u64, Vec<Accesses>> {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut live, mut counted) = (HashMap::new(), HashMap::<u64, Vec<Accesses>>::new());
@@ -60,7 +61,7 @@ fn each_block_has_its_counts() {
     has_its_counts("gcc");
 }
 
-/// Clang's calls are the same.
+/// Clang inserts the same calls.
 #[test]
 fn each_block_has_its_counts_by_clang() {
     has_its_counts("clang");
@@ -95,7 +96,7 @@ fn has_its_counts(compiler: &str) {
     let all = granules(copied, 1200);
     assert_eq!((copied.loads, copied.stores, copied.touched, copied.reached), (2 * all, all + 1, all, false));
     assert_eq!((other.loads, other.stores, other.reached), (0, granules(other, 1200), false));
-    // `qsort` has a block of its own.
+    // `qsort` allocates its own block.
     let [of_qsort, sorted] = &two(1300);
     assert!(of_qsort.reached && sorted.reached, "qsort is of the C library");
     assert!(sorted.stores == 325 && sorted.loads > 600, "it calls the program's own code: {sorted:?}");
@@ -113,7 +114,7 @@ fn has_its_counts(compiler: &str) {
     assert_eq!(of(1700).len(), 2);
 }
 
-/// The profile of the trace says what is never read.
+/// The profile shows which blocks are never read.
 #[test]
 fn the_profile_says_what_is_never_read() {
     let folder = Folder::new();
@@ -138,7 +139,7 @@ fn the_profile_says_what_is_never_read() {
     assert!(text.lines().any(row), "{text}");
 }
 
-/// With little address space, in a child, with samples: it runs, and what is counted is right.
+/// Programs run and counts are correct with limited address space, in samples and in a child process.
 #[test]
 fn in_other_circumstances() {
     let folder = Folder::new();
@@ -180,7 +181,8 @@ fn what_is_no_compiler() {
     hatf(["cc"]).exits(2);
 }
 
-/// Reads near the pointers that a program passes to the C library end at the end of its memory, and blocks after them are still found.
+/// Reads near the pointers that a program passes to the C library stop at the end of mapped memory, and blocks after
+/// such pointers are still found.
 #[test]
 fn pointers_near_memory_that_is_not_there() {
     let folder = Folder::new();
@@ -190,7 +192,7 @@ fn pointers_near_memory_that_is_not_there() {
     let command = ["cc", "gcc", "-O1", "-shared", "-fPIC", source.to_str().unwrap(), "-o", &plugin];
     hatf(command).exits(0);
     let trace = folder.path("pointers.mtf");
-    // Few variables: the stack ends soon after the arguments.
+    // Few variables are in the environment, so the stack ends soon after the arguments.
     let run = |command: &[&str]| metatf_test::run(Command::new("env").args(["-i", "PATH=/bin:/usr/bin"]).args(command));
     for (which, sizes) in [("ends", &[][..]), ("thread", &[2100]), ("coroutine", &[2200]), ("library", &[2300])] {
         let bare = [&*program, which, &plugin];
@@ -208,7 +210,7 @@ fn pointers_near_memory_that_is_not_there() {
     }
 }
 
-/// The paper's CHAM: objects are freed where they are last referenced, whether the program frees them or not.
+/// As in the paper on CHAM, blocks can be freed at their last access, even if the program never frees them.
 #[test]
 fn blocks_can_be_freed_where_they_are_last_accessed() {
     let folder = Folder::new();
@@ -217,7 +219,7 @@ fn blocks_can_be_freed_where_they_are_last_accessed() {
     hatf(["record", "-q", "--stacks", "-o", &trace, "--", &program]).exits(0);
     let run = hatf(["convert", "--free-at-last-access", &trace, &early]).exits(0);
     run.says("blocks now end at their last access; the program freed 1 of them later");
-    // The sizes of blocks, as they begin and end.
+    // Block sizes in the order of allocations and frees.
     let mut reader = TraceReader::open(Path::new(&early)).unwrap();
     let (mut live, mut order) = (HashMap::new(), Vec::new());
     while let Some(item) = reader.next().unwrap() {
@@ -236,7 +238,7 @@ fn blocks_can_be_freed_where_they_are_last_accessed() {
     assert!(place((1200, '-')) < place((17, '+')), "it is never accessed: {order:?}");
     assert!((place((1200, '+'))..place((17, '+'))).contains(&place((1000, '-'))), "{order:?}");
     assert!((place((18, '+'))..place((19, '+'))).contains(&place((1100, '-'))), "{order:?}");
-    // Models are fitted to it as to any trace; a trace that does not know is refused.
+    // Models can be fitted to the new trace. A trace without access counts is refused.
     hatf(["model", "fit", &early, "-m", "cdf", "-o", &folder.path("model.json")]).exits(0);
     let gawk = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
     hatf(["convert", "--free-at-last-access", gawk, &early]).exits(1).says("hatf cc");

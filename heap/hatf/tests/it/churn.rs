@@ -1,4 +1,4 @@
-//! `hatf churn`: blocks that live shortly.
+//! `hatf churn`: short-lived blocks.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::common::hatf;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
-/// A recorded program: the numbers of its blocks, whatever lives shortly, are those of other commands.
+/// The block counts of a recorded program agree with those of other commands, whichever blocks count as short-lived.
 #[test]
 fn blocks_of_a_program() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
@@ -27,13 +27,13 @@ fn blocks_of_a_program() {
     for churn in [&none, &all] {
         assert_eq!(churn["trace"]["objects"], report["trace"]["objects"]);
     }
-    // Blocks that live shortly are those of the sites.
+    // `hatf sites` reports the same short-lived blocks.
     let sites: Value = serde_json::from_str(&hatf(["sites", &trace, "--format", "json"]).exits(0).text()).unwrap();
     let short: Vec<_> = sites["sites"].as_array().unwrap().iter().map(|site| &site["short"]).collect();
     assert_eq!(short, [&of(&[])["short"]]);
     assert!(short[0]["blocks"].as_u64() > sites["sites"][0]["temporary"]["blocks"].as_u64(), "{sites}");
     hatf(["sites", &trace, "--by", "short"]).exits(0).prints("hatf churn shows which of these");
-    // The raw records have no stacks, and a realloc does not end a block.
+    // The raw records contain no stacks, and a realloc does not end a block.
     let [site] = &all["sites"].as_array().unwrap()[..] else { panic!("{all}") };
     assert_eq!(site["allocated"]["blocks"], report["trace"]["objects"]);
     assert_eq!(site["most_live"], report["trace"]["max_objects"]);
@@ -41,7 +41,7 @@ fn blocks_of_a_program() {
     assert!(all["short"]["blocks"].as_u64() <= Some(report["trace"]["objects"].as_u64().unwrap()));
 }
 
-/// Three ways in which blocks overlap, each with what would do instead.
+/// Each of three ways in which blocks overlap has its own suggested replacement.
 #[test]
 fn what_would_do_instead() {
     let folder = Folder::new();
@@ -62,7 +62,7 @@ fn what_would_do_instead() {
     for said in ["a buffer ", "an arena of 576 B", "a pool of 2"] {
         assert!(text.contains(said), "{text}");
     }
-    // Of a sample it is not known what is live at once.
+    // A sample does not show which blocks are live at the same time.
     hatf(["record", "--quiet", "--sample", "64", "--stacks", "-o", &trace, "--", &program]).exits(0);
     let churn: Value = serde_json::from_str(&hatf(["churn", &trace, "--format", "json"]).exits(0).text()).unwrap();
     assert!(churn["sites"].as_array().unwrap().iter().all(|site| site["instead"].is_null()), "{churn}");

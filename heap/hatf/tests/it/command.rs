@@ -1,4 +1,4 @@
-//! The command: exit statuses, and what goes where.
+//! The `hatf` command: exit statuses and outputs.
 
 use crate::common::hatf;
 use insta::assert_snapshot;
@@ -23,7 +23,7 @@ fn the_program_s_output_and_status_are_kept() {
     run.says(" records, 0 lost").says("total heap usage: ");
 }
 
-/// A report of a trace without times says none.
+/// A report on a trace without times shows no times.
 #[test]
 fn a_recording_without_a_clock() {
     let folder = Folder::new();
@@ -33,7 +33,7 @@ fn a_recording_without_a_clock() {
     assert!(!report.contains(" ns") && !report.contains("allocated at"), "{report}");
 }
 
-/// A report in every form, to standard output and to a file.
+/// A report in each format is the same on standard output and in a file.
 #[test]
 fn every_form_of_a_report() {
     let folder = Folder::new();
@@ -53,7 +53,7 @@ fn every_form_of_a_report() {
     hatf(["report", "-o", &folder.path("no/such/folder/report"), &trace]).exits(1).says("folder/report: No such file");
 }
 
-/// Of Python it is said what is not seen.
+/// `hatf record` warns that it does not see blocks of Python's own allocator.
 #[test]
 fn pythons_own_allocator() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -88,7 +88,7 @@ fn statuses_of_programs_that_do_not_end_well() {
     hatf(["report", &other]).exits(1).says("neither heap.dtd nor HATF10.dtd");
 }
 
-/// What the recorder had to make safe is there when it was killed.
+/// Flushed events are in the trace even if the recorder is killed.
 #[test]
 fn a_recorder_that_is_killed_leaves_what_it_flushed() {
     let folder = Folder::new();
@@ -101,7 +101,7 @@ fn a_recorder_that_is_killed_leaves_what_it_flushed() {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    // The header is there at once.
+    // The header is written immediately.
     let length = || std::fs::metadata(&path).map_or(0, |m| m.len());
     let mut header = 0;
     while (header == 0 || length() == header) && begun.elapsed() < Duration::from_secs(60) {
@@ -126,7 +126,7 @@ fn a_termination_signal_is_passed_on() {
     let mut ready = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
     let process = libc::pid_t::try_from(child.id()).unwrap();
-    // SAFETY: our child, which is not yet waited for.
+    // SAFETY: this child has not been waited for.
     unsafe { libc::kill(process, libc::SIGTERM) };
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(128 + 15));
@@ -134,7 +134,7 @@ fn a_termination_signal_is_passed_on() {
     assert!(text.contains("killed by signal 15") && text.contains("total heap usage: "), "{text}");
 }
 
-/// The commands stand in groups; none is missing, as completion scripts know all of them.
+/// Help lists all visible commands, which are those in the completion scripts.
 #[test]
 fn each_command_has_a_group() {
     let help = hatf(["--help"]).exits(0).text();
@@ -152,7 +152,7 @@ fn each_command_has_a_group() {
     }
 }
 
-/// A page for each command, of the texts of its help.
+/// `hatf man` writes a page for each command from its help text.
 #[test]
 fn manual_pages() {
     let folder = Folder::new();
@@ -165,7 +165,7 @@ fn manual_pages() {
     hatf(["--install-docs", &folder.path("share"), "tour"]).exits(2).says("cannot be used with the command `tour`");
 }
 
-/// Of the first 2,000 calls of a program with threads.
+/// Reports on the first 2,000 calls of a program with threads match the snapshots.
 #[test]
 fn a_report() {
     let folder = Folder::new();
@@ -177,7 +177,7 @@ fn a_report() {
     assert_snapshot!("report-json", run(&["--format", "json", &heap]).replace(&heap, "heap.mtf"));
 }
 
-/// A report with other analyses is one pass, in which each finds what its command finds.
+/// A report with other analyses reads the trace once, and each analysis finds the same as its own command.
 #[test]
 fn a_report_with_other_analyses() {
     let folder = Folder::new();
@@ -215,7 +215,7 @@ fn a_report_with_other_analyses() {
     }
 }
 
-/// Traces of programs: raw records, packed.
+/// Directory of traces of programs, as compressed raw records.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
 #[test]
@@ -230,39 +230,39 @@ fn converting() {
     };
     assert_eq!(run(&["--strict", raw, &heap], 0), (Vec::new(), String::new()));
     assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
-    // The sink is standard output where no other is named.
+    // The output goes to standard output if no file is named.
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
-    // Losses are reported, once for each kind, and are an error only where that is asked for.
+    // Each kind of loss is reported once. A loss is an error only with `--strict`.
     let (_, messages) = run(&[&heap, &less], 0);
     assert!(
         messages.contains("hatf: raw32 cannot represent times: 2000\n") && messages.lines().count() == 3,
         "{messages}"
     );
     run(&["--strict", &heap, &less], 1);
-    // A coarser clock.
+    // A coarser clock makes the trace smaller.
     let coarse = path("coarse.mtf");
     let (_, messages) = run(&["--clock", "1ms", &heap, &coarse], 0);
     assert!(messages.contains("between two clock ticks"), "{messages}");
     let length = |path: &str| std::fs::metadata(path).unwrap().len();
     assert!(length(&coarse) < length(&heap));
-    // Names that do not show a form.
+    // Usage errors: an unknown output format and an invalid clock.
     run(&[&heap], 2);
     run(&["--clock", "2s", &heap, &coarse], 2);
-    // Another command writes CSV.
+    // CSV is written by another command, which the message names.
     for arguments in [&["--to", "csv", &heap][..], &[&heap, &path("a.csv")]] {
         let (_, messages) = run(arguments, 2);
         assert!(messages.contains("metatfc dump --format csv --thread-column"), "{messages}");
     }
     let (_, messages) = run(&["--from", "hatf10", &heap, &less], 1);
     assert!(messages.contains("--from heap"), "{messages}");
-    // What was there stays where the input is bad.
+    // An existing output stays unchanged if the input is invalid.
     let before = std::fs::read(&less).unwrap();
     run(&["--from", "raw32", &heap, &less], 1);
     assert!(std::fs::read(&less).unwrap() == before);
     run(&["/no/such/trace", &less], 1);
 }
 
-/// A trace of another version of `heap.dtd`: the commands warn of what it and they do not share.
+/// For a trace of another version of `heap.dtd`, the commands warn about fields that only one version declares.
 #[test]
 fn a_trace_of_another_version() {
     let folder = Folder::new();
@@ -308,7 +308,7 @@ fn a_program_that_cannot_be_run_leaves_the_output_as_it_was() {
     assert_eq!(folder.text("old.mtf"), "an old trace");
     assert!(link.is_symlink());
     assert_eq!(std::fs::read_dir(folder.join("")).unwrap().count(), 2);
-    // One that runs replaces the file behind a link.
+    // A program that runs replaces the target of the link.
     hatf(["record", "-o", &folder.path("link.mtf"), "--", "/bin/sh", "-c", ":"]).exits(0);
     assert!(link.is_symlink());
     hatf(["report", &folder.path("old.mtf")]).exits(0);
@@ -328,18 +328,19 @@ fn a_report_without_a_trace() {
     hatf(["record", "--no-trace", "--", "/bin/sh", "-c", ":"]).exits(0).says("total heap usage: ");
 }
 
-/// The status of the program is kept, and the message names the file and what to do.
+/// If a file reaches the size limit, `hatf` keeps a failing program's status, and the message names the file and what
+/// to do.
 #[test]
 fn an_output_without_room() {
     let folder = Folder::new();
     let trace = folder.path("limited.mtf");
-    // No file may be longer than 1,024 bytes (512, for some shells): neither the trace nor the recorder's own.
+    // No file may exceed 1,024 bytes (512 in some shells), which applies to the trace and the recorder's own files.
     let script = "ulimit -f 1; \"$0\" record --quiet -o \"$1\" -- /bin/sh -c 'exit 7'; echo $?";
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script, env!("CARGO_BIN_EXE_hatf"), &trace]);
     metatf_test::run(&mut shell).exits(0).prints("125\n").says("File too large (os error 27)");
     assert!(!Path::new(&trace).exists());
-    // A limit that comes while the program runs.
+    // The limit is set while the program runs.
     for (status, code) in [("0", 125), ("7", 7)] {
         let program =
             format!("echo ready; read go; i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); v=$i; done; exit {status}");
@@ -353,7 +354,7 @@ fn an_output_without_room() {
         recorder.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
         let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
         let process = libc::pid_t::try_from(recorder.id()).unwrap();
-        // SAFETY: our child, and a limit.
+        // SAFETY: a running child, and a valid limit.
         assert_eq!(unsafe { libc::prlimit(process, libc::RLIMIT_FSIZE, &raw const limit, std::ptr::null_mut()) }, 0);
         recorder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         let output = recorder.wait_with_output().unwrap();
@@ -361,7 +362,7 @@ fn an_output_without_room() {
         assert_eq!(output.status.code(), Some(code), "{messages}");
         let expected = "limited.mtf: File too large (os error 27): raise the limit (ulimit -f)\n";
         assert!(messages.contains(expected), "{messages}");
-        // What is not in the trace is in the spool.
+        // Events missing from the trace are in the spool.
         let (_, spool) = messages.split_once("`hatf recover ").unwrap();
         let (spool, _) = spool.split_once('`').unwrap();
         hatf(["recover", spool, "-o", &folder.path("whole.mtf")]).exits(0).says(", 0 lost");
@@ -382,7 +383,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
 
-/// Two recordings into one file: the second is refused before its program runs.
+/// Of two recordings to the same file, the second is refused before its program runs.
 #[test]
 fn two_recordings_of_one_name() {
     let folder = Folder::new();
@@ -406,7 +407,8 @@ fn two_recordings_of_one_name() {
     hatf(second).exits(0);
 }
 
-/// A trace that was finished, and lost its last groups whole: the header's count tells. No command is silent.
+/// If a finished trace has lost its last groups completely, the count in its header shows this, and every command
+/// reports it.
 #[test]
 fn every_reader_tells_what_is_missing() {
     let folder = Folder::new();
@@ -443,7 +445,7 @@ fn every_reader_tells_what_is_missing() {
     hatf(["report", &whole]).exits(0);
 }
 
-/// A small trace that stands for many blocks: what is kept of each adds up, and the bound on memory is an error.
+/// A small trace can represent many blocks, whose memory adds up. Exceeding the memory limit is an error.
 #[test]
 fn a_trace_that_takes_much_memory() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Recording that is off for a while: by the program, by a signal, by a file.
+//! Recording that is paused by the program, by a signal or by a file.
 #![expect(clippy::unwrap_used)]
 
 use crate::common::invariants;
@@ -16,7 +16,7 @@ fn program(folder: &Folder) -> Option<PathBuf> {
     compiled(folder, "control", &["-O1", "-Wall", "-Wextra", "-Werror", "-I", header.to_str().unwrap()])
 }
 
-/// What a trace says of large blocks, of marks and of where recording was off.
+/// Returns the large blocks, the marks and the changes of recording in a trace.
 fn messages(trace: &Path) -> Vec<String> {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut lines, mut large) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ fn by_the_program() {
         let command = ["--", program.to_str().unwrap(), "api"];
         hatf(arguments.chain(command)).exits(0).says("recording was off when the program ended");
         let mut found = messages(Path::new(&trace));
-        // The address may be one that is known, or not.
+        // The freed address may be known or unknown.
         found.retain(|line| line != "free");
         assert_eq!(found, ["1000000", "off", "on", "this", "1000002", "1000003", "off", "exit"], "{options:?}");
     }
@@ -81,7 +81,7 @@ fn by_a_signal_to_the_program() {
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000001", "off", "exit"]);
 }
 
-/// A signal to `hatf` is for all processes, and one that is made later is as the first is then.
+/// A signal to `hatf` switches all processes, and a later process starts in the current state.
 #[test]
 fn by_a_signal_to_hatf() {
     let folder = Folder::new();
@@ -98,7 +98,7 @@ fn by_a_file() {
     let folder = Folder::new();
     let Some(program) = program(&folder) else { return };
     let (trace, file) = (folder.path("file.mtf"), folder.path("control.txt"));
-    // What it says before is of no account.
+    // Content from before the start has no effect.
     std::fs::write(&file, "on\n").unwrap();
     std::fs::write(&file, "off\n").unwrap();
     let arguments = ["record", "-q", "--start-off", "--control", &file, "-o", &trace, "--"];
@@ -107,7 +107,7 @@ fn by_a_file() {
     assert_eq!(messages(&folder.join("file.processes/2-control.mtf")), ["off", "exit"]);
 }
 
-/// Three threads turn recording off and on all the time, and hand blocks to each other.
+/// Three threads turn recording off and on all the time, and pass blocks to each other.
 #[test]
 fn by_all_threads_at_once() {
     let folder = Folder::new();
@@ -120,7 +120,7 @@ fn by_all_threads_at_once() {
     let switches = messages(Path::new(&trace));
     let switches: Vec<_> = switches.iter().filter(|line| ["on", "off"].contains(&line.as_str())).collect();
     assert!(switches.len() > 100, "{}", switches.len());
-    // Each is another than the one before.
+    // Each change differs from the previous one.
     assert!(switches.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
@@ -134,7 +134,7 @@ fn what_is_never_turned_on() {
     }
 }
 
-/// Blocks and frees of them are 200,000 events, of which 256 KiB hold 16,000.
+/// Allocations and frees are 200,000 events, of which 256 KiB hold 16,000.
 #[test]
 fn the_last_part() {
     let folder = Folder::new();
@@ -157,7 +157,7 @@ fn the_last_part() {
             (&totals["lost"], &totals["allocs_of_live_blocks"], &totals["heaps"]),
             (&0.into(), &0.into(), &1.into())
         );
-        // The first block, and one that lived at the horizon.
+        // The first block, and one that was live when the kept part begins.
         assert!((1..=2).contains(&off["frees"].as_u64().unwrap()), "{off}");
         if stacks.is_some() {
             hatf(["symbolize", &trace, "-o", &trace]).exits(0);
@@ -169,8 +169,8 @@ fn the_last_part() {
     }
 }
 
-/// The spool has no room for the 400,000 events of the requested time, and a message says so. Each question makes a trace, and what was before the last part has
-/// its time.
+/// If the spool cannot hold the 400,000 events of the requested time, a message says so. Each request writes a trace,
+/// and events before the last part keep their times.
 #[test]
 fn a_last_part_that_is_too_long() {
     let folder = Folder::new();
@@ -213,11 +213,11 @@ fn the_last_part_after_a_kill() {
     std::fs::create_dir(&spools).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
     command.args(["record", "-q", "--keep", "256KiB", "-o", &trace, "--spool"]).arg(&spools).arg("--");
-    // It returns when the program has closed its output, too.
+    // `output` also waits until the program has closed its output.
     let output = command.arg(&program).arg("kill").output().unwrap();
     assert!(!output.status.success());
     let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
-    // The unfinished trace says where the rest is.
+    // The unfinished trace names the location of the remaining events.
     hatf(["report", &trace]).says(&format!("unfinished trace; the remaining events are in {}", spool.display()));
     hatf(["recover", &trace]).exits(0);
     hatf(["recover", &trace]).exits(1).says("its spool no longer exists");
@@ -226,7 +226,7 @@ fn the_last_part_after_a_kill() {
     assert!(!spool.exists());
 }
 
-/// What is noted for a recovery cannot be: the recording goes on, and the trace has all that was to be kept.
+/// If the state for a recovery cannot be saved, recording continues, and the trace can be read.
 #[test]
 fn what_lasts_cannot_be_noted() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! First mistakes on the command line are answered with the command that was meant.
+//! For common mistakes on the command line, the message names the intended command.
 
 use crate::common::hatf;
 use metatf_test::Folder;
@@ -41,7 +41,7 @@ fn times_as_they_are_printed() {
     let (lines, trace) = (folder.path("t.jsonl"), folder.path("t.mtf"));
     std::fs::copy(metatf_test::root().join("docs/samples/sites.jsonl"), &lines).unwrap();
     hatf(["convert", &lines, &trace]).exits(0);
-    // They are understood: the sample alone has no times.
+    // The times are valid, but the sample has no timestamps.
     for time in ["3.7s", "1.02 s", "28.2 ms"] {
         hatf(["sites", &trace, "--at", time]).exits(2).says("the trace has no timestamps");
     }

@@ -1,4 +1,4 @@
-//! A signal handler forks while the recorder is in the middle of a call: parent and child both go on.
+//! A signal handler forks while the recorder records a call, and parent and child both continue.
 #![expect(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::Command;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{Event, EventKind, EventSource as _, Item};
 
-/// Sizes that the program asks for in the parent and in its children.
+/// Sizes of blocks in the parent and in its children.
 const PARENT_SIZE: u64 = 100;
 const CHILD_SIZE: u64 = 3_000_001;
 const CHILDREN: usize = 1000;
 const CHILD_BLOCKS: u64 = 20;
 
-/// Compiles the program; `None` where there is no C compiler.
+/// Compiles the program. Returns `None` if there is no C compiler.
 fn program() -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/fork_in_handler.c");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fork_in_handler");
@@ -27,8 +27,8 @@ fn program() -> Option<PathBuf> {
     Some(out)
 }
 
-/// Records the program; checks that no child crashed, that the trace holds every call of the parent once and none of
-/// the children, and that each child that was followed has its own calls and none of the parent's.
+/// Records the program. Checks that no child crashed, that the trace contains every call of the parent once and no call
+/// of a child, and that the trace of each followed child contains the child's calls and at most one of the parent's.
 fn check(program: &Path, function: &str, options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("fork.mtf");
@@ -85,7 +85,7 @@ fn check(program: &Path, function: &str, options: &[&str]) {
     assert_eq!((allocated, freed), (blocks, blocks), "{function}");
 }
 
-/// Checks the trace of a child: it begins with what it does itself.
+/// Checks that the trace of a child begins with the child's own calls.
 fn check_child(trace: &Path) {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut own, mut others) = (0, 0);
@@ -95,7 +95,7 @@ fn check_child(trace: &Path) {
             others += u64::from(call.size == PARENT_SIZE);
         }
     }
-    // It goes on where the handler came, which may be before a call.
+    // The child continues where the handler interrupted it, which may be before a call.
     assert!(own == CHILD_BLOCKS && others <= 1, "{}: {own}, {others}", trace.display());
 }
 

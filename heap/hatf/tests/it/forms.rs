@@ -1,4 +1,4 @@
-//! Every command that reads a heap trace reads every form of it: from a file, compressed, and from standard input.
+//! Every command that reads a heap trace reads every format: from a file, compressed, and from standard input.
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write as _;
@@ -15,7 +15,8 @@ use metatf_test::{Folder, Run, golden, run_with};
 use super::other_formats::{THEIRS, event, lines, trace};
 use crate::common::hatf;
 
-/// The commands, with what they need beside the trace. `OUT` is a file to write, `BASE` a trace to compare with; `IN` is the trace, where that is not last.
+/// The commands with their arguments besides the trace. `OUT` is an output file, `BASE` a trace to compare with, `FORM`
+/// the format, and `IN` the trace if it is not the last argument.
 const COMMANDS: &[&[&str]] = &[
     &["report"],
     &["report", "--threads", "1"],
@@ -38,23 +39,23 @@ const COMMANDS: &[&[&str]] = &[
     &["convert", "--from", "FORM", "IN", "OUT"],
 ];
 
-/// What is refused by its nature, and why.
+/// Returns the reason if a command cannot support a format.
 fn refusal(command: &[&str], form: &str) -> Option<&'static str> {
-    // Those of raw64 and mtrace have one frame each.
+    // Stacks in raw64 and mtrace have one frame each.
     let has_frames = matches!(form, "heap" | "jsonl" | "raw64" | "heaptrack" | "mtrace" | "memray");
     match command[0] {
-        // Python's functions have names.
+        // Python functions already have names.
         "symbolize" if !has_frames || form == "memray" => {
             Some("the trace has no stacks; record it with hatf record --stacks")
         }
-        // The log of mtrace names functions itself; modules of the others are nowhere.
+        // mtrace logs contain function names. The modules of the other formats do not exist.
         "symbolize" if form != "mtrace" => Some("0 of "),
         "regions" if !has_frames => Some("the trace has no stacks, so calls are unknown"),
         _ => None,
     }
 }
 
-/// A trace with stacks, threads and times.
+/// Writes a trace with stacks, threads and times.
 fn base(folder: &Folder) -> String {
     let path = folder.path("base.mtf");
     let mut file = std::fs::File::create(&path).unwrap();
@@ -78,7 +79,7 @@ fn base(folder: &Folder) -> String {
     path
 }
 
-/// Logs of two functions that allocate; the first one is that of a program in C, the second that of one in Python.
+/// Logs of two allocating functions: `MTRACE` of a C program and `MEMRAY` of a Python program.
 const MTRACE: &str = "= Start
 @ ./words:(add+0x15)[0x1185] + 0x5580 0x40
 @ ./words:(add+0x15)[0x1185] + 0x5600 0x48
@@ -105,7 +106,7 @@ ALLOCATION address=0x7f00 size=8192 allocator=mmap native_frame_id=0
 TRAILER
 ";
 
-/// A trace of a form, by the name of its files.
+/// Writes a trace in a format to a file named after it.
 fn in_form(folder: &Folder, base: &str, form: &Form) -> String {
     let suffix = form.suffixes.first().unwrap_or(&".mtf");
     let name = format!("{}{}{suffix}", form.name, if suffix.starts_with('.') { "" } else { "-" });
@@ -127,7 +128,7 @@ fn in_form(folder: &Folder, base: &str, form: &Form) -> String {
     path
 }
 
-/// Runs a command on a trace; what it prints has no name of the trace.
+/// Runs a command on a trace, which is `bytes` if the input is `-`.
 fn run(command: &[&str], form: &str, input: &str, base: &str, folder: &Folder, bytes: &[u8]) -> Run {
     let out = folder.path("out.mtf");
     let mut arguments: Vec<&str> = command
@@ -143,7 +144,7 @@ fn run(command: &[&str], form: &str, input: &str, base: &str, folder: &Folder, b
     if !command.contains(&"IN") {
         arguments.push(input);
     }
-    // Nothing else may show the form of standard input.
+    // Nothing else identifies the format of standard input.
     if input == "-" && !command.contains(&"--from") {
         arguments.extend(["--from", form]);
     }
@@ -173,7 +174,7 @@ fn every_command_reads_every_form() {
                 let text = String::from_utf8_lossy(&run.out).replace(name, "TRACE").replace(&path, "TRACE");
                 let is_right = match refusal(command, form.name) {
                     Some(why) => run.status == 1 && run.err.contains(why),
-                    // These print times, or the name of the file alone.
+                    // The output contains times or a bare file name.
                     None if name == "-" || matches!(command[0], "replay" | "model") => run.status == 0,
                     None => run.status == 0 && *shown.get_or_insert_with(|| text.clone()) == text,
                 };
@@ -186,14 +187,14 @@ fn every_command_reads_every_form() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// A number of a report in JSON.
+/// Returns a number from a JSON report.
 fn number(command: &str, trace: &str, place: &str) -> u64 {
     let json: serde_json::Value =
         serde_json::from_str(&hatf([command, "--format", "json", trace]).exits(0).text()).unwrap();
     json.pointer(place).and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{command} {trace}: {place}"))
 }
 
-/// Events are events in each command.
+/// All commands count the same number of events.
 #[test]
 fn counts_agree() {
     let folder = Folder::new();
@@ -213,7 +214,7 @@ fn counts_agree() {
     }
 }
 
-/// The table of the book has the rows of the table of forms.
+/// The table in the book has the rows of the table of formats.
 #[test]
 fn the_book_has_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/convert.md");

@@ -1,5 +1,5 @@
-//! A spool that is full, because `hatf` is stopped: the program goes on, and the trace says what is missing, and where. And a disk that
-//! is full: the spool has what the trace has not.
+//! Full spools and full disks. If a spool is full because `hatf` is stopped, the program continues, and the trace
+//! reports how many events are missing. If a disk is full, the spool contains the events missing from the trace.
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::HashSet;
@@ -15,19 +15,20 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Disk, Folder};
 
-/// Blocks that the program is given: more than a spool of 1 MiB holds.
+/// Number of blocks that the program allocates, more than a 1 MiB spool holds.
 const BLOCKS: u64 = 200_000;
 
 /// The time that a program waits for a stopped recorder, by `--patience`.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sends a signal to a child that was not waited for.
+/// Sends a signal to a child that has not been waited for.
 fn signal(child: u32, signal: libc::c_int) {
     // SAFETY: a child of this process.
     assert_eq!(unsafe { libc::kill(libc::pid_t::try_from(child).unwrap(), signal) }, 0);
 }
 
-/// Compiles a C program that waits for a line and then allocates. Its argument is the number of blocks before it waits for another line.
+/// Compiles a C program that waits for a line and then allocates. Its argument is the number of blocks before it waits
+/// for another line.
 fn program(folder: &Folder) -> Option<PathBuf> {
     let source = "#include <stdio.h>\n#include <stdlib.h>\n\
         static void wait(const char *line) { puts(line); fflush(stdout); getchar(); }\n\
@@ -40,7 +41,7 @@ fn program(folder: &Folder) -> Option<PathBuf> {
     built.is_ok_and(|status| status.success()).then_some(out)
 }
 
-/// Blocks of the program in a trace, and events that it says are lost.
+/// Returns the number of the program's blocks in a trace, and the number of events reported as lost.
 fn read(trace: &Path) -> (u64, u64) {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut calls, mut lost) = (0, 0);
@@ -55,7 +56,7 @@ fn read(trace: &Path) -> (u64, u64) {
     (calls, lost)
 }
 
-/// Records the program while `hatf` is stopped; returns its messages and the time the program took.
+/// Records the program while `hatf` is stopped. Returns the messages and the time the program took.
 fn stopped(program: &Path, trace: &Path, policy: &str) -> (String, Duration) {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .args(["record", "--spool-size", "1MiB", "--patience", "1s", "--when-full", policy, "-o"])
@@ -72,7 +73,7 @@ fn stopped(program: &Path, trace: &Path, policy: &str) -> (String, Duration) {
     signal(recorder.id(), libc::SIGSTOP);
     recorder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     let begun = Instant::now();
-    // Without anybody to read, the program comes to its end.
+    // The program ends although nobody reads its events.
     output.read_exact(&mut [0; 5]).unwrap();
     let took = begun.elapsed();
     signal(recorder.id(), libc::SIGCONT);
@@ -96,7 +97,7 @@ fn a_stopped_recorder_does_not_stop_the_program() {
         assert!(policy == "drop" || took >= PATIENCE, "{took:?}");
         let (calls, lost) = read(&trace);
         assert!(calls > 1000 && lost > 1000, "{calls} calls, {lost} lost");
-        // Each block is two events. Of at most one only a half is there; the program's own few are lost as well.
+        // Each block is two events, at most one block is half recorded, and the program loses a few other events.
         let all = 2 * calls + lost;
         assert!((2 * BLOCKS - 1..2 * BLOCKS + 20).contains(&all), "{calls} calls, {lost} lost");
     }
@@ -105,7 +106,7 @@ fn a_stopped_recorder_does_not_stop_the_program() {
     assert!(messages.contains("later events are not counted") && !messages.contains("0 events"), "{messages}");
 }
 
-/// A program that has bursts of blocks, each more than a spool of 1 MiB holds, while its recorder is stopped.
+/// A program that allocates bursts of blocks, each more than a 1 MiB spool holds, while its recorder is stopped.
 struct Bursts {
     program: Child,
     answers: BufReader<ChildStdout>,
@@ -123,7 +124,8 @@ impl Bursts {
 
     /// Checks whether the program waits for space in a burst.
     ///
-    /// A waiting program waits for `PATIENCE`, however fast the machine is. Any other waits for 50 ms at most, 10 ms at a time.
+    /// A waiting program waits for `PATIENCE`, however fast the machine is. Any other program waits for at most 50 ms,
+    /// 10 ms at a time.
     fn expect(&mut self, waits: bool, options: &[&str]) {
         signal(self.recorder, libc::SIGSTOP);
         let begun = Instant::now();
@@ -137,7 +139,7 @@ impl Bursts {
     }
 }
 
-/// The recorder of a program that was started is waited for once while it does not catch up.
+/// A program started by `hatf` waits for its recorder only once while the recorder does not catch up.
 #[test]
 fn a_stalled_recorder_is_waited_for_once() {
     let folder = Folder::new();
@@ -158,7 +160,7 @@ fn a_stalled_recorder_is_waited_for_once() {
         let id = recorder.id();
         let mut bursts = Bursts::of(recorder, id);
         bursts.expect(waits, options);
-        // It has made a few chunks ready, and stalls again.
+        // The recorder has freed a few chunks, and stalls again.
         std::thread::sleep(Duration::from_millis(200));
         bursts.expect(false, options);
         drop(bursts.program.stdin.take());
@@ -166,7 +168,7 @@ fn a_stalled_recorder_is_waited_for_once() {
     }
 }
 
-/// A program that was attached to does not wait, unless that is asked for.
+/// A program to which `hatf` attaches waits only if `--when-full wait` is given.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_program_that_was_attached_to_does_not_wait() {
@@ -194,7 +196,7 @@ fn a_program_that_was_attached_to_does_not_wait() {
     assert_eq!(bursts.program.wait().unwrap().code(), Some(7));
 }
 
-/// The inner recording is the one of its program: no call stands in it twice.
+/// The inner recording belongs to its program, and no call is recorded twice.
 #[test]
 fn a_recording_inside_a_recording() {
     let folder = Folder::new();
@@ -219,7 +221,8 @@ fn a_recording_inside_a_recording() {
     hatf(["report", &outer]).exits(0).prints("total heap usage: ");
 }
 
-/// Blocks of the program that can be read of a trace which may end anywhere, and events that it says are lost.
+/// Returns the number of readable events in a possibly truncated trace, the number of the program's blocks among them,
+/// and the number of events reported as lost.
 fn readable(trace: &Path) -> (u64, u64, u64) {
     let (mut events, mut calls, mut lost) = (0, 0, 0);
     let Ok(mut reader) = TraceReader::open(trace) else { return (0, 0, 0) };
@@ -235,13 +238,13 @@ fn readable(trace: &Path) -> (u64, u64, u64) {
     (events, calls, lost)
 }
 
-/// Returns the number before a text in a message.
+/// Returns the number before a string in a message.
 fn number_before(message: &str, behind: &str) -> u64 {
     let (before, _) = message.split_once(behind).unwrap_or_else(|| panic!("{message}"));
     before.rsplit(|c: char| !c.is_ascii_digit()).find(|text| !text.is_empty()).unwrap().parse().unwrap()
 }
 
-/// The disk of the trace is full: what is not in the trace is in the spool, which is kept.
+/// If the disk of the trace is full, events missing from the trace are in the spool, which is kept.
 #[test]
 fn a_full_disk_loses_nothing() {
     let folder = Folder::new();
@@ -260,7 +263,7 @@ fn a_full_disk_loses_nothing() {
     assert!(message.contains("No space left on device"), "{message}");
     let (_, spool) = message.split_once("`hatf recover ").unwrap_or_else(|| panic!("{message}"));
     let (spool, _) = spool.split_once('`').unwrap();
-    // As much of the trace as the message says can be read, and that is not all.
+    // The readable part of the trace is as long as the message says, but incomplete.
     let (events, calls, _) = readable(&output);
     let said = number_before(&message, " of them");
     assert!((said..said + 40_000).contains(&events), "{events}: {message}");
@@ -268,13 +271,13 @@ fn a_full_disk_loses_nothing() {
     let whole = folder.path("whole.mtf");
     hatf(["recover", spool, "-o", &whole]).exits(0).says(", 0 lost");
     let (calls, lost) = read(Path::new(&whole));
-    // Recording has ended when the disk was full. All that was recorded by then is there.
+    // Recording ended when the disk was full. All events recorded by then are recovered.
     assert!(lost == 0 && 2 * calls > events, "{calls} of {BLOCKS}, {lost} lost");
     assert!(number_before(&message, " records,") <= readable(Path::new(&whole)).0 + 1, "{message}");
     assert!(!Path::new(spool).exists());
 }
 
-/// Every command that writes a file: on a full disk it says which, leaves what was there, and nothing beside it.
+/// If the disk is full, every command that writes a file names it, keeps its old content and creates no other file.
 #[test]
 fn outputs_on_a_full_disk() {
     let folder = Folder::new();
@@ -311,7 +314,7 @@ fn outputs_on_a_full_disk() {
         assert_eq!(disk.read("output"), old.as_bytes(), "{run:?}");
         assert_eq!(names(), before, "{run:?}");
     }
-    // The manual pages and completions appear together, or none does.
+    // Either all manual pages and completions are written, or none.
     let share = disk.join("share");
     for folder in ["man/man1", "bash-completion/completions", "fish/vendor_completions.d", "zsh/site-functions"] {
         let _ = std::fs::create_dir_all(share.join(folder));
@@ -321,14 +324,14 @@ fn outputs_on_a_full_disk() {
     assert_eq!(files, "");
 }
 
-/// A trace that was cut off after chunks of the spool were reused: the recovered trace counts the events that it lacks.
+/// If a trace is truncated after chunks of the spool were reused, the recovered trace counts the missing events.
 #[test]
 fn what_a_shortened_trace_misses() {
-    // Records of a group.
+    // Records per group.
     const GROUP: u64 = 5_000;
-    // Events of 16 bytes that a spool of 1 MiB holds.
+    // Number of 16-byte events in a 1 MiB spool.
     const SPOOL: u64 = 65_536;
-    // Events before the recorder is killed: the spool holds those after it.
+    // Events before the recorder is killed. The spool holds the later ones.
     const BEFORE: u64 = 2 * (BLOCKS - 1000);
     let folder = Folder::new();
     let Some(program) = program(&folder) else {
@@ -371,10 +374,10 @@ fn what_a_shortened_trace_misses() {
     let message = hatf([OsStr::new("recover"), spool.as_os_str()]).exits(1).err;
     let (calls, lost) = read(&trace);
     assert_eq!(number_before(&message, " lost"), lost, "{message}");
-    // Each block is two events. There are a few others: of the program, and one for each time that `hatf` wrote. A chunk has 2,000.
+    // Each block is two events. The program adds a few others, and `hatf` one per write. A chunk holds 2,000 events.
     let all = 2 * BLOCKS - 2..2 * BLOCKS + 1000;
     assert!(all.contains(&(2 * calls + lost)), "{calls} calls, {lost} lost: {message}");
-    // An event is in the trace, in the spool, or lost. A group that was cut is lost as a whole.
+    // An event is in the trace, in the spool, or lost. A truncated group is lost completely.
     assert!(lost + left + SPOOL >= BEFORE, "{lost}, {left} of {events}");
     assert!(lost <= events + dropped - left + GROUP * 5 / 4, "{lost}, {left} of {events}");
 }

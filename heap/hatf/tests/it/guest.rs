@@ -1,6 +1,8 @@
-//! The guest contract (`docs/guest-contract.md`): the recorder takes no more of the program it lives in than the page says.
+//! The guest contract (`docs/guest-contract.md`): the recorder uses no more of its host program's resources than the
+//! page states.
 //!
-//! The page is compared with the machine code of the object that `hatf` contains, and with a program that calls every hook in difficult circumstances.
+//! The tests compare the page with the machine code of the object in `hatf` and with a program that calls every hook in
+//! difficult circumstances.
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +25,11 @@ fn object() -> ObjectCode {
     ObjectCode::read(RECORDER)
 }
 
-/// The row of a function in the page's table.
+/// A row of the table on the page.
 struct Row {
-    /// Bytes of stack; `None` if the function runs on its own stack, or once.
+    /// Bytes of stack; `None` if the function runs on its own stack or only once.
     stack: Option<u64>,
-    /// The condition for taking the locks of the loader and the allocator: `never`, for `modules`, or `yes`.
+    /// Condition for taking the locks of the loader and the allocator: `never`, `modules` or `yes`.
     loader: String,
 }
 
@@ -49,7 +51,7 @@ fn rows() -> BTreeMap<String, Row> {
     rows
 }
 
-/// Returns the functions that a row of the table may mean: exported ones, and those that the C library calls back.
+/// Returns the functions that the table can list: exported functions, and callbacks of the C library.
 fn functions(code: &ObjectCode) -> BTreeMap<String, u64> {
     let mut functions = code.exports.clone();
     for name in [
@@ -68,10 +70,10 @@ fn functions(code: &ObjectCode) -> BTreeMap<String, u64> {
     functions
 }
 
-/// Bytes of stack of a hook that records a stack with frames of Python.
+/// Maximum bytes of stack of a hook that records Python frames.
 const PYTHON: u64 = 8192;
 
-/// The functions that a hook reaches in the circumstances in which its bound does not hold, which the page names.
+/// Functions that a hook reaches only in the circumstances that the page excludes from its bound.
 const EXCEPTIONS: [(&str, &str); 2] = [
     ("elf::real::look_up", "runs once, before there is a second thread"),
     (
@@ -108,7 +110,7 @@ fn no_hook_takes_more_of_the_stack_than_the_page_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Work on the recorder's own stacks fits there.
+/// Work on the recorder's own stacks fits on them.
 #[test]
 fn own_stacks_are_large_enough() {
     let code = object();
@@ -118,7 +120,7 @@ fn own_stacks_are_large_enough() {
     for function in work {
         let (bytes, path) = code.deepest(function, &|name| name == "elf::real::look_up");
         let begins = path.iter().any(|name| name.starts_with("session::") || name.starts_with("attach::"));
-        // A quarter is left for the C library's functions.
+        // A quarter is reserved for C library functions.
         let room = if begins { 256 * 1024 } else { 16 * 1024 };
         assert!(bytes <= room / 4 * 3, "{bytes} bytes, by {}", path.join(" > "));
         sizes.push(begins);
@@ -126,7 +128,8 @@ fn own_stacks_are_large_enough() {
     assert!(sizes.contains(&true) && sizes.contains(&false), "{sizes:?}");
 }
 
-/// Functions whose calls through a register cannot be followed, and where those lead: never to a function of the object that the contract is about.
+/// Functions with calls through a register, and the targets of these calls. No target is a function of the object to
+/// which the contract applies.
 const UNKNOWN: [(&str, &str); 15] = [
     ("_exit", "the C library's function of this name"),
     ("_Exit", "the C library's function of this name"),
@@ -151,17 +154,17 @@ fn every_call_is_known() {
     assert!(code.uncovered.is_empty(), "code of no function: {:x?}", code.uncovered);
     let mut wrong = Vec::new();
     for function in code.functions.values() {
-        // `operator new` of C++ jumps to the function that throws, which is looked up then.
+        // C++ `operator new` jumps to the throwing function, which it looks up first.
         let is_new = function.name.starts_with("_Znw") || function.name.starts_with("_Zna");
         let may = is_new || UNKNOWN.iter().any(|(name, _)| *name == function.name);
         if !may && function.calls.iter().any(|call| call.target == Target::Unknown) {
             wrong.push(format!("{}: a call through a register", function.name));
         }
-        // This one alone sets the stack pointer to another stack.
+        // Only this function sets the stack pointer to another stack.
         if let Some(why) = function.unclear.as_ref().filter(|_| function.name != "platform::own_stack::on_stack") {
             wrong.push(format!("{}: {why}", function.name));
         }
-        // Variables contain real functions: those of the C and C++ libraries, an allocator, or Python.
+        // Variables contain real functions of the C and C++ libraries, of an allocator or of Python.
         for call in &function.calls {
             if let Target::Variable(name) = &call.target {
                 let known = [
@@ -180,7 +183,7 @@ fn every_call_is_known() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Functions that take the loader's lock, or an allocator's.
+/// Functions that take a lock of the loader or of an allocator.
 const LOCKS: [&str; 14] = [
     "dlsym",
     "dlvsym",
@@ -226,7 +229,7 @@ fn no_hook_takes_a_lock_that_the_page_does_not_name() {
                         },
                         _ => continue,
                     };
-                    // A hook of one name may call that of another: `cfree` is `free`.
+                    // A hook may call the hook of an equivalent function, as `cfree` calls `free`.
                     let is_hook = path.len() == 1 && code.exports.contains_key(callee);
                     if LOCKS.contains(&callee.as_str()) && !is_hook {
                         wrong.push(format!("{name}: {} calls {callee}", path.join(" > ")));
@@ -254,13 +257,13 @@ fn no_hook_takes_a_lock_that_the_page_does_not_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Reads what `guest.c` prints.
+/// Parses the bytes of stack that `guest.c` prints.
 fn taken(text: &str) -> BTreeMap<String, i64> {
     let line = |line: &str| line.rsplit_once(": ").map(|(what, bytes)| (what.to_owned(), bytes.parse().unwrap()));
     text.lines().filter_map(line).collect()
 }
 
-/// The bytes that a call takes more than alone: while it is recorded, and after `hatf` has let the process go.
+/// Maximum additional bytes of stack per call: while it is recorded, and after `hatf` has detached.
 const RECORDED: i64 = 3072;
 const DETACHED: i64 = 1024;
 
@@ -273,7 +276,8 @@ fn compare(alone: &BTreeMap<String, i64>, recorded: &BTreeMap<String, i64>, more
     }
 }
 
-/// Every hook on small stacks, in a forked child while another thread has the loader's lock, in a child of `vfork` and at a thread's end.
+/// Every hook works on small stacks, in a forked child while another thread holds the loader's lock, in a `vfork` child
+/// and at the end of a thread.
 #[test]
 fn every_hook_in_every_circumstance() {
     let folder = Folder::new();
@@ -290,7 +294,7 @@ fn every_hook_in_every_circumstance() {
     }
 }
 
-/// After `hatf` has let a process go, each function takes as much of the stack as without a recorder.
+/// After `hatf` has detached, each function uses at most 1 KiB more stack than without a recorder.
 #[test]
 fn every_function_after_detaching() {
     let folder = Folder::new();
@@ -310,11 +314,12 @@ fn every_function_after_detaching() {
     }
 }
 
-/// A round of `stepped.c`: what comes between two instructions, of which call, and after how many instructions again.
+/// A round of `stepped.c`: the interruption, the interrupted call, the number of instructions between interruptions,
+/// and options.
 type Stepped<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
 
-/// Has a signal, a fork or a kill come between two instructions of calls that are recorded, at `least` times or more: after some instructions, or after as
-/// many as `METATF_STRIDE` says.
+/// Interrupts recorded calls between two instructions with a signal, a fork or a kill, at least `least` times. The
+/// interval is a number of instructions, which `METATF_STRIDE` overrides.
 fn step(calls: &[Stepped<'_>], least: usize) {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "stepped", &["-O1", "-fno-builtin"]) else { return };
@@ -361,13 +366,14 @@ fn between_each_two_instructions() {
     );
 }
 
-/// The steps go on in the forked child, which begins its recording and ends by `_exit`. A step takes microseconds, and there are hundreds of thousands.
+/// Stepping continues in the forked child, which begins its recording and ends with `_exit`. There are hundreds of
+/// thousands of steps, each of which takes microseconds.
 #[test]
 fn between_two_instructions_of_a_forked_child() {
     step(&[("signal", "fork", "2003", &[]), ("kill", "fork", "2503", &["--stacks"])], 2);
 }
 
-/// Checks that no address is given out twice, and none is freed that was not, in a trace of one process.
+/// Checks that a trace of one process allocates no live address again.
 fn whole(trace: &Path, what: &str) {
     let mut reader = TraceReader::open(trace).unwrap();
     let mut live = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Programs that do what a recorder inside of them may not survive: they end as they do without it, and are recorded to the end.
+//! Programs that may break a recorder inside them end as they do without it, and are recorded to the end.
 #![expect(clippy::unwrap_used)]
 
 use crate::common;
@@ -16,7 +16,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// Blocks of this size are the last that the programs are given.
+/// Size of the last blocks that the programs allocate.
 const LAST_SIZE: u64 = 7777;
 const LAST: u64 = 500;
 
@@ -33,7 +33,7 @@ fn program(folder: &Folder) -> Option<PathBuf> {
     Some(out)
 }
 
-/// Blocks of the last size in a trace, and blocks in all.
+/// Returns the number of blocks of the last size in a trace, and the number of all blocks.
 fn blocks(trace: &str) -> (u64, u64) {
     let mut reader = TraceReader::open(Path::new(trace)).unwrap();
     let (mut last, mut all) = (0, 0);
@@ -62,7 +62,7 @@ fn programs_are_recorded_to_the_end() {
         ("cleaned", 2500),
         ("limited", 2500),
     ] {
-        // A jump out of malloc may break the C library's heap, with and without a recorder: then it aborts.
+        // A jump out of malloc may corrupt the C library's heap, with and without a recorder. The program then aborts.
         let tries = if hazard == "jumps" { 20 } else { 1 };
         let bare = || Command::new(&program).arg(hazard).status().unwrap().code();
         assert!((0..tries).any(|_| bare() == Some(7)), "{hazard}");
@@ -71,7 +71,7 @@ fn programs_are_recorded_to_the_end() {
             let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program, hazard]);
             let record = || hatf(command.clone());
             let run = (1..tries).map(|_| record()).find(|run| run.status == 7).unwrap_or_else(record).exits(7);
-            // A jump may leave a slot that was reserved and is never written.
+            // A jump may leave a reserved slot unwritten.
             assert!(hazard == "jumps" || run.err.contains(" 0 lost"), "{hazard}: {}", run.err);
             let (last, all) = blocks(&trace);
             assert_eq!(last, LAST, "{hazard}, {stacks:?}: {}", run.err);
@@ -80,7 +80,7 @@ fn programs_are_recorded_to_the_end() {
     }
 }
 
-/// Threads, signals and few rights: each program ends as it does by itself, and each block that it says it was given is there.
+/// Programs with threads, signals and few permissions end as they do alone, and all of their blocks are recorded.
 #[test]
 fn each_block_is_recorded() {
     let folder = Folder::new();
@@ -111,7 +111,8 @@ fn each_block_is_recorded() {
     }
 }
 
-/// In a program with a filter that ends it where signals are blocked, stacks go on: on the main stack each has all of its frames.
+/// Under a filter that kills the program if it blocks signals, stacks are still recorded, and those on the main stack
+/// are complete.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn stacks_under_a_filter() {
@@ -132,11 +133,12 @@ fn stacks_under_a_filter() {
             deepest = deepest.max(event.stack.len());
         }
     }
-    // Twenty calls and the blocks' function, `sealed`, `main` and what calls it.
+    // Twenty calls, the allocating function, `sealed`, `main` and its caller.
     assert!(deepest >= 24, "{deepest} frames");
 }
 
-/// A program locks its memory: the recorder's is not locked with it, and the call succeeds where it does without a recorder.
+/// If a program locks its memory, the recorder's memory is not locked, and the call succeeds whenever it does without a
+/// recorder.
 #[test]
 fn programs_that_lock_their_memory() {
     let folder = Folder::new();
@@ -156,20 +158,20 @@ fn programs_that_lock_their_memory() {
             assert_eq!(blocks(&trace).0, 22_000, "{limit:?}, {stacks:?}: {}", run.err);
             assert!(run.err.contains(" 0 lost"), "{}", run.err);
             let locked = numbers(&run.text());
-            // The recorder's code, variables and small pieces.
+            // The recorder's code, variables and small allocations.
             assert!((bare[0]..bare[0] + 8192).contains(&locked[0]), "{limit:?}, {stacks:?}: {bare:?}, {locked:?}");
             assert_eq!(locked[1] - locked[0], bare[1] - bare[0], "{limit:?}, {stacks:?}");
         }
     }
 }
 
-/// A program with a small stack runs as it does by itself.
+/// A program with a small main stack runs as it does by itself.
 #[test]
 fn a_small_main_stack() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
     let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
-    // Of the smallest, the environment takes more than half.
+    // The environment takes more than half of the smallest stack.
     for (kilobytes, environment) in [(64, 1), (64, 36_000), (100, 1), (128, 1)] {
         let command = format!("export FILL=$(printf %0{environment}d 0); ulimit -s {kilobytes}; exec {program} none");
         let shell = ["/bin/sh", "-c", &command];
@@ -185,7 +187,7 @@ fn a_small_main_stack() {
     }
 }
 
-/// A limit that is nowhere is an error of the call, as without a recorder.
+/// An invalid pointer to a limit is an error, as without a recorder.
 #[test]
 fn a_limit_that_is_nowhere() {
     let folder = Folder::new();
@@ -200,7 +202,7 @@ fn a_limit_that_is_nowhere() {
     hatf(["record", "-q", "-o", &folder.path("trace.mtf"), "--", program.to_str().unwrap()]).exits(7);
 }
 
-/// Children that cannot be recorded are counted, and it is said why; nobody is said to go on who does not.
+/// `hatf record` counts children that it cannot record and gives the reason. It reports no ended child as running.
 #[test]
 fn children_that_cannot_follow() {
     let folder = Folder::new();
@@ -244,8 +246,8 @@ fn children_that_cannot_follow() {
     assert!(!run.exits(7).err.contains("go on"));
 }
 
-/// The dynamic linker has no complaint in a program's output: another user can open the recorder, and so can a program that begins after `hatf record` was
-/// killed.
+/// The dynamic linker prints no error in a program's output: another user can open the recorder, and so can a program
+/// that starts after `hatf record` was killed.
 #[test]
 fn the_dynamic_linker_finds_the_recorder() {
     let folder = Folder::new();
@@ -286,13 +288,14 @@ fn the_dynamic_linker_finds_the_recorder() {
     errors.read_to_string(&mut complaints).unwrap();
     assert_eq!(rest, "hello\n");
     assert!(!complaints.contains("ld.so"), "{complaints}");
-    // The leftovers of the recording are removed with its spool.
+    // Recovery removes the recording's other files with its spool.
     assert!(library.exists(), "{}", library.display());
     hatf(["recover", spool.to_str().unwrap()]);
     assert!(!spool.exists() && !library.parent().unwrap().exists(), "{}", spool.display());
 }
 
-/// The recorder's memory for a thread is freed when the thread ends, also for threads that the C library creates itself, as for a timer.
+/// When a thread ends, the recorder frees its memory for the thread, even if the C library created the thread itself,
+/// as for a timer.
 #[test]
 fn threads_of_the_c_library_leave_nothing_behind() {
     let folder = Folder::new();
@@ -303,12 +306,12 @@ fn threads_of_the_c_library_leave_nothing_behind() {
         let run = hatf(command).exits(7);
         assert!(blocks(&trace).0 >= 400, "{}", run.err);
         let grown: i64 = run.text().trim().parse().unwrap();
-        // 94 KiB for each of 300 would be 27 MiB.
+        // 300 threads with 94 KiB each would need 27 MiB.
         assert!(grown < 4096, "{stacks:?}: {grown} KiB");
     }
 }
 
-/// Names by which the C library, and C23, have what `malloc` and `free` do.
+/// Other names of `malloc` and `free` in the C library and in C23 are recorded.
 #[test]
 fn other_names() {
     let folder = Folder::new();
@@ -324,7 +327,7 @@ fn other_names() {
     }
 }
 
-/// How many blocks of each size that the program alone has are left.
+/// Returns the number of unfreed blocks of each size that only the program uses.
 fn sizes(trace: &str) -> std::collections::BTreeMap<u64, i64> {
     let mut reader = TraceReader::open(Path::new(trace)).unwrap();
     let (mut left, mut live) = (std::collections::BTreeMap::new(), std::collections::HashMap::new());
@@ -346,7 +349,7 @@ fn sizes(trace: &str) -> std::collections::BTreeMap<u64, i64> {
     left
 }
 
-/// Nothing can be recorded where the clock must not be read: the program goes on, and the user is warned.
+/// If the program must not read the clock, nothing more is recorded. The program continues, and the user is warned.
 #[test]
 fn a_program_that_confines_itself() {
     let folder = Folder::new();
@@ -360,14 +363,15 @@ fn a_program_that_confines_itself() {
     assert!(blocks(&trace).1 >= 1000);
 }
 
-/// Starts a program that counts the signals it gets, and waits until it does. `before` is called in the recorder before it starts.
+/// Starts a program that counts its signals, and waits until it is ready. `before` is called in the recorder process
+/// before `exec`.
 fn counting(folder: &Folder, program: &Path, mut before: impl FnMut() + Send + Sync + 'static) -> std::process::Child {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
     recorder
         .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
         .args([program.as_os_str(), "counts".as_ref()])
         .stdout(Stdio::piped());
-    // SAFETY: the callers make system calls alone, as a child of `fork` may.
+    // SAFETY: the callers only make system calls, as a child of `fork` may.
     unsafe {
         recorder.pre_exec(move || {
             before();
@@ -381,8 +385,9 @@ fn counting(folder: &Folder, program: &Path, mut before: impl FnMut() + Send + S
     recorder
 }
 
-/// A signal to the recorder alone is passed on, also one that was ignored when it was started, as a shell's script has it in the background: the program
-/// has a handler of its own. One to the whole group comes to the program and is passed on; where both come at once they are one.
+/// `hatf record` passes on a signal to itself alone, even if the signal was ignored at its start, as in background
+/// commands of a shell script, because the program has its own handler. A signal to the group also reaches the program
+/// directly; two simultaneous ones count as one.
 #[test]
 fn signals_are_passed_on() {
     let folder = Folder::new();
@@ -395,7 +400,7 @@ fn signals_are_passed_on() {
             ("the group, ignored at first", "-", libc::SIG_IGN, 2),
         ] {
             let mut recorder = counting(&folder, &program, move || {
-                // SAFETY: numbers.
+                // SAFETY: the arguments are integers.
                 unsafe {
                     libc::setpgid(0, 0);
                     libc::signal(number, action);
@@ -403,26 +408,29 @@ fn signals_are_passed_on() {
             });
             let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{}", recorder.id())]).status();
             assert!(sent.unwrap().success());
-            // How often it came, as the exit status.
+            // The exit status is the number of signals.
             let came = ended(&mut recorder);
             assert!(came.is_some_and(|came| (1..=most).contains(&came)), "{signal} to {whom}: {came:?}");
         }
     }
 }
 
-/// A terminal sends an interrupt to the recorder and to the program, which gets it once: many programs end hard at the second.
+/// A terminal sends an interrupt to the recorder and to the program. The program receives it once, because many
+/// programs exit immediately at the second.
 #[test]
 fn an_interrupt_from_a_terminal_comes_once() {
     let folder = Folder::new();
     let Some(program) = program(&folder) else { return };
     let (mut master, mut slave) = (0, 0);
-    // SAFETY: places for the answers; without a name and settings. The descriptors are new, and nobody else has them.
+    // SAFETY: the results have valid locations, and the name and settings are null. The descriptors are new and have no
+    // other owner.
     let (mut terminal, side) = unsafe {
         assert_eq!(libc::openpty(&raw mut master, &raw mut slave, null_mut(), null_mut(), null_mut()), 0);
         (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
     };
     let mut recorder = counting(&folder, &program, move || {
-        // SAFETY: numbers: a session of its own, whose terminal this is, with the recorder's group in the foreground.
+        // SAFETY: the arguments are integers. This creates a session with this terminal and the recorder's group in the
+        // foreground.
         unsafe {
             libc::setsid();
             libc::ioctl(side.as_raw_fd(), libc::TIOCSCTTY, 0);
@@ -432,7 +440,7 @@ fn an_interrupt_from_a_terminal_comes_once() {
     assert_eq!(ended(&mut recorder), Some(1));
 }
 
-/// Returns the exit status of a recording; `None` if it does not end.
+/// Returns the exit status of a recording, or `None` if it does not end.
 fn ended(recorder: &mut std::process::Child) -> Option<i32> {
     let begun = std::time::Instant::now();
     while begun.elapsed() < std::time::Duration::from_secs(20) {
@@ -441,13 +449,13 @@ fn ended(recorder: &mut std::process::Child) -> Option<i32> {
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // SAFETY: the group of a child that was not waited for.
+    // SAFETY: the group of a child that has not been waited for.
     unsafe { libc::kill(-recorder.id().cast_signed(), libc::SIGKILL) };
     recorder.wait().unwrap();
     None
 }
 
-/// What was ignored when the recorder was started is ignored in the program.
+/// Signals ignored when the recorder starts are ignored in the program.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = Folder::new();
@@ -460,7 +468,7 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!((lines.len(), lines[0]), (2, lines[1]), "{shown}");
 }
 
-/// A library that is loaded with `RTLD_DEEPBIND` calls the C library before all others: its blocks are recorded all the same.
+/// A library loaded with `RTLD_DEEPBIND` calls the C library before all others, but its blocks are recorded.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_library_that_binds_deeply() {
@@ -488,7 +496,7 @@ fn a_library_that_binds_deeply() {
     }
 }
 
-/// `hatf record` is killed, and its recorder is gone with it: programs that the program starts later do not look for it.
+/// If `hatf record` is killed, which removes the recorder, programs that the program starts later do not look for it.
 #[test]
 fn no_program_looks_for_a_recorder_that_is_gone() {
     let folder = Folder::new();
@@ -529,7 +537,7 @@ fn no_program_looks_for_a_recorder_that_is_gone() {
     }
 }
 
-/// Limits that are for the program are the recorder's, too: it gets along with little, or says what it needs before the program runs.
+/// Limits for the program apply to the recorder, too, which needs little or names the limit before the program runs.
 #[test]
 fn small_limits() {
     let folder = Folder::new();
@@ -542,8 +550,8 @@ fn small_limits() {
             program.display()
         );
         let mut shell = Command::new("/bin/sh");
-        // Files that other tests have open at this moment do not count toward `ulimit -n`.
-        // SAFETY: the function makes a system call alone, as a child of `fork` may.
+        // Files that other tests have open at this time do not count toward `ulimit -n`.
+        // SAFETY: the function only makes a system call, as a child of `fork` may.
         unsafe {
             shell.pre_exec(|| {
                 libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC.cast_signed());
@@ -560,7 +568,7 @@ fn small_limits() {
     }
 }
 
-/// Makes a control group with so much memory, as a container has; `None` where this process may not.
+/// Creates a control group with this memory limit, like that of a container. Returns `None` if this process may not.
 fn group_of_memory(bytes: u64) -> Option<PathBuf> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let of_line = |line: &str| {
@@ -581,7 +589,8 @@ fn group_of_memory(bytes: u64) -> Option<PathBuf> {
     groups.lines().find_map(of_line)
 }
 
-/// Where each chunk ends in the middle of a realloc, chunks are given back all the same: a spool that holds a part of the events is enough.
+/// Chunks are returned even if each one ends in the middle of a realloc, so a spool that holds only a part of the
+/// events is enough.
 #[test]
 fn a_small_spool() {
     let folder = Folder::new();
@@ -594,7 +603,7 @@ fn a_small_spool() {
     }
 }
 
-/// A container's memory is enough for the program and the recorder, though the machine has more.
+/// The program and the recorder run in the memory of a container, though the machine has more.
 #[test]
 fn little_memory_in_a_container() {
     let folder = Folder::new();

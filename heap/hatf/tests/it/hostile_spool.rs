@@ -1,5 +1,5 @@
-//! A program that writes over the spool, or cuts it off: the recording is worthless, but it ends when the program does. And what
-//! others put where spools are left behind: `hatf recover` is not led by it.
+//! Programs that overwrite or truncate the spool: the recording is worthless, but it ends when the program does.
+//! Files that others put next to spools do not mislead `hatf recover`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::alloc::Layout;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// All events, the last part of them, and all that can be known of them.
+/// Options to record all events, the last part of them, and all details.
 const OPTIONS: [&[&str]; 3] = [&[], &["--keep", "256KiB"], &["--usable", "--pages"]];
 
-/// Runs `script` recorded, with the spool's path in `HATF_SPOOL`; its exit status, or `None` if the recorder did not end.
+/// Records `script`, with the spool's path in `HATF_SPOOL`. Returns its exit status; `None` if `hatf` did not end.
 fn record(options: &[&str], script: &str) -> Option<i32> {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .args(["record", "--report", "--no-trace"])
@@ -48,20 +48,20 @@ fn bytes_of_the_program_s_own() {
 
 #[test]
 fn a_spool_that_is_cut_off() {
-    // The program itself gets SIGBUS if it allocates once more: the pages that it recorded into are gone.
+    // The program itself receives SIGBUS if it allocates again, because the pages for its events are gone.
     for options in OPTIONS {
         let ended = record(options, "(: > \"$HATF_SPOOL\"); ls / > /dev/null; exit 7");
         assert!(matches!(ended, Some(7 | 135)), "{ended:?}, {options:?}");
     }
 }
 
-/// Where words of the spool's header lie, and its states of chunks, and the words of a table of stacks that say how far it reaches.
+/// Offsets of words in the spool header, of its chunk states, and of the words that limit a stack table.
 const CONDITIONS: u64 = 80;
 const NEXT: u64 = 256;
 const STATES: u64 = 512;
 const LEVELS: u64 = 24;
 
-/// What another process writes into the files of a recording, again and again: first when the program may go on, from 0.
+/// Writes from another process into the files of a recording, repeatedly. Round 0 is before the program may continue.
 type Attack = fn(events: &fs::File, stacks: &fs::File, round: u32);
 
 fn write(file: &fs::File, at: u64, words: &[u32]) {
@@ -69,12 +69,12 @@ fn write(file: &fs::File, at: u64, words: &[u32]) {
     file.write_all_at(&bytes, at).unwrap();
 }
 
-/// All that can be set but that recording is off: nothing of it was begun.
+/// Sets all conditions except those of paused recording, which was never requested.
 fn every_condition(events: &fs::File, _: &fs::File, _: u32) {
     write(events, CONDITIONS, &[!(8 | 16)]);
 }
 
-/// Chunks are taken that lie far behind, and then nobody has one: what lies there is unmapped when there is to be less address space.
+/// Takes chunks at the far end and then frees them. Their memory is unmapped when the address space is limited.
 fn far_and_nobody_s(events: &fs::File, _: &fs::File, _: u32) {
     for state in [1, 0].repeat(200) {
         write(events, NEXT, &[1500, 0]);
@@ -86,12 +86,12 @@ fn levels_without_end(_: &fs::File, stacks: &fs::File, _: u32) {
     write(stacks, LEVELS, &[u32::MAX; 2]);
 }
 
-/// While the program runs another process writes what it likes: the program does what it does alone.
+/// If another process writes arbitrary words while the program runs, the program behaves as it does alone.
 #[test]
 fn words_of_another_process() {
     let attacks: [(&str, Attack); 3] =
         [("conditions", every_condition), ("states", far_and_nobody_s), ("levels", levels_without_end)];
-    // Strings that the shell keeps, and functions that call each other, before and after there is less address space.
+    // The shell stores strings and functions call each other, before and after the address space is limited.
     let script = "f() { x=$x$1; y=$1; [ $1 = 0 ] || f $(($1 - 1)); }; g() { i=0; while [ $i -lt $1 ]; do i=$((i + 1)); x=; f 7; done; }; \
         echo $HATF_SPOOL > spool.new; mv spool.new spool; g 100; until [ -e go ]; do g 20; done; ulimit -v 60000; g 100; exit 7";
     for (name, attack) in attacks {
@@ -122,20 +122,19 @@ fn words_of_another_process() {
             ended = recorder.try_wait().unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Of this process alone.
         let _ = recorder.kill();
         recorder.wait().unwrap();
         assert_eq!(ended.and_then(|status| status.code()), Some(7), "{name}: {ended:?}, {round} times");
     }
 }
 
-/// A folder with an empty spool that a process has made itself, which has said nothing beside it.
+/// Creates a directory with an empty spool that belongs to this user, and no other files.
 fn spool_in(parent: &Path, name: &str) -> PathBuf {
     let bytes = hatf_record::bytes_for(1);
     let layout = Layout::from_size_align(bytes, hatf_record::CHUNK_BYTES).unwrap();
     let folder = parent.join(name);
     DirBuilder::new().mode(0o700).create(&folder).unwrap();
-    // SAFETY: zeroed memory of a spool's size and alignment, used through the spool alone until that is gone.
+    // SAFETY: zeroed memory with a spool's size and alignment, used only through the spool until the spool is gone.
     unsafe {
         let memory = std::alloc::alloc_zeroed(layout);
         hatf_record::Spool::create(memory, 1);
@@ -145,8 +144,8 @@ fn spool_in(parent: &Path, name: &str) -> PathBuf {
     folder
 }
 
-/// Runs `hatf recover` with these arguments where spools are made in `parent`; its exit status and what it printed, or `None` if it did not end.
-/// It has 1 GiB of memory.
+/// Runs `hatf recover` with these arguments, with spools in `parent` and 1 GiB of memory. Returns its exit status and
+/// output, or `None` if it did not end.
 fn recover(parent: &Path, arguments: &[&Path]) -> Option<(Option<i32>, String)> {
     let printed = parent.with_extension("printed");
     let out = fs::File::create(&printed).unwrap();
@@ -170,7 +169,7 @@ fn recover(parent: &Path, arguments: &[&Path]) -> Option<(Option<i32>, String)> 
     None
 }
 
-/// Replaces a file of a spool's folder.
+/// A replacement for a file in a spool directory.
 type Trap = fn(place: &Path, victim: &Path);
 
 fn link(place: &Path, victim: &Path) {
@@ -189,7 +188,8 @@ fn endless(place: &Path, _: &Path) {
     fs::File::create(place).unwrap().set_len(1 << 40).unwrap();
 }
 
-/// What somebody has put into the folders of spools is not followed, waited for, or read without end; and a list changes nothing.
+/// `hatf recover` does not follow, wait for or endlessly read foreign files in spool directories, and a listing changes
+/// nothing.
 #[test]
 fn what_is_no_file_of_a_spool() {
     let folder = tempfile::tempdir().unwrap();
@@ -209,7 +209,7 @@ fn what_is_no_file_of_a_spool() {
             let trace = folder.path().join("trace.mtf");
             let made = recover(&parent, &[&spool, "--keep".as_ref(), "-o".as_ref(), &trace]);
             let (code, printed) = made.unwrap_or_else(|| panic!("{number}, {file}: no end"));
-            // What is not a file of ours is an error that names it, where a trace cannot do without.
+            // A foreign file that a trace requires is an error that names the file.
             let is_error = code == Some(1) && printed.contains(file);
             let is_needed = matches!(file, "recording.json" | "events");
             assert!(is_error || code == Some(0) && !is_needed, "{number}, {file}: {code:?} {printed}");
@@ -219,7 +219,7 @@ fn what_is_no_file_of_a_spool() {
     }
 }
 
-/// Returns the files of a folder, with their lengths and times.
+/// Returns the files in a directory with their lengths and times.
 fn state(folder: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime)> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut state: Vec<_> = entries
@@ -232,7 +232,7 @@ fn state(folder: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime)> {
     state
 }
 
-/// A spool that another user has made, or that others can change, is none of ours.
+/// Spools that another user created or that others can change are not used.
 #[test]
 fn spools_of_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -245,7 +245,7 @@ fn spools_of_others() {
     let open = spool_in(&parent, "hatf-spool-3-0");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     let theirs = spool_in(&parent, "hatf-spool-4-0");
-    // Only root can make one.
+    // Only root can create one.
     let is_theirs = std::os::unix::fs::chown(&theirs, Some(65_534), Some(65_534)).is_ok();
     let (code, printed) = recover(&parent, &[]).unwrap();
     let has = |path: &Path| printed.contains(&*path.to_string_lossy());

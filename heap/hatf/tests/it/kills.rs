@@ -1,6 +1,7 @@
-//! The program, `hatf record`, or both are killed at a random moment: the trace has every event up to the last of each thread.
+//! If the program, `hatf record` or both are killed at a random time, the trace contains every event up to the last of
+//! each thread.
 //!
-//! `METATF_KILLS` is how often, of each kind.
+//! `METATF_KILLS` is the number of kills of each kind.
 #![expect(clippy::unwrap_used)]
 
 use crate::common::invariants;
@@ -18,7 +19,7 @@ use metatf_test::Folder;
 
 /// Threads of the program.
 const THREADS: usize = 3;
-/// The size that the first thread asks for; the others have those behind it.
+/// Size that the first thread requests. The other threads use the sizes after it.
 const SIZE: u64 = 7001;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +40,7 @@ fn program(folder: &Folder) -> PathBuf {
     out
 }
 
-/// How far the program says it is: its process, and the blocks of each thread.
+/// Reads the progress that the program reports: its process ID, and the number of blocks of each thread.
 fn progress(path: &Path) -> (i32, Vec<u64>) {
     let bytes = fs::read(path).unwrap();
     let word = |n: usize| u64::from_le_bytes(bytes[8 * n..8 * n + 8].try_into().unwrap());
@@ -47,17 +48,17 @@ fn progress(path: &Path) -> (i32, Vec<u64>) {
 }
 
 fn kill(process: u32) {
-    // SAFETY: a child of ours that was not waited for, or its child, which this test alone ends.
+    // SAFETY: a child that has not been waited for, or its child, which only this test ends.
     unsafe { libc::kill(i32::try_from(process).unwrap(), libc::SIGKILL) };
 }
 
 fn is_there(process: i32) -> bool {
-    // A zombie is gone, too.
+    // A zombie counts as gone.
     let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 fn until(what: &str, so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !so() {
@@ -66,7 +67,8 @@ fn until(what: &str, so: impl Fn() -> bool) {
     }
 }
 
-/// Reads a trace: mallocs of each thread's size. Checks that blocks begin where none is live, and that only live ones end.
+/// Returns the number of mallocs of each thread's size. Checks that blocks begin at addresses without a live block, and
+/// that only live blocks end.
 fn mallocs(trace: &Path, stacks: bool) -> Vec<u64> {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut counts, mut live) = (vec![0; THREADS], HashSet::new());
@@ -89,7 +91,7 @@ fn mallocs(trace: &Path, stacks: bool) -> Vec<u64> {
             EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
                 assert!(live.remove(&address), "event {number}: {event:?}");
             }
-            // Of each thread the event that was being written, where a part of it was.
+            // Each thread may lose the event it was writing.
             EventKind::Lost { events } => assert!(events <= THREADS as u64, "event {number}: {event:?}"),
             _ => {}
         }
@@ -97,7 +99,7 @@ fn mallocs(trace: &Path, stacks: bool) -> Vec<u64> {
     counts
 }
 
-/// Kills once; returns the blocks that the program was given.
+/// Kills once. Returns the number of blocks that the program allocated.
 fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
     let folder = Folder::new();
     let (mut trace, words, spools) = (folder.join("trace.mtf"), folder.join("progress"), folder.join("spools"));
@@ -106,7 +108,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
     // Every other recording has stacks.
     let stacks = cfg!(target_arch = "x86_64") && delay.as_micros().is_multiple_of(2);
     let mut recorder: Child = Command::new(env!("CARGO_BIN_EXE_hatf"))
-        // Small groups: parts of the trace are written, and chunks used again, while the program runs.
+        // With small groups, parts of the trace are written and chunks are reused while the program runs.
         .args(["record", "--quiet", "--group", "5000"])
         .args(stacks.then_some("--stacks"))
         .arg("--spool")
@@ -129,7 +131,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
         Kind::Program => kill(process),
         Kind::Recorder => {
             recorder.kill().unwrap();
-            // The program goes on, and is recorded.
+            // The program continues and is recorded.
             std::thread::sleep(delay / 4);
             kill(process);
         }
@@ -141,7 +143,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
     let status = recorder.wait().unwrap();
     until("the program has not ended", || !is_there(process.cast_signed()));
     let (_, done) = progress(&words);
-    // A recorder that is to be killed, too, may have finished before.
+    // A recorder may finish before it is killed.
     let finished = status.code().is_some();
     assert!(kind == Kind::Both || finished == (kind == Kind::Program), "{kind:?}: {status}");
     if finished {
@@ -155,7 +157,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
         let lost: usize =
             message.trim_end().strip_suffix(" lost").and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap();
         assert!(lost <= THREADS, "{message}");
-        // Another name, if `hatf` was killed before its trace said of which recording it is.
+        // The name differs if `hatf` was killed before its trace identified the recording.
         let (_, named) = message.split_once(" records in ").unwrap();
         trace = named.split_once(", ").unwrap().0.into();
         assert!(!spool.exists());
@@ -163,7 +165,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
     let found = mallocs(&trace, stacks);
     assert_eq!(invariants::broken(&trace), [""; 0], "{kind:?} after {delay:?}");
     for (found, done) in found.iter().zip(&done) {
-        // One more may have been written, and not yet counted by the program.
+        // One more block may be recorded that the program has not yet counted.
         assert!((*done..=*done + 1).contains(found), "{kind:?} after {delay:?}: {found} of {done} blocks");
     }
     done.iter().sum()

@@ -1,13 +1,13 @@
-//! The commands of the laboratory.
+//! The laboratory commands.
 
 use crate::common::hatf;
 use insta::assert_snapshot;
 use metatf_test::Folder;
 
-/// Traces of programs: raw records, packed.
+/// Directory of traces of programs, as compressed raw records.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
-/// What the four allocators make of the first calls of real programs, invariants checked.
+/// The four simulated allocators keep their invariants for the first calls of real programs.
 #[test]
 fn simulate() {
     for name in ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"] {
@@ -19,7 +19,7 @@ fn simulate() {
     }
 }
 
-/// Modern allocators, invariants checked; and what they are ranked by.
+/// Simulated modern allocators keep their invariants, and `hatf whatif` ranks them by peak.
 #[test]
 fn whatif() {
     for name in ["gawk.raw32.zst", "python_threads.raw64.zst"] {
@@ -69,7 +69,7 @@ fn simulate_by_mistake() {
     hatf(["simulate", "/dev/null", "--from", "raw32"]).exits(0).prints("0 events");
 }
 
-/// What keeps pages of real programs, by site, thread and size.
+/// `hatf fragmentation` attributes the held pages of real programs to sites, threads and sizes.
 #[test]
 fn fragmentation() {
     for name in ["perl_hash.raw32.zst", "python_threads.raw64.zst"] {
@@ -115,8 +115,7 @@ fn fragmentation_by_mistake() {
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }
 
-/// An error in the middle of a trace names the file.
-/// A trace that contradicts itself passes nowhere without a word, and the words are the same everywhere.
+/// All commands report contradictions in a trace, in the same words.
 #[test]
 fn contradictions() {
     let folder = Folder::new();
@@ -144,6 +143,7 @@ fn contradictions() {
     lines.iter().fold(ended, |ended, line| ended.says(line));
 }
 
+/// An error in the middle of a trace names the file.
 #[test]
 fn damaged_in_the_middle() {
     let folder = Folder::new();

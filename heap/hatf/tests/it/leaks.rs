@@ -1,4 +1,4 @@
-//! `hatf leaks`: what is live at the end, beside valgrind, LeakSanitizer and heaptrack.
+//! `hatf leaks`: live blocks at the end, compared with Valgrind and LeakSanitizer.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn leaks(trace: &str, options: &[&str]) -> Value {
     serde_json::from_str(&hatf(command).exits(0).text()).unwrap()
 }
 
-/// The program, and a trace of it.
+/// Builds and records the program. Returns the paths of the program and its trace.
 fn recorded(folder: &Folder) -> Option<(String, String)> {
     let program = compiled(folder, "leaks", &["-O1", "-fno-builtin"])?.display().to_string();
     let trace = folder.path("t.mtf");
@@ -30,7 +30,7 @@ fn of<'r>(report: &'r Value, name: &str) -> &'r Value {
     report["groups"].as_array().unwrap().iter().find(|group| group["name"] == name).unwrap()
 }
 
-/// Bytes and blocks of valgrind's line that begins with these words: `in use at exit: 1,234 bytes in 5 blocks`.
+/// Returns the bytes and blocks in Valgrind's line with these words: `in use at exit: 1,234 bytes in 5 blocks`.
 fn amount(text: &str, words: &str) -> Option<(u64, u64)> {
     let (_, line) = text.lines().find_map(|line| line.split_once(words))?;
     let mut numbers = line.split_whitespace().filter_map(|word| word.replace(',', "").parse().ok());
@@ -66,14 +66,14 @@ fn functions_of_a_program() {
         let ages = ["youngest", "median", "oldest"].map(|age| group["ages"][age].as_u64().unwrap());
         assert!(ages.is_sorted() && ages[2] < report["at"]["time"].as_u64().unwrap(), "{group}");
     }
-    // Those that grow are first, and what is from the startup is.
+    // Growing functions come first, and blocks from the startup are counted.
     assert_eq!(report["groups"][0]["name"], "leak_request");
     assert_eq!(of(&report, "load_table")["startup"]["blocks"], 1000);
     assert_eq!(of(&report, "fill_cache")["startup"]["blocks"], 0);
-    // The buffer of stdout is glibc's.
+    // The buffer of stdout belongs to glibc.
     assert_eq!(report["known_to_stay"][0]["blocks"], 1);
     assert_eq!((&report["left"]["live"]["bytes"], &report["suppressed"]["bytes"]), (&json!(65_200), &json!(0)));
-    // What is live in all is what the others say.
+    // The live bytes in all are those that `hatf sites` reports.
     let sites: Value = serde_json::from_str(&hatf(["sites", "--format", "json", &trace]).exits(0).text()).unwrap();
     let leaked: u64 =
         sites["sites"].as_array().unwrap().iter().map(|site| site["leaked"]["bytes"].as_u64().unwrap()).sum();
@@ -88,7 +88,7 @@ fn functions_of_a_program() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(!hatf(["leaks", &trace, "--hide-known"]).exits(0).text().contains("glibc's buffers"));
-    // At another moment, and from another one on.
+    // At another time, and with another startup time.
     let early = leaks(&trace, &["--at", "peak"]);
     assert_eq!(early["left"]["live"]["bytes"], 65_200, "it is the highest at the end");
     let end = report["at"]["time"].as_u64().unwrap();
@@ -101,7 +101,7 @@ fn functions_of_a_program() {
     for form in ["markdown", "html", "svg"] {
         assert!(hatf(["leaks", &trace, "--format", form]).exits(0).text().contains("request at"), "{form}");
     }
-    // The sanitizer and valgrind find the same.
+    // LeakSanitizer and Valgrind find the same leaks.
     let sanitized = folder.path("sanitized");
     let mut compiler = Command::new("cc");
     compiler.args([
@@ -131,7 +131,7 @@ fn functions_of_a_program() {
     assert_eq!((kinds[0].0 + kinds[1].0, kinds[0].1 + kinds[1].1), (62_000, 1300), "{said}");
 }
 
-/// What is written for one tool, the other reads.
+/// `hatf` reads the suppressions that it writes for either tool.
 #[test]
 fn suppressions_of_both_tools() {
     let folder = Folder::new();
@@ -145,13 +145,13 @@ fn suppressions_of_both_tools() {
     assert!(text.contains("nothing else is live") && text.contains("SUPPRESSED"), "{text}");
     hatf(["leaks", &trace, "--write-suppressions", &lsan, "--suppression-form", "lsan"]).exits(0);
     assert_eq!(leaks(&trace, &["--suppressions", &lsan])["left"]["live"]["blocks"], 0);
-    // One that takes nothing is named, and so is one of another error.
+    // An unused suppression is named, and suppressions for other errors are counted.
     std::fs::write(&other, "{\n x\n Memcheck:Cond\n fun:x\n}\n{\n unused\n Memcheck:Leak\n fun:*\n fun:_ZN1x*\n}\n")
         .unwrap();
     let told = hatf(["leaks", &trace, "--suppressions", &other, "--suppressions", &lsan]).exits(0).err;
     assert!(told.contains("c.supp:6: unused suppresses nothing: mangled names with wildcards cannot match"), "{told}");
     assert!(told.contains("1 suppressions were ignored"), "{told}");
-    // What may be left.
+    // Limits for the remaining blocks.
     let of = |options: &[&str]| hatf([&["leaks", &trace], options].concat());
     of(&["--fail-over", "65200"]).exits(0);
     of(&["--fail-over", "65199"]).exits(1).says("65,200 bytes remain, more than the limit of 65,199");
@@ -163,12 +163,12 @@ fn suppressions_of_both_tools() {
         .exits(1)
         .says("c.supp:1: the file ends before the suppression's kind, such as Memcheck:Leak");
     of(&["--suppressions", &folder.path("none")]).exits(1).says("none: No such file");
-    // Both tools take what is written for them.
+    // Valgrind accepts the suppressions written for it.
     let Some(said) = memcheck(&["-q", &format!("--suppressions={supp}")], &[&program]) else { return };
     assert!(!said.contains("blocks are"), "{said}");
 }
 
-/// Real programs: what is live at their ends is so for valgrind, to the byte.
+/// For real programs, the live bytes and blocks at the end are exactly those that Valgrind reports.
 #[test]
 fn of_real_programs() {
     let folder = Folder::new();
@@ -185,7 +185,7 @@ fn of_real_programs() {
     }
 }
 
-/// Traces without stacks, without times, without events, with sizes only, and a sample.
+/// Traces without stacks and times, and samples, can be analyzed. Traces with sizes only are refused.
 #[test]
 fn traces_that_lack_something() {
     let folder = Folder::new();
@@ -198,7 +198,7 @@ fn traces_that_lack_something() {
     let text = hatf(["leaks", &gawk]).exits(0).text().replace(DATA, "");
     assert_snapshot!("leaks-gawk", text);
     hatf(["leaks", &gawk, "--at", "30s"]).exits(2).says("the trace has no timestamps");
-    // What has no stack has no suppression.
+    // Blocks without a stack cannot be suppressed.
     let supp = folder.path("x.supp");
     hatf(["leaks", &gawk, "--write-suppressions", &supp]).exits(0).says("could not write suppressions for 1 stacks");
     assert_eq!(std::fs::read_to_string(&supp).unwrap().lines().count(), 1);
@@ -209,7 +209,7 @@ fn traces_that_lack_something() {
     hatf(["record", "--sample", "256", "--stacks", "--quiet", "-o", &sample, "--", &program]).exits(0);
     let report = leaks(&sample, &[]);
     assert_eq!(report["sampling"], 256);
-    // An estimate: 1,000 blocks of 32 bytes, of which 118 are in the sample on average.
+    // This is an estimate for 1,000 blocks of 32 bytes, of which a sample contains 118 on average.
     let estimate = of(&report, "load_table")["live"]["bytes"].as_u64().unwrap();
     assert!((16_000..48_000).contains(&estimate), "{estimate}");
     assert!(Path::new(&sample).is_file());

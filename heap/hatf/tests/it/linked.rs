@@ -1,5 +1,5 @@
-//! Allocators that a program has linked in: each call of the program is recorded, or the user hears that they are not. No program ends otherwise than by
-//! itself.
+//! Statically linked allocators: either each call of the program is recorded, or the user is told that calls are not
+//! recorded. Every program ends as it does by itself.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// Sizes that the programs alone ask for.
+/// Sizes that only the programs request.
 const SIZES: std::ops::Range<u64> = 7000..8000;
 
-/// Compiles files of `tests/programs`; `None` where there is no such compiler.
+/// Compiles files from `tests/programs`. Returns `None` if there is no such compiler.
 fn built(folder: &Folder, compiler: &str, flags: &[&str], files: &[&str]) -> Option<PathBuf> {
     let out = folder.join("program");
     let mut command = Command::new(compiler);
@@ -29,7 +29,8 @@ fn built(folder: &Folder, compiler: &str, flags: &[&str], files: &[&str]) -> Opt
 
 const LINKED: [&str; 2] = ["linked.c", "linked_allocator.c"];
 
-/// Returns how many blocks of these sizes began and ended in a trace, and how many stacks of such have one frame.
+/// Returns the numbers of blocks of these sizes that began and ended in a trace, and the number of their stacks with
+/// one frame.
 fn blocks(trace: &Path) -> (u64, u64, u64) {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut live, mut pending) = (HashMap::new(), HashMap::new());
@@ -55,13 +56,13 @@ fn blocks(trace: &Path) -> (u64, u64, u64) {
     (begun, ended, single)
 }
 
-/// What a program prints of itself.
+/// Parses the counts that a program prints.
 fn counts(line: &str) -> (u64, u64) {
     let (begun, ended) = line.split_once(' ').unwrap();
     (begun.parse().unwrap(), ended.parse().unwrap())
 }
 
-/// Records a program and the child that it forks, and checks that each has as many blocks as it says.
+/// Records a program and its forked child, and checks that each has as many blocks as it reports.
 fn is_recorded(folder: &Folder, program: &Path, options: &[&str], what: &str) {
     let trace = folder.join("trace.mtf");
     let arguments = ["record", "-o", trace.to_str().unwrap()].into_iter().chain(options.iter().copied());
@@ -98,7 +99,7 @@ fn each_call_is_recorded() {
     }
 }
 
-/// Linkers leave out functions that are not called, as of mimalloc in Rust: `malloc` itself may be among them.
+/// Linkers omit uncalled functions, as of mimalloc in Rust. Even `malloc` may be missing.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_part_of_an_allocator() {
@@ -124,7 +125,7 @@ fn a_part_of_an_allocator() {
     let file = folder.path("part.c");
     let Some(program) = built(&folder, "gcc", &["-O2"], &[&file]) else { return };
     is_recorded(&folder, &program, &["--stacks"], "a part");
-    // The trace says which allocator that is, and it is what others are compared with.
+    // The trace identifies the allocator, and the allocator is the baseline for comparisons.
     let trace = folder.path("part.mtf");
     hatf(["record", "--quiet", "-o", &trace, "--", &program.display().to_string()]).exits(7);
     let whatif = hatf(["whatif", &trace, "--format", "json"]).exits(0).text();
@@ -133,7 +134,8 @@ fn a_part_of_an_allocator() {
     assert_eq!(whatif["now"]["known_by"]["linked_in"], "mi_malloc_aligned", "{}", whatif["now"]);
 }
 
-/// Programs at fixed addresses, with and without marks for indirect branches, with sections far apart, and what the recorder does beside.
+/// Recording works in programs at fixed addresses, with and without marks for indirect branches, and with sections far
+/// apart, even with stacks.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn however_it_is_linked() {
@@ -152,7 +154,7 @@ fn however_it_is_linked() {
     }
 }
 
-/// A caller in the program may count on each register that the function leaves alone, and an exception goes through.
+/// Recording preserves each register that the allocator's function preserves, and exceptions pass through it.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn registers_and_exceptions() {
@@ -168,7 +170,7 @@ fn registers_and_exceptions() {
     }
 }
 
-/// Functions whose beginnings cannot be moved stay as they are, and it is said before the program runs.
+/// Functions whose first instructions cannot be moved stay unchanged, and `hatf` says so before the program runs.
 #[test]
 fn what_is_refused_is_said() {
     let folder = Folder::new();
@@ -193,7 +195,7 @@ fn what_is_refused_is_said() {
     }
 }
 
-/// Without symbols an allocator is known by its messages.
+/// Without symbols, an allocator is identified by its messages.
 #[test]
 fn a_stripped_program() {
     let folder = Folder::new();
@@ -209,7 +211,7 @@ fn a_stripped_program() {
     }
 }
 
-/// The user may leave the functions as they are; and those of programs that others start are.
+/// The functions stay unchanged with `--no-linked-in` and in programs that other programs start.
 #[test]
 fn what_is_not_recorded_is_said() {
     let folder = Folder::new();
@@ -224,7 +226,7 @@ fn what_is_not_recorded_is_said() {
     assert!(run.err.contains("they are recorded only in the program that hatf record starts itself"), "{}", run.err);
 }
 
-/// A process becomes a program that does not load the recorder.
+/// `hatf` reports processes that execute a program without loading the recorder.
 #[test]
 fn programs_without_the_recorder() {
     let folder = Folder::new();
@@ -237,7 +239,7 @@ fn programs_without_the_recorder() {
     {
         hatf(["record", "-o", &path, "--"].iter().chain(command)).exits(7).says(said);
     }
-    // An exec that fails, and one that keeps the recorder.
+    // An `exec` that fails, and one that keeps the recorder.
     for command in [&["sh", "-c", "exec /nowhere; exit 7"][..], &["env", "sh", "-c", "exit 7"]] {
         let run = hatf(["record", "-o", &path, "--"].iter().chain(command));
         assert!(!run.err.contains("become"), "{}", run.err);

@@ -1,4 +1,4 @@
-//! Child processes that look frames up: how many there are, and what the death of one costs.
+//! Child processes that symbolize frames: their number, and the cost if one dies.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -16,10 +16,10 @@ use metatf_test::Folder;
 
 use crate::common::{elf, hatf};
 
-/// Modules that are looked up at the same time.
+/// Number of modules symbolized at the same time.
 const AT_ONCE: usize = 4;
 
-/// Gives a sink one module for each name, with a frame in it.
+/// Sends a module for each name, with a frame in it, to a sink.
 fn modules(names: &[String], sink: &mut dyn EventSink) {
     for (at, name) in (1_u64..).zip(names) {
         let bias = at << 20;
@@ -30,7 +30,7 @@ fn modules(names: &[String], sink: &mut dyn EventSink) {
     }
 }
 
-/// A trace of modules.
+/// Writes a trace of modules.
 fn trace_of(folder: &Folder, names: &[String]) -> String {
     let trace = folder.path("modules.mtf");
     let mut writer = HeapWriter::new(fs::File::create(&trace).unwrap(), &HeapOptions::default()).unwrap();
@@ -39,7 +39,7 @@ fn trace_of(folder: &Folder, names: &[String]) -> String {
     trace
 }
 
-/// Programs with one function each.
+/// Writes programs with one function each.
 fn programs(folder: &Folder, count: usize) -> Vec<String> {
     let program = |at: usize| {
         let text = elf::bytes(".text", vec![0x90; 64]);
@@ -50,7 +50,7 @@ fn programs(folder: &Folder, count: usize) -> Vec<String> {
     (0..count).map(program).collect()
 }
 
-/// Looks modules up in children that run this script first. Returns what was found, and how many children there were.
+/// Symbolizes modules in children that run this script first. Returns the result and the number of children.
 fn found(folder: &Folder, names: &[String], script: &str) -> (Found, usize) {
     let (started, hatf) = (folder.join("started"), env!("CARGO_BIN_EXE_hatf"));
     let script = format!("echo >>'{}'\n{script}\nexec '{hatf}' __symbolize-helper\n", started.display());
@@ -80,7 +80,7 @@ fn a_child_serves_many_modules() {
     assert!((1..=AT_ONCE).contains(&started), "{started}");
 }
 
-/// A module that is loaded again and again is one question.
+/// A module that is loaded repeatedly is symbolized once.
 #[test]
 fn a_module_is_looked_up_once() {
     let folder = Folder::new();
@@ -89,7 +89,7 @@ fn a_module_is_looked_up_once() {
     assert_eq!((found.named, found.problems, started), (30, Vec::new(), 1));
 }
 
-/// The first child dies before its first answer, and leaves one module without names.
+/// The first child dies before its first answer and leaves one module without names.
 #[test]
 fn the_death_of_a_child_costs_one_module() {
     let folder = Folder::new();
@@ -103,7 +103,7 @@ fn the_death_of_a_child_costs_one_module() {
     );
 }
 
-/// A system error is reported as what it is, and ends `hatf symbolize` with status 1.
+/// A system error is reported as it is and makes `hatf symbolize` exit with status 1.
 #[test]
 fn errors_of_the_system() {
     let folder = Folder::new();
@@ -121,12 +121,12 @@ fn errors_of_the_system() {
         let run = hatf(["symbolize", &trace, "-o", &output]).exits(1).says(why).says("1 of 2 frames have a function");
         assert!(!run.err.contains("does not exist") && !run.err.contains("different version"), "{}", run.err);
         assert!(PathBuf::from(output).exists(), "what was found is kept");
-        // A table says what is missing, and is right without it.
+        // A table reports missing names but is correct without them.
         hatf(["sites", &trace]).exits(0).says(why);
     }
 }
 
-/// A trace whose frames all stay without a name is not what was asked for; one that has names already is.
+/// `hatf symbolize` fails if all frames stay without a name, but not if the trace already contains names.
 #[test]
 fn a_trace_without_names() {
     let folder = Folder::new();
@@ -142,7 +142,7 @@ fn a_trace_without_names() {
     hatf(["sites", "--group", "stack", &output]).exits(0).prints("f0");
 }
 
-/// Endless devices, and endless output through a pipe.
+/// Endless devices and an endless pipe are refused.
 #[test]
 fn inputs_without_an_end() {
     for device in ["/dev/full", "/dev/zero"] {

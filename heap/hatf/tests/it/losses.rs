@@ -1,4 +1,5 @@
-//! Nothing is lost in silence: what was lost is counted, the exit status is not 0, and no spool is removed before its trace is on the disk.
+//! Nothing is lost silently: lost events are counted, the exit status is not 0, and no spool is removed before its
+//! trace is on disk.
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -11,7 +12,7 @@ use crate::common::hatf;
 use metatf::container::Reader;
 use metatf_test::{Disk, Folder, Run, run, skip};
 
-/// Compiles a C program or a library; `None` where there is no compiler.
+/// Compiles a C program or library. Returns `None` if there is no compiler.
 fn compiled(folder: &Folder, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let (code, out) = (folder.join(format!("{name}.c")), folder.join(name));
     fs::write(&code, source).unwrap();
@@ -23,7 +24,7 @@ fn compiled(folder: &Folder, name: &str, source: &str, flags: &[&str]) -> Option
     Some(out)
 }
 
-/// A program that waits for a line, and then has 50,000 blocks.
+/// Compiles a program that waits for a line and then allocates 50,000 blocks.
 fn blocks(folder: &Folder) -> Option<PathBuf> {
     let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"ready\"); fflush(stdout); getchar();\n\
         for (int n = 0; n < 50000; n++) { void *volatile block = malloc(77); free(block); }\n\
@@ -31,18 +32,18 @@ fn blocks(folder: &Folder) -> Option<PathBuf> {
     compiled(folder, "blocks", source, &["-O1"])
 }
 
-/// Runs `hatf` with a library that is loaded first.
+/// Runs `hatf` with a preloaded library.
 fn hatf_with(library: &Path, arguments: &[&str]) -> Run {
     run(Command::new(env!("CARGO_BIN_EXE_hatf")).args(arguments).env("LD_PRELOAD", library))
 }
 
-/// The spools in a folder.
+/// Returns the spools in a directory.
 fn spools(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("hatf-spool-")).map(|e| e.path()).collect()
 }
 
-/// Records the program, kills `hatf` before the blocks, and returns the spool, which has all of them.
+/// Records the program and kills `hatf` before the blocks are allocated. Returns the spool, which contains all of them.
 fn left_behind(folder: &Folder) -> Option<PathBuf> {
     let program = blocks(folder)?;
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
@@ -85,7 +86,7 @@ fn recover(spool: &Path, trace: &Path) -> Run {
     hatf(["recover".as_ref(), spool.as_os_str(), "-o".as_ref(), trace.as_os_str()])
 }
 
-/// The first number of the message, and the one before "lost".
+/// Returns the first number in the message, and the number before "lost".
 fn counts(run: &Run) -> (u64, u64) {
     let line = run.err.lines().find(|line| line.contains(" records in ")).unwrap_or_else(|| panic!("{}", run.err));
     let number = |text: &str| text.rsplit(' ').next().unwrap().parse().unwrap();
@@ -109,19 +110,19 @@ fn a_truncated_spool_is_kept_and_its_loss_counted() {
         let (records, lost) = counts(&part);
         assert!(records < all && records + lost >= all, "{records} and {lost} of {all}");
         assert!(cut.join("events").exists());
-        // Again, and with the same result.
+        // A second recovery has the same result.
         assert_eq!(counts(&recover(&cut, &other.join("again.mtf")).exits(1)), (records, lost));
         hatf(["report".as_ref(), other.join("part.mtf").as_os_str()]).exits(0).prints("lost");
         fs::remove_dir_all(&cut).unwrap();
     }
-    // Stacks that are missing are not an empty stack.
+    // Missing stacks are not treated as empty stacks.
     let cut = copied(&spool, &other);
     fs::File::options().write(true).open(cut.join("stacks")).unwrap().set_len(4096).unwrap();
     recover(&cut, &other.join("stackless.mtf")).exits(1).says("part of the stacks in the spool cannot be read");
     assert!(cut.join("stacks").exists());
 }
 
-/// A hole of a file on a full memory file system cannot be touched, but read.
+/// On a full memory file system, a hole in a file can be read but not touched in a mapping.
 #[test]
 fn a_spool_with_holes_on_a_full_disk() {
     let folder = Folder::new();
@@ -137,7 +138,8 @@ fn a_spool_with_holes_on_a_full_disk() {
     assert!(records > 100_000 && lost == 0, "{records}, {lost}");
 }
 
-/// The unfinished trace is there, and cannot be read: it may have what the spool has no longer.
+/// Recovery fails if the unfinished trace exists but cannot be read, because it may contain events that the spool no
+/// longer has.
 #[test]
 fn an_unfinished_trace_that_cannot_be_read_is_an_error() {
     let folder = Folder::new();
@@ -149,7 +151,7 @@ fn an_unfinished_trace_that_cannot_be_read_is_an_error() {
         .exits(1)
         .says("trace.mtf");
     assert!(spool.join("events").exists() && !folder.join("o.mtf").exists());
-    // Another trace took its place: it stays, and the recovered one has another name.
+    // If another trace has taken its place, that trace stays, and the recovered one gets another name.
     fs::remove_dir(&trace).unwrap();
     hatf(["record".as_ref(), "-q".as_ref(), "-o".as_ref(), trace.as_os_str(), "--".as_ref(), "true".as_ref()]).exits(0);
     let before = fs::read(&trace).unwrap();
@@ -172,8 +174,9 @@ fn a_spool_is_removed_after_its_trace_is_on_the_disk() {
     assert!(!spools[0].exists());
 }
 
-/// A transient write error, such as of a quota or a network, leaves a hole in the trace, which does not claim to be complete. The failing write is the
-/// first one with events, the second to the file that begins like a trace: the program has started by then, however slow it is.
+/// A transient write error, as from a quota or a network, leaves a hole in the trace, which does not claim to be
+/// complete. The failing write is the first one with events and the second to a file that begins like a trace, so the
+/// program has started by then, however slow it is.
 #[test]
 fn no_footer_after_an_error() {
     let folder = Folder::new();
@@ -191,7 +194,7 @@ fn no_footer_after_an_error() {
     let run = run.says("trace.mtf: Input/output error").says("recording ended early").says("are not counted");
     assert!(!run.err.contains(", 0 lost\n"), "{}", run.err);
     assert_eq!(Reader::open(&trace).unwrap().header().nrecords, 0);
-    // All that was recorded by then is in the spool.
+    // The spool contains all events recorded by then.
     let spools = spools(&folder);
     assert_eq!(spools.len(), 1);
     recover(&spools[0], &folder.join("trace.mtf")).exits(0).says(", 0 lost");
@@ -221,7 +224,7 @@ fn a_program_that_cannot_open_the_spool() {
     assert!(!run.err.contains("could not"), "{}", run.err);
 }
 
-/// The limit of the length of a file is not a full disk.
+/// A file size limit is not reported as a full disk.
 #[test]
 fn a_limit_of_files_is_named() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Every test of the recorder and of the laboratory's commands, in one binary.
+//! Tests of the recorder and of the laboratory commands, in one binary.
 
 mod allocator;
 mod analyses;

@@ -1,4 +1,4 @@
-//! `hatf convert --to memprof-yaml`: LLVM reads it, and marks the allocations that it is about.
+//! `hatf convert --to memprof-yaml`: LLVM reads the file and marks the allocations in it.
 #![expect(clippy::unwrap_used)]
 #![cfg(target_arch = "x86_64")]
 
@@ -9,14 +9,15 @@ use std::process::Command;
 use crate::common::hatf;
 use metatf_test::{Folder, run, skip};
 
-/// Calls that return are calls in the stack, too.
+/// Compiler flags that keep tail calls in the stack.
 const FLAGS: [&str; 3] = ["-O1", "-g", "-fno-optimize-sibling-calls"];
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// Builds `hot_cold.cpp` so that its accesses are counted, records it, and makes a profile; `None` where the compiler is not there.
+/// Builds `hot_cold.cpp` with counted accesses, records it and makes a profile. Returns `None` if the compiler is
+/// missing.
 fn profiled(folder: &Folder, compiler: &str) -> Option<String> {
     profiled_with(folder, compiler, &FLAGS)
 }
@@ -51,9 +52,9 @@ fn frames_are_as_a_compiler_has_them() {
           - { Function: _ZL10in_betweenv, LineOffset: 1, Column: 19, IsInlineFrame: true }
           - { Function: main, LineOffset: 2, Column: 18, IsInlineFrame: false }
 ";
-    // An allocation of both functions, and a call in the outer one.
+    // One allocation in each function, and one call in the outer function.
     assert_eq!(yaml.matches(inlined).count(), 3, "{yaml}");
-    // A function of the C library that `main` calls; what it has done with its block is not known.
+    // `main` calls a C library function, whose accesses to its block are unknown.
     let unknown = yaml.split("Function: main, LineOffset: 12,").nth(1).unwrap();
     let block = unknown.split("  - ").next().unwrap();
     assert!(block.contains("AllocCount: 1\n") && !block.contains("Lifetime:"), "{block}");
@@ -62,7 +63,7 @@ fn frames_are_as_a_compiler_has_them() {
     // A context of the C++ library has no debug information and is omitted.
     hatf(["convert", "--to", "memprof-yaml", "--strict", &profile]).exits(1).says(" of ");
 
-    // Debug information in a file of its own.
+    // The debug information is in a separate file.
     let (program, debug) = (folder.path("hot_cold"), folder.join("debug"));
     let modules = hatf(["profile", "show", &profile, "--format", "json"]).exits(0).text();
     let modules: serde_json::Value = serde_json::from_str(&modules).unwrap();
@@ -80,12 +81,12 @@ fn frames_are_as_a_compiler_has_them() {
     assert!(!folder.join("p.memprof.yaml").exists());
     std::fs::remove_file(&program).unwrap();
     hatf(["convert", "--to", "memprof-yaml", &profile]).exits(1).says("hot_cold does not exist");
-    // A profile is made of a trace with default settings, as `hatf profile` does.
+    // For a trace, the profile is made with the default settings of `hatf profile`.
     let trace = folder.path("t.mtf");
     hatf(["convert", "--to", "memprof-yaml", &trace]).exits(1).says("hot_cold does not exist");
 }
 
-/// Debug information of lines alone, as LLVM's own pages have it: functions are those of the symbol table, and begin on the line of
+/// With line tables only, as in LLVM's documentation, functions come from the symbol table and begin on the line of
 /// their first instruction.
 #[test]
 fn frames_of_line_tables() {
@@ -104,7 +105,7 @@ fn frames_of_line_tables() {
         frames.dedup();
         frames
     };
-    // Of what was inlined neither the linker's name nor the first line is known.
+    // For inlined functions, neither the linker name nor the first line is known.
     let inlined = |frame: &String| frame.replace("_ZL10in_betweenv, LineOffset: 1,", "in_between, LineOffset: 19,");
     let mut wanted: Vec<String> = stacks(&whole).iter().map(inlined).collect();
     wanted.sort();
@@ -114,7 +115,7 @@ fn frames_of_line_tables() {
     assert_eq!(stacks(&with_names), stacks(&whole));
 }
 
-/// How LLVM's programs end here: `-22`. Its YAML is of LLVM 21.
+/// Returns the suffix of LLVM's programs, such as `-22`. The YAML format requires LLVM 21.
 fn llvm() -> Option<&'static str> {
     let found = ["", "-21", "-22", "-23", "-24"].into_iter().find(|suffix| {
         let version = Command::new(format!("llvm-profdata{suffix}")).arg("merge").arg("--version").output();
@@ -123,13 +124,14 @@ fn llvm() -> Option<&'static str> {
         version.is_some_and(|version| version >= 21)
     });
     if found.is_none() {
-        // No failure where all is required: Debian's is of a repository that not each machine has.
+        // This is not a failure even if all tools are required: Debian's package is in a repository that not every
+        // machine uses.
         eprintln!("SKIPPED: there is no llvm-profdata of LLVM 21 or later");
     }
     found
 }
 
-/// Clang finds the two contexts of one `new`.
+/// Clang distinguishes the two contexts of one `new`.
 #[test]
 fn clang_marks_allocations() {
     let folder = Folder::new();
@@ -146,7 +148,7 @@ fn clang_marks_allocations() {
         code.lines().filter(|line| line.contains("@_Znam(") && line.contains("!memprof")).collect();
     assert_eq!(of_make.len(), 1, "{code}");
     let number = of_make[0].split("!memprof !").nth(1).unwrap().split(',').next().unwrap();
-    // The list of contexts, each of them, and what it is.
+    // The list of contexts, each context, and its kind.
     let node = |number: &str| code.lines().find_map(|line| line.strip_prefix(&format!("!{number} = "))).unwrap();
     let parts = |node: &str| -> Vec<String> {
         let inner = node.trim_start_matches("!{").trim_end_matches('}');
@@ -158,7 +160,7 @@ fn clang_marks_allocations() {
     assert!(code.contains("!callsite"));
 }
 
-/// The records of a profile, in any order.
+/// Returns the records of a profile, independent of their order.
 fn records(suffix: &str, indexed: &str) -> BTreeMap<String, [Vec<String>; 2]> {
     let shown = run(Command::new(format!("llvm-profdata{suffix}")).args(["show", "--memory", indexed])).exits(0).text();
     let shown = shown.replace("\n...", "");
@@ -175,7 +177,7 @@ fn records(suffix: &str, indexed: &str) -> BTreeMap<String, [Vec<String>; 2]> {
     shown.split("  - GUID:").skip(1).map(record).collect()
 }
 
-/// Of a raw profile LLVM makes the same records by itself.
+/// LLVM itself makes the same records from a raw profile.
 #[test]
 fn the_same_as_of_llvm() {
     let folder = Folder::new();

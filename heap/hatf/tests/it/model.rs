@@ -1,13 +1,13 @@
-//! `hatf model`: models of real traces, and traces made of them.
+//! `hatf model`: models of real traces, and synthetic traces.
 
 use crate::common::hatf;
 use insta::assert_snapshot;
 use metatf_test::Folder;
 
-/// Traces of programs: raw records, packed.
+/// Directory of traces of programs, as compressed raw records.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
-/// Fits each model, makes traces of it twice, and reads them.
+/// Each model can be fitted, generates the same trace for the same seed, and its traces can be read.
 #[test]
 fn fit_and_generate() {
     let folder = Folder::new();
@@ -34,7 +34,7 @@ fn fit_and_generate() {
     assert_snapshot!("model-sizes", sizes);
 }
 
-/// A trace with times makes a synthetic one with times, that follow each other.
+/// A trace with times yields a synthetic trace with times, in order.
 #[test]
 fn times() {
     let folder = Folder::new();
@@ -51,7 +51,7 @@ fn times() {
     assert!(report["duration"].as_u64().unwrap() > 1_000_000, "{report}");
     let back = folder.path("back.json");
     hatf(["model", "fit", &trace, "-m", "mean", "--clock", "time", "-o", &back]).exits(0);
-    // The same records through a pipe.
+    // A pipe receives the same records.
     let piped = hatf(["model", "generate", &model, "-o", "-", "--events", "20000"]).exits(0);
     folder.write("piped.mtf", &piped.out);
     let raw = |name: &str| {
@@ -61,7 +61,7 @@ fn times() {
     assert!(raw("piped.mtf") == raw("a.mtf"));
 }
 
-/// The whole experiment, on cuts of two traces; the same whatever the number of threads.
+/// The complete experiment, on parts of two traces, has the same results with any number of threads.
 #[test]
 fn evaluate() {
     let folder = Folder::new();
@@ -77,7 +77,7 @@ fn evaluate() {
     assert!(!picture.contains("NaN"), "{picture}");
 }
 
-/// Some models, as data; one is stopped by the memory limit.
+/// Some models are evaluated with JSON output, and the memory limit stops one.
 #[test]
 fn evaluate_as_data() {
     let gawk = DATA.to_owned() + "gawk.raw32.zst";
@@ -91,7 +91,7 @@ fn evaluate_as_data() {
     let trials = json["programs"][0]["models"][8]["trials"].as_array().unwrap();
     let [first, second] = &trials[..] else { panic!("{trials:?}") };
     assert!(first["done"]["objects"].is_u64() && first != second);
-    // The first trial is the trace that `generate` makes.
+    // The first trial is the trace that `generate` writes.
     let folder = Folder::new();
     let (model, trace) = (folder.path("model.json"), folder.path("a.mtf"));
     hatf(["model", "fit", &gawk, "-m", "mean", "-o", &model]).exits(0);
@@ -134,7 +134,7 @@ fn by_mistake() {
     assert!(!std::fs::exists(folder.path("out")).unwrap());
 }
 
-/// Of a long trace the first events are taken, and that is said; trials are as long.
+/// With `--events`, only the first events of a long trace are used, and a message says so.
 #[test]
 fn evaluate_the_first_events() {
     let gawk = DATA.to_owned() + "gawk.raw32.zst";

@@ -1,4 +1,4 @@
-//! Commands that print stacks name their frames by themselves.
+//! Commands that print stacks symbolize frames themselves.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::common::{compiled, hatf};
 use metatf_test::{Folder, Run, run, skip};
 
-/// A program and a trace of it.
+/// A program and its trace.
 struct Recorded {
     folder: Folder,
     program: PathBuf,
@@ -34,7 +34,7 @@ fn tool(name: &str, arguments: &[&str]) {
     assert!(Command::new(name).args(arguments).status().unwrap().success(), "{name} {arguments:?}");
 }
 
-/// Each command has functions, and where there is place for them files and lines.
+/// Each command shows functions, and also files and lines if there is space.
 #[test]
 fn commands_name_functions() {
     let Some(recorded) = recorded(&["--stacks"]) else { return };
@@ -62,13 +62,13 @@ fn commands_name_functions() {
         hatf(arguments).exits(0).prints(text);
     }
     hatf(["regions", "infer", trace, "--most-cost", "99%"]).exits(0).prints("main");
-    // A profile that was made without them.
+    // A profile made without symbols is symbolized when it is shown.
     hatf(["profile", trace, "-o", &profile, "--no-symbols"]).exits(0);
     assert!(!hatf(["profile", "show", &profile, "--no-symbols"]).exits(0).text().contains(first));
     hatf(["profile", "show", &profile]).exits(0).prints(first);
 }
 
-/// Debug information lies in a file that the program names.
+/// The debug information is in a file that the program names.
 #[test]
 fn a_stripped_program_with_a_debug_link() {
     let Some(recorded) = recorded(&["--stacks"]) else { return };
@@ -76,7 +76,7 @@ fn a_stripped_program_with_a_debug_link() {
     let separate = format!("{program}.debug");
     tool("objcopy", &["--only-keep-debug", &program, &separate]);
     tool("strip", &[&program]);
-    // Nothing is said of frames that are not shown.
+    // No message mentions frames that are not shown.
     assert_eq!(recorded.sites(&["--rows", "0"]).err, "");
     let nameless = recorded.sites(&["--rows", "100"]);
     let why = "frames have no names: it has no debug information; compile it with -g and do not strip it\n";
@@ -86,7 +86,7 @@ fn a_stripped_program_with_a_debug_link() {
     recorded.sites(&["--rows", "100"]).prints("recursion at ").prints("stacks.c:");
 }
 
-/// A program that was built again is not the one that was recorded.
+/// A rebuilt program does not count as the recorded one.
 #[test]
 fn a_program_that_has_changed() {
     let Some(recorded) = recorded(&["--stacks"]) else { return };
@@ -97,13 +97,13 @@ fn a_program_that_has_changed() {
     let sites = recorded.sites(&[]);
     assert!(sites.text().contains("stacks+0x") && !sites.text().contains("recursion"), "{}", sites.text());
     assert_eq!(sites.err.matches("is a different version: its build ID is not ").count(), 1, "{}", sites.err);
-    // The one that is not there is said once, too, for both traces.
+    // A missing program is reported once for both traces.
     std::fs::remove_file(&recorded.program).unwrap();
     let diff = hatf(["diff", &recorded.trace, &recorded.trace]).exits(0);
     assert_eq!(diff.err.matches("does not exist").count(), 1, "{}", diff.err);
 }
 
-/// Symbols are in the traces when the program has ended.
+/// The traces contain symbols when the program has ended.
 #[test]
 fn recorded_with_symbols() {
     let Some(recorded) = recorded(&["--symbolize"]) else { return };
@@ -124,12 +124,12 @@ fn recorded_with_symbols() {
         let trace = trace.display().to_string();
         hatf(["sites", &trace, "--no-symbols", "--inclusive"]).exits(0).prints("main");
     }
-    // A trace that is whole stays where symbols cannot be written.
+    // A copy of the trace can be read.
     std::fs::copy(&trace, &again).unwrap();
     hatf(["report", &again]).exits(0);
 }
 
-/// A client of debuginfod, as a script that finds files in a folder as a server does.
+/// Writes a debuginfod client, a script that finds files in a directory as a server does. Returns the `PATH` with it.
 fn client(folder: &Folder, served: &Path) -> String {
     let bin = folder.join("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -142,7 +142,7 @@ fn client(folder: &Folder, served: &Path) -> String {
     format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
 }
 
-/// A stripped program, and a folder that a server may show, which has what was taken out.
+/// Strips the program and stores the removed parts in a directory for a server. Returns the build ID and the directory.
 fn served(recorded: &Recorded) -> (String, PathBuf) {
     let program = recorded.program.display().to_string();
     let id = hatf_view::symbolize::build_id(&recorded.program).unwrap();
@@ -155,7 +155,7 @@ fn served(recorded: &Recorded) -> (String, PathBuf) {
     (id, served)
 }
 
-/// What is nowhere on this machine is asked of debuginfod, where its variable is set, and not otherwise.
+/// If a file is not on this machine, `hatf` queries debuginfod, but only if its variable is set.
 #[test]
 fn debuginfod_is_asked() {
     let Some(recorded) = recorded(&["--stacks"]) else { return };
@@ -187,7 +187,7 @@ fn debuginfod_is_asked() {
     );
 }
 
-/// The same by the client of elfutils, and a server.
+/// The elfutils client finds the same names on a server.
 #[test]
 fn debuginfod_of_elfutils() {
     let Some(recorded) = recorded(&["--stacks"]) else { return };
@@ -196,7 +196,7 @@ fn debuginfod_of_elfutils() {
         return skip("no debuginfod-find, or no python3");
     }
     let (_, served) = served(&recorded);
-    // The port is one that is free.
+    // The port is free.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let mut server = Command::new("python3")
         .args(["-m", "http.server", "--bind", "127.0.0.1", &port])

@@ -1,5 +1,5 @@
-//! Every analysis of traces that are well formed and make no sense: none fails by a panic, none ends without saying why, and they agree
-//! on what they count.
+//! Analyses of well-formed traces that make no sense: none panics, none fails without a reason, and they agree on their
+//! counts.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use metatf_test::Folder;
 
 use crate::common::{hatf, nonsense};
 
-/// Analyses, and forms of a trace. `T` is the trace, `U` another, `O` a file that is made.
+/// Analyses and conversions of a trace. `T` is the trace, `U` another trace, and `O` an output file.
 const COMMANDS: &[&str] = &[
     "report T --format json",
     "report T --with sites,churn,leaks,fragmentation,profile",
@@ -49,7 +49,7 @@ const COMMANDS: &[&str] = &[
     "anonymize T -o O.nameless --force --check",
 ];
 
-/// Bytes that differ by the seed: xorshift64*.
+/// Returns pseudorandom bytes for a seed (xorshift64*).
 fn random(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = || {

@@ -1,4 +1,4 @@
-//! Operators of C++, those of the C++ library and those of allocators that bring their own.
+//! C++ operators: those of the C++ library and those that allocators define.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashSet};
@@ -15,10 +15,11 @@ use crate::common::{compiled_cpp, hatf};
 
 const TIMES: u64 = 200;
 
-/// Allocators that are preloaded; the first is the C library's.
+/// Preloaded allocators. The first is that of the C library.
 const ALLOCATORS: [&str; 4] = ["", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"];
 
-/// Returns how often each size of the program's was asked for. Each block of these ends where it lives.
+/// Returns the number of requests for each of the program's sizes. Checks that no live address is allocated again and
+/// that only live blocks are freed.
 fn sizes(trace: &Path) -> BTreeMap<u64, u64> {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut counts, mut live) = (BTreeMap::new(), HashSet::new());
@@ -54,12 +55,12 @@ fn every_form_with_every_allocator() {
         recorder.args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&program).arg(TIMES.to_string());
         let run = recorder.env("LD_PRELOAD", allocator).output().unwrap();
         let messages = String::from_utf8_lossy(&run.stderr);
-        // One of them ends a program that asks for too much.
+        // One of the allocators kills a program that requests too much.
         let ended = alone.status.code().or(alone.status.signal().map(|signal| 128 + signal));
         assert_eq!(run.status.code(), ended, "{allocator}: {messages}");
         let expected: BTreeMap<u64, u64> = (7001..=7012).map(|size| (size, TIMES)).collect();
         assert_eq!(sizes(&trace), expected, "{allocator}");
-        // Which it is stands in a trace with stacks, though no stack leads through it.
+        // A trace with stacks identifies the allocator, though no stack leads through it.
         let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
         recorder.args(["record", "--quiet", "--stacks", "-o"]).arg(&trace).arg("--").arg(&program).arg("1");
         recorder.env("LD_PRELOAD", allocator).output().unwrap();
@@ -69,7 +70,8 @@ fn every_form_with_every_allocator() {
     }
 }
 
-/// A handler of the program's is called as often as without a recorder, its exceptions are caught, and what comes after one is recorded.
+/// The program's own new handler is called as often as without a recorder, its exceptions are caught, and later calls
+/// are recorded.
 #[test]
 fn new_handlers_are_called_as_often() {
     let folder = Folder::new();

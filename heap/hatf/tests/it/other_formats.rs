@@ -1,4 +1,4 @@
-//! Traces of DTDs of others, read by the names of records and fields, and logs of the Memory Pool System.
+//! Traces with other DTDs, read by record and field names, and logs of the Memory Pool System.
 #![expect(clippy::unwrap_used)]
 
 use crate::common::hatf;
@@ -6,7 +6,7 @@ use metatf::container::WriteOptions;
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_test::Folder;
 
-/// A trace of a DTD, of JSON lines.
+/// Writes a trace with a DTD from JSON lines.
 pub(super) fn trace(folder: &Folder, name: &str, dtd: &str, lines: &[String]) -> String {
     let schema = Schema::parse("theirs.dtd", dtd.as_bytes()).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
@@ -30,7 +30,7 @@ pub(super) const THEIRS: &str = "section log 1 {
     Message: (tag, when, text) { tag.value = 13; }
 }";
 
-/// Blocks that come and go, among them one that is moved.
+/// Returns lines for blocks that are allocated, freed and sometimes moved.
 pub(super) fn lines() -> Vec<String> {
     let mut lines = Vec::new();
     let mut put = |record: &str, fields: String| {
@@ -58,9 +58,9 @@ fn a_trace_of_another_dtd_is_read_by_names() {
         .exits(0)
         .says("theirs.mtf: interpreted by record names: Allocate allocates, Release frees, Resize reallocates; skipped: Message")
         .prints("400 malloc, 100 realloc, 200 free")
-        // The last block is the 400th, of microsecond 399.
+        // The last block is the 400th, at microsecond 399.
         .prints("399 us");
-    // All that is asked of a heap trace can be asked of it, and the answer is that of a heap trace of the same calls.
+    // All heap trace commands accept the trace, and the report is that of a heap trace of the same calls.
     let ours = folder.path("ours.mtf");
     hatf(["convert", &theirs, &ours]).exits(0);
     let json = |trace: &str| {
@@ -86,7 +86,7 @@ fn a_trace_of_another_dtd_is_read_by_names() {
     hatf(["convert", "--from", "heap", &theirs, &ours]).exits(1).says("--from named");
 }
 
-/// A record that is named after a function is a call of that.
+/// A record named after a function is a call to it.
 #[test]
 fn functions_keep_their_names() {
     let folder = Folder::new();
@@ -118,7 +118,7 @@ fn what_cannot_be_read_by_names() {
         (record("alloc", "size"), "record alloc has no field for the address: expected one of address,"),
         (record("realloc", "ptr, size"), "record realloc has no field for the old address"),
     ] {
-        // Fields that no record has are an error of the DTD.
+        // A DTD must not declare unused fields.
         let used = dtd.rsplit("(tag").next().unwrap().to_owned();
         let dtd = ["ptr", "size"].iter().filter(|field| !used.contains(**field)).fold(dtd.clone(), |dtd, field| {
             dtd.replace(&format!(" {field}.width = 4; {field}.interpretation = none;"), "")
@@ -128,7 +128,7 @@ fn what_cannot_be_read_by_names() {
     }
 }
 
-/// Events of a log, 64-bit, little-endian.
+/// Returns an event of a 64-bit little-endian log.
 pub(super) fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
     let size = u16::try_from(16 + 8 * fields.len()).unwrap();
     let mut bytes = [code.to_le_bytes(), size.to_le_bytes()].concat();
@@ -139,7 +139,7 @@ pub(super) fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// The times of mallocs and frees of a heap trace, from the first.
+/// Returns the times of mallocs and frees in a heap trace, relative to the first.
 fn times(heap: &str) -> Vec<u64> {
     let lines = hatf(["convert", heap, "-", "--to", "jsonl"]).exits(0).text();
     let lines = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -159,7 +159,7 @@ fn a_log_of_the_memory_pool_system() {
     const FREE: u16 = 0x2c;
     let folder = Folder::new();
     let (pool, other) = (0x7000, 0x8000);
-    // Not in the order of the clock, as buffers are flushed kind by kind.
+    // The events are not in clock order, as buffers are flushed kind by kind.
     let log = [
         event(FREE, 130, &[pool, 0x1000, 32]),
         event(FREE, 150, &[pool, 0x1000, 32]),
@@ -199,10 +199,10 @@ fn a_log_of_the_memory_pool_system() {
     ];
     assert_eq!(seen, expected.map(|(record, address, size)| format!("{record} {address} {size}")));
     hatf(["replay", &heap]).exits(0);
-    // Without two moments of both clocks, times are steps of the log's clock.
+    // Without two readings of both clocks, times are ticks of the log's clock.
     assert_eq!(times(&heap), [0, 0, 10, 20, 30, 30, 40, 50, 50, 60, 90]);
-    // The clock is a cycle counter of 4 GHz: 4,000 steps are a microsecond, in which the system's clock counts 1. The pairs are not
-    // in the order of time either, and one that is said again is not a pair.
+    // The clock is a 4 GHz cycle counter: 4,000 ticks are a microsecond, which is one tick of the system's clock. The
+    // readings are not in order of time either, and a repeated reading does not count.
     const INIT: u16 = 0x1d;
     const SYNC: u16 = 0x1c;
     let init = event(INIT, 90, &[2, 0, 64 << 32 | 19, 1_000_000]);
@@ -213,17 +213,18 @@ fn a_log_of_the_memory_pool_system() {
     let fast = folder.path("fast.log");
     hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 times per microsecond");
     assert_eq!(times(&heap), [0, 1_000_000]);
-    // Where its kind was off, the system's clock is in microseconds, as it is everywhere but on old systems.
+    // If events of this kind were off, the system's clock is in microseconds, as it is everywhere except on old
+    // systems.
     folder.write("fast.log", [&pairs[..], &object].concat());
     hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("4000 times per microsecond");
     assert_eq!(times(&heap), [0, 1_000_000]);
-    // Clocks that claim the impossible do not overflow.
+    // Clocks with impossible values do not overflow.
     let wild = [event(INIT, 0, &[2, 0, 64 << 32, u64::MAX]), event(SYNC, 0, &[0]), event(SYNC, u64::MAX, &[u64::MAX])];
     folder.write("fast.log", [&wild.concat()[..], &object].concat());
     hatf(["convert", "--from", "mps", &fast, &heap]).exits(0);
     folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
     hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("times are in ticks of the log's clock");
-    // A log that is cut, one that is not a log, and one that is not there.
+    // A truncated log, a file in another format, and a missing file.
     folder.write("cut.log", &log[..log.len() - 3]);
     hatf(["convert", "--from", "mps", &folder.path("cut.log"), &folder.path("none.mtf")])
         .exits(1)

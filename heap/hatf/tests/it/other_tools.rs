@@ -1,6 +1,6 @@
-//! Files of other tools: those tools and `hatf` have the same sums of them.
+//! Files of other tools: these tools and `hatf` compute the same sums.
 //!
-//! Go's pprof is looked for by the variable `HATF_TEST_PPROF`, and memray by `HATF_TEST_MEMRAY`.
+//! The variable `HATF_TEST_PPROF` names Go's pprof, and `HATF_TEST_MEMRAY` names memray.
 #![expect(clippy::unwrap_used)]
 
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::common::{compiled, hatf};
 
-/// A program that begins here, or `None` with a word that it is not there.
+/// Returns a command for an installed program. If the program is missing, prints a message and returns `None`.
 fn tool(name: &str, arguments: &[&str]) -> Option<Command> {
     let there = Command::new(name).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if there.is_err() {
@@ -28,7 +28,7 @@ fn json(arguments: &[&str]) -> Value {
 
 const MEASURES: [&str; 3] = ["allocated", "peak", "leaked"];
 
-/// Blocks and bytes of each measure, of all sites.
+/// Returns the blocks and bytes of each measure, summed over all sites.
 fn sums(trace: &str) -> [(u64, u64); 3] {
     let sites = json(&["sites", "--format", "json", trace]);
     let sites = sites["sites"].as_array().unwrap();
@@ -38,7 +38,7 @@ fn sums(trace: &str) -> [(u64, u64); 3] {
     })
 }
 
-/// The same of a profile.
+/// Returns the same sums for a profile.
 fn profile_sums(profile: &str) -> [(u64, u64); 3] {
     let contexts = json(&["profile", "show", "--format", "json", profile]);
     let contexts = contexts["contexts"].as_array().unwrap();
@@ -47,7 +47,7 @@ fn profile_sums(profile: &str) -> [(u64, u64); 3] {
         .map(|(blocks, bytes)| (sum(blocks), sum(bytes)))
 }
 
-/// A trace of a program with symbols, and its profile.
+/// Records and symbolizes a program. Returns its trace and profile.
 fn recorded(folder: &Folder) -> Option<(String, String)> {
     let program = compiled(folder, "stacks", &["-O1", "-Wl,--build-id"])?.display().to_string();
     let [trace, named, profile] = ["t.mtf", "s.mtf", "p.prof.mtf"].map(|name| folder.path(name));
@@ -69,15 +69,15 @@ fn profiles_of_other_tools_have_the_same_sums() {
     let folder = Folder::new();
     let Some((trace, profile)) = recorded(&folder) else { return };
     let [allocated, peak, leaked] = sums(&trace);
-    // Whatever the table evicts.
+    // The sums do not depend on evictions from the table.
     assert_eq!(profile_sums(&profile), [allocated, peak, leaked]);
 
     let pprof = exported(&folder, &profile, "pprof");
     let back = folder.path("back.prof.mtf");
     hatf(["convert", &pprof, &back]).exits(0);
-    // What is in use in pprof is that of one moment.
+    // In pprof, the memory in use is that at one time.
     assert_eq!(profile_sums(&back), [allocated, peak, peak]);
-    // Without a profile in between.
+    // Without an intermediate profile.
     let direct = folder.path("direct.pb.gz");
     hatf(["convert", &trace, &direct]).exits(0);
     hatf(["convert", &direct, &back]).exits(0);
@@ -142,7 +142,7 @@ fn profiles_of_other_tools_have_the_same_sums() {
         assert!(printed.contains(&exact) && printed.contains("main ("), "{printed}");
     }
 
-    // The Firefox Profiler has the events.
+    // The Firefox Profiler format contains the events.
     let firefox = folder.path("t.firefox.json");
     hatf(["convert", &trace, &firefox]).exits(0);
     let firefox: Value = serde_json::from_str(&std::fs::read_to_string(firefox).unwrap()).unwrap();
@@ -153,8 +153,8 @@ fn profiles_of_other_tools_have_the_same_sums() {
     assert_eq!(weights.iter().sum::<i64>().cast_unsigned(), leaked.1);
 }
 
-/// What `heaptrack_print` has of a file: allocations, temporary ones, bytes at the peak, bytes that leaked. Leaks that it knows of libraries are
-/// not left out.
+/// Returns the sums that `heaptrack_print` reports for a file: allocations, temporary allocations, bytes at the peak
+/// and leaked bytes. Suppressions of known library leaks are disabled.
 fn heaptrack_costs(folder: &Folder, file: &str) -> [u64; 4] {
     ["allocations", "temporary", "peak", "leaked"].map(|cost| {
         let flames = folder.path("flames");
@@ -166,7 +166,7 @@ fn heaptrack_costs(folder: &Folder, file: &str) -> [u64; 4] {
     })
 }
 
-/// A log is read with the sums that heaptrack has of it, and so is one that is written of a trace.
+/// The sums of a heaptrack log are those that heaptrack reports, and so are the sums of a log written from a trace.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn heaptrack_has_the_same_sums() {
@@ -183,7 +183,7 @@ fn heaptrack_has_the_same_sums() {
         let mut command = Command::new("heaptrack");
         run(command.args(["--raw", "-o", &raw]).args(program));
         let raw = folder.path(&format!("raw{number}.raw.zst"));
-        // heaptrack -a takes its own raw data and makes interpreted data of it.
+        // heaptrack converts its raw data to interpreted data.
         let interpret = "/usr/lib/heaptrack/libexec/heaptrack_interpret";
         let Some(mut command) = tool(interpret, &["--version"]) else { return };
         let log = zstd::stream::decode_all(&std::fs::read(&raw).unwrap()[..]).unwrap();
@@ -196,7 +196,7 @@ fn heaptrack_has_the_same_sums() {
             let ours = sums(read);
             assert_eq!((ours[0].0, ours[1].1, ours[2].1), (allocations, peak, leaked), "{read}");
         }
-        // heaptrack calls a free temporary also where another block of the same size and stack was allocated before it.
+        // heaptrack also counts a free as temporary after an allocation of another block of the same size and stack.
         let sites = json(&["sites", "--format", "json", &raw]);
         let ours = sites["sites"].as_array().unwrap().iter().map(|site| site["temporary"]["blocks"].as_u64().unwrap());
         let ours: u64 = ours.sum();
@@ -212,7 +212,7 @@ fn heaptrack_has_the_same_sums() {
     assert!(shown.contains("main") && shown.contains("stacks.c:"), "{shown}");
 }
 
-/// What memray prints of its records has the sums that memray itself has of them.
+/// The records that memray prints have the same sums as memray's statistics.
 #[test]
 fn memray_has_the_same_sums() {
     let folder = Folder::new();
@@ -233,7 +233,7 @@ fn memray_has_the_same_sums() {
         run(Command::new(&memray).args(["stats", "--json", "-f", "-o", &stats, &file])).exits(0);
         let theirs: Value = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
         let number = |place: &str| theirs.pointer(place).and_then(Value::as_u64).unwrap();
-        // Calls for pages are not blocks here.
+        // Page mappings do not count as blocks here.
         let mapped: u64 =
             std::fs::read_to_string(&parsed).unwrap().lines().filter(|line| line.contains(" allocator=mmap ")).count()
                 as u64;
@@ -248,7 +248,7 @@ fn memray_has_the_same_sums() {
     }
 }
 
-/// What glibc has logged of a program, with the functions that `hatf symbolize` finds.
+/// `hatf` reads glibc's log of a program, and `hatf symbolize` finds its functions.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn mtrace_logs_of_glibc() {
@@ -260,14 +260,15 @@ fn mtrace_logs_of_glibc() {
     if !Path::new(&log).exists() {
         return skip("glibc's library of malloc's hooks is not there");
     }
-    // 100 bytes become 5,000.
+    // A reallocation replaces 100 bytes by 5,000.
     assert_eq!(sums(&log), [(4, 5257), (2, 5150), (2, 5007)]);
     hatf(["symbolize", &log, "-o", &named]).exits(0);
     let sites = hatf(["sites", "--by", "leaked", &named]).exits(0).text();
     assert!(sites.contains("main at ") && sites.contains("traced.c:9"), "{sites}");
 }
 
-/// A profile that jemalloc 5.3 wrote, sampled: sums are those of its `jeprof --show_bytes`, which cuts where we round.
+/// The sums of a sampled profile from jemalloc 5.3 are those of `jeprof --show_bytes`, which truncates where `hatf`
+/// rounds.
 #[test]
 fn jemalloc_profiles_are_scaled_as_jeprof_does_it() {
     let folder = Folder::new();
@@ -291,7 +292,7 @@ MAPPED_LIBRARIES:
     let [profile, made] = ["j.heap", "j.prof.mtf"].map(|name| folder.path(name));
     hatf(["convert", &profile, &made]).exits(0).says("3 of 3 contexts");
     let [allocated, live, _] = profile_sums(&made);
-    // jeprof: 3,310,675 bytes in use, 18,195,028 allocated.
+    // jeprof reports 3,310,675 bytes in use and 18,195,028 bytes allocated.
     assert!(live.1.abs_diff(3_310_675) <= 3 && allocated.1.abs_diff(18_195_028) <= 3, "{live:?} {allocated:?}");
     let shown = json(&["profile", "show", "--format", "json", &made]);
     let frame = &shown["contexts"][0]["stack"][1];

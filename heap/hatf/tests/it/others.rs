@@ -1,4 +1,4 @@
-//! Traces made of traces: `hatf cut`, `merge`, `sample` and `anonymize`.
+//! Traces derived from traces: `hatf cut`, `merge`, `sample` and `anonymize`.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use serde_json::Value;
 use crate::common::taken::Taken;
 use crate::common::{compiled, compiled_from, hatf};
 
-/// What a step of a random program does, by a number. `heap` is that of the program which runs; `None`: no other takes its place.
+/// Returns a step of a random program, selected by a number. `heap` is that of the running program, or `None` if no
+/// other program replaces it.
 fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, next: &mut u64) -> OwnedEvent {
     *time += n % 3 * 1000;
     let thread = 1 + n / 7 % 3;
@@ -48,7 +49,7 @@ fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, nex
         (13, _) => EventKind::PhaseEnd { name },
         (14, _) => EventKind::Pages(Pages::Map { start: size << 12, length: 8192, protection: 3, flags: 0x22 }),
         _ if heap.is_some() && n.is_multiple_of(6) => {
-            // Another program takes the place of this one.
+            // Another program replaces this one.
             *heap = heap.map(|heap| heap + 1);
             live.clear();
             EventKind::Image { process: 77, path: b"/opt/acme/other" }
@@ -58,7 +59,7 @@ fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, nex
     if let EventKind::Call(call) = kind {
         live.push(call.address);
     }
-    // Other records have no stacks in the trace.
+    // Other records contain no stacks.
     let stack = if let EventKind::Call(_) | EventKind::Free { .. } = kind { stack } else { &[] };
     OwnedEvent::of(&Event {
         kind,
@@ -70,12 +71,12 @@ fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, nex
     })
 }
 
-/// A program of random steps, and others that take its place.
+/// Returns the events of a random program and of others that replace it.
 fn programs(steps: &[u64]) -> Vec<OwnedEvent> {
     run(steps, Some(1))
 }
 
-/// A program of random steps.
+/// Returns the events of a random program.
 fn program(steps: &[u64]) -> Vec<OwnedEvent> {
     run(steps, None)
 }
@@ -112,10 +113,10 @@ fn write(events: &[OwnedEvent], path: &str, user_metadata: &Value) {
     writer.finish().unwrap();
 }
 
-/// A live block: address, then size, thread, time and frames.
+/// Live blocks by address, with size, thread, time and frames.
 type Live = BTreeMap<u64, (u64, u64, u64, Vec<u64>)>;
 
-/// What is live after an event, and the names that its frames have.
+/// Returns the live blocks.
 fn live(tracker: &HeapTracker<Option<Sites>>) -> Live {
     let stacks = &tracker.heap().stacks;
     let of = |object: hatf_lab::Object| {
@@ -136,7 +137,7 @@ fn names(tracker: &HeapTracker<Option<Sites>>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
-    /// At every record of a part, what is live is what is live there in the whole.
+    /// At every record of a part, the live blocks are those of the complete trace.
     #[test]
     fn a_part_has_what_the_whole_has(steps in prop::collection::vec(any::<u64>(), 1..400), first in 1_u64..300, length in 0_u64..200) {
         let events = programs(&steps);
@@ -165,7 +166,7 @@ proptest! {
         prop_assert!(times.is_sorted());
         let mut heap = part.events[..carried].iter().map(|event| event.get().heap).max().unwrap_or(0);
         for (of_whole, event) in events[before..].iter().zip(&part.events[carried..]) {
-            // A form that counts heaps by programs counts from 1 again.
+            // A format that counts heaps by programs starts again at 1.
             heap += u64::from(matches!(event.get().kind, EventKind::Image { .. }));
             prop_assert_eq!(event.get().heap, heap);
             prop_assert_eq!(Event { heap, ..of_whole.get() }, event.get());
@@ -177,7 +178,7 @@ proptest! {
         prop_assert!(names(&of_part).iter().all(|name| names(&whole).contains(name)));
     }
 
-    /// One process of a merged trace is what it was.
+    /// Each process extracted from a merged trace is unchanged.
     #[test]
     fn processes_come_out_as_they_went_in(steps in prop::collection::vec(any::<u64>(), 1..300), cut in 0_usize..300) {
         let folder = Folder::new();
@@ -198,7 +199,7 @@ proptest! {
             let mut of_process = OfProcess::new(number, &about, &mut own);
             all.events.iter().for_each(|event| of_process.event(&event.get()).unwrap());
             let comparable = |events: &[OwnedEvent]| -> Vec<String> {
-                // There is one image, the first; a source file is said where that of the process before is another.
+                // Only the first image is kept, and a source file only if it differs from the previous process's.
                 let shown = |event: &OwnedEvent| {
                     let event = Event { heap: 0, ..event.get() };
                     let is_common = matches!(event.kind, EventKind::Source { .. } | EventKind::Image { .. });
@@ -209,7 +210,7 @@ proptest! {
             let (own, expected) = (comparable(&own.events), comparable(events));
             prop_assert!(own.len() >= expected.len());
             prop_assert_eq!(&own[..expected.len()], &expected[..]);
-            // The process that ends first ends with its blocks.
+            // The process that ends first also ends its blocks.
             prop_assert!(own[expected.len()..].iter().all(|event| event.contains("Free") || event.contains("Unmap") || event.contains("ModuleUnload")));
         }
     }
@@ -218,7 +219,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4) })]
 
-    /// No figure changes with the names.
+    /// Anonymizing changes no figure.
     #[test]
     fn figures_without_names(steps in prop::collection::vec(any::<u64>(), 1..400), key in any::<[u8; 16]>()) {
         let folder = Folder::new();
@@ -235,7 +236,7 @@ proptest! {
     }
 }
 
-/// A program whose names are secrets.
+/// A program with secret names.
 const SECRETS: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -261,7 +262,7 @@ int main(void) {
 }
 "#;
 
-/// Records the program with its secrets; `None` where there is no compiler.
+/// Records the program with its secrets. Returns `None` if there is no compiler.
 fn recorded(folder: &Folder) -> Option<String> {
     folder.write("privatesource.c", SECRETS);
     let include = format!("-I{}", metatf_test::root().join("heap/hatf-record/include").display());
@@ -273,7 +274,7 @@ fn recorded(folder: &Folder) -> Option<String> {
     Some(trace)
 }
 
-/// Taken that is in a trace: its content, decompressed, and what it says about itself.
+/// Returns the content of a trace, compressed and decompressed, and its user metadata.
 fn all_bytes(path: &str) -> Vec<u8> {
     let mut reader = metatf::container::Reader::open(path).unwrap();
     let mut all = fs::read(path).unwrap();
@@ -292,7 +293,7 @@ fn has(bytes: &[u8], text: &str) -> bool {
 fn no_secret_is_left() {
     let folder = Folder::new();
     let Some(trace) = recorded(&folder) else { return };
-    // A comment, too.
+    // Add user metadata and a comment.
     let mut commented = Taken::default();
     TraceReader::open(trace.as_ref()).unwrap().give(&mut commented).unwrap();
     let file = hatf_trace::trace::create(trace.as_ref()).unwrap();
@@ -331,14 +332,14 @@ fn no_secret_is_left() {
         assert!(!has(&after, secret), "{secret}");
     }
 
-    // What is to be kept is.
+    // Names selected with `--keep` are kept.
     let keep = ["--keep", "confidential_*", "--keep-marks", "--force", "--check"];
     hatf([&["anonymize", &trace, "-o", &shared][..], &keep].concat()).exits(0);
     let after = all_bytes(&shared);
     let kept = |secret: &str| has(&after, secret);
     assert!(kept("undisclosed") && kept("covertphase") && !kept("codenamed") && !kept("hushhush"));
     assert_eq!(kept("confidential_parser"), cfg!(target_arch = "x86_64"));
-    // Without that, the check finds it.
+    // A check without these options finds the kept names.
     let words = check(
         &|| TraceReader::open(trace.as_ref()),
         &|| TraceReader::open(shared.as_ref()),
@@ -368,7 +369,7 @@ fn keys() {
     hatf(["anonymize", &trace, "-o", "-", "--check"]).exits(2).says("add -o FILE");
 }
 
-/// The sites of a trace by their frames: bytes and blocks of a measure.
+/// Returns the bytes and blocks of a measure for each site, by its frames.
 fn sites(trace: &str, options: &[&str], measure: &str) -> BTreeMap<String, (u64, u64)> {
     let json =
         hatf([&["sites", trace, "--group", "stack", "--format", "json", "--by", "leaked"][..], options].concat())
@@ -405,10 +406,10 @@ fn reports_of_a_part_agree() {
             .says("that restore the initial state");
         assert_eq!(sites(&trace, &["--at", at], "at"), sites(&part, &[], "leaked"), "{at}");
     }
-    // The last part begins with live blocks, and says so.
+    // The last part begins with live blocks and reports them.
     let report = hatf(["report", &part]).exits(0);
     report.prints("carried_blocks 20");
-    // Times are those of the whole.
+    // Times are those of the complete trace.
     let of = |trace: &str| -> Value {
         serde_json::from_slice(&hatf(["report", trace, "--format", "json"]).exits(0).out).unwrap()
     };
@@ -431,7 +432,7 @@ fn reports_of_a_part_agree() {
     fs::write(&from_pipe, piped.exits(0).out).unwrap();
     assert_eq!(of(&from_pipe), of(&part));
 
-    // A thread's blocks, with their ends.
+    // The blocks of a thread, with their ends.
     let threads = of(&trace)["threads"].as_array().unwrap().clone();
     for thread in &threads {
         let number = thread["thread"].as_u64().unwrap();
@@ -448,7 +449,7 @@ fn reports_of_a_part_agree() {
 fn samples_estimate() {
     let folder = Folder::new();
     let (trace, sample) = (folder.path("trace.mtf"), folder.path("sample.mtf"));
-    // Three sites: many small blocks, some large ones, and of both sizes; a third is freed.
+    // Three sites: many small blocks, some large blocks, and blocks of both sizes. A third of the blocks is freed.
     let mut events = Vec::new();
     let sizes = |n: u64| match n % 10 {
         0 => (0x3000, 100_000),
@@ -490,14 +491,14 @@ fn samples_estimate() {
         for (frame, [blocks, bytes]) in &truth {
             #[expect(clippy::cast_precision_loss)]
             let (blocks, bytes) = (*blocks as f64, *bytes as f64);
-            // Five standard deviations of a Poisson distribution, as of a sample of the recorder.
+            // Five standard deviations of a Poisson distribution, as for the recorder's samples.
             let bound = 5.0 / (bytes / 4096.0).min(blocks).sqrt();
             let [found_blocks, found_bytes] = found[frame];
             assert!((found_bytes / bytes - 1.0).abs() < bound, "{frame:x}: {found_bytes} of {bytes} bytes");
             assert!((found_blocks / blocks - 1.0).abs() < 3.0 * bound, "{frame:x}: {found_blocks} of {blocks} blocks");
         }
     }
-    // A sample of a sample is one of the trace; a finer one cannot be made.
+    // A sample of a sample is a sample of the trace. A finer one is refused.
     counted("1KiB", "0");
     let finer = folder.path("finer.mtf");
     hatf(["sample", &sample, "--bytes", "8KiB", "--seed", "5", "-o", &finer]).exits(0);
@@ -507,7 +508,7 @@ fn samples_estimate() {
     let off = report["estimate"]["allocated"]["bytes"].as_f64().unwrap() / all as f64 - 1.0;
     assert!(off.abs() < 0.03, "{off}");
     hatf(["sample", &sample, "--bytes", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
-    // As many blocks as are asked for.
+    // About as many blocks as requested.
     hatf(["sample", &trace, "--blocks", "2000", "-o", &finer, "--force"]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
     let blocks = report["totals"]["allocs"].as_u64().unwrap();
@@ -544,14 +545,14 @@ fn processes_are_merged_by_time() {
     }
     hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("there is no process 99");
     hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf merge combines");
-    // What was merged is not merged again, samples not with others.
+    // A merged trace is not merged again, and samples are not merged with other traces.
     hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("already contains several processes");
     let sample = folder.path("sample.mtf");
     hatf(["sample", &trace, "-o", &sample]).exits(0);
     hatf(["merge", &sample, &trace, "-o", &own, "--force"]).exits(1).says("not samples of the same kind");
 }
 
-/// No trace is lost by a mistyped command, and none is made of a damaged one.
+/// No trace is lost because of a mistyped command, and no output is written for a corrupt trace.
 #[test]
 fn outputs_and_inputs() {
     let folder = Folder::new();
@@ -572,7 +573,7 @@ fn outputs_and_inputs() {
         run(&out, &folder.path("missing.mtf"), &[]).exits(1).says("missing.mtf");
         run("/missing/out.mtf", &trace, &[]).exits(1).says("/missing/out.mtf");
         run("/dev/full", &trace, &[]).exits(1).says("/dev/full");
-        // A damaged trace: none is made.
+        // Only `cut` may write an output for a corrupt trace.
         let damaged = folder.path("damaged.mtf");
         let mut bytes = before.clone();
         let middle = bytes.len() / 2;
@@ -597,7 +598,7 @@ fn outputs_and_inputs() {
     ] {
         hatf([&["cut", &trace, "-o", &out][..], options].concat()).exits(status).says(says);
     }
-    // Traces without anything, without times, of sizes only, of another form.
+    // Traces without events, without times, with sizes only, and in another format.
     let empty = folder.path("empty.mtf");
     write(&[], &empty, &serde_json::json!({}));
     hatf(["cut", &empty, "--between", "..", "-o", &out, "--force"]).exits(0);

@@ -1,4 +1,4 @@
-//! Output names: names that are not UTF-8, directories and links of other users, names that are taken or lost meanwhile.
+//! Output names: not UTF-8, in directories or links of other users, or taken or removed during the recording.
 #![expect(clippy::unwrap_used)]
 
 use std::ffi::OsStr;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use crate::common::hatf;
 use metatf_test::{Folder, run, skip};
 
-/// A user that owns nothing.
+/// A user that owns no files.
 const NOBODY: Option<u32> = Some(65_534);
 
-/// Starts a recording of a program that waits for the end of its input, in a folder; it is recorded when this returns.
+/// Starts a recording of a program that waits for the end of its input. The recording runs when this returns.
 fn start(folder: &Folder, trace: &str) -> Child {
     let id = || fs::metadata(folder.join(trace)).map(|metadata| metadata.ino()).ok();
     let before = id();
@@ -29,7 +29,7 @@ fn start(folder: &Folder, trace: &str) -> Child {
         .spawn()
         .unwrap();
     recorder.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    // The program may be faster than the trace gets its name.
+    // The program may start before the trace has its name.
     let begun = Instant::now();
     while id().is_none() || id() == before {
         assert!(begun.elapsed() < Duration::from_secs(60));
@@ -45,7 +45,8 @@ fn end(mut recorder: Child) -> (Output, String) {
     (output, said)
 }
 
-/// Another user has made the folder of processes in a folder where anybody may write, with a link to a file of ours in it.
+/// `hatf record` refuses a process directory that is a link or belongs to another user, and replaces links in the
+/// user's own.
 #[test]
 fn a_folder_of_processes_of_another_user() {
     let folder = Folder::new();
@@ -55,7 +56,7 @@ fn a_folder_of_processes_of_another_user() {
     for name in ["2-true.mtf", "2-sh.mtf", "processes.jsonl"] {
         symlink(folder.join("victim"), processes.join(name)).unwrap();
     }
-    // Events that are not in a trace stay in a spool, which is removed with the directory.
+    // Events missing from a trace stay in a spool, which is removed with the directory.
     let (trace, place) = (folder.path("z.mtf"), folder.path(""));
     let record = || hatf(["record", "--spool", &place, "-o", &trace, "--", "/bin/sh", "-c", "/bin/true; :"]);
     if chown(&processes, NOBODY, NOBODY).is_ok() {
@@ -65,11 +66,11 @@ fn a_folder_of_processes_of_another_user() {
     } else {
         skip("only the superuser can give a folder to another user");
     }
-    // In one of ours, the links are replaced.
+    // In the user's own directory, the links are replaced.
     record().exits(0);
     assert_eq!(folder.read("victim"), b"secret");
     assert!(!processes.join("2-true.mtf").is_symlink() && !processes.join("processes.jsonl").is_symlink());
-    // A link in place of the folder is not followed.
+    // A link in place of the directory is not followed.
     let elsewhere = folder.join("elsewhere");
     fs::rename(&processes, &elsewhere).unwrap();
     symlink(&elsewhere, &processes).unwrap();
@@ -78,7 +79,7 @@ fn a_folder_of_processes_of_another_user() {
     assert_eq!(fs::read(elsewhere.join("processes.jsonl")).unwrap(), before);
 }
 
-/// Names that follow from another name, which another user may have made links of before.
+/// Derived output names are refused if they are links created by another user.
 #[test]
 fn derived_names_that_are_links_of_another_user() {
     let folder = Folder::new();
@@ -111,7 +112,7 @@ fn a_folder_whose_name_is_not_utf_8() {
     hatf(&[&record[..], &[name], &program[..]].concat()).exits(0);
     hatf(&["processes".as_ref(), name]).exits(0).prints("2 processes");
     hatf(&["processes".as_ref(), name, "--format".as_ref(), "json".as_ref()]).exits(0);
-    // An abandoned spool names its trace in the same way.
+    // An abandoned spool records such a trace name as well.
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .current_dir(&strange)
         .args(["record", "-q", "--spool", ".", "-o"])
@@ -135,7 +136,7 @@ fn a_folder_whose_name_is_not_utf_8() {
     hatf(&["recover".as_ref(), &spool, "-o".as_ref(), OsStr::from_bytes(b"v\xfe.mtf")]).exits(0).says(", 0 lost");
 }
 
-/// The trace loses its name while the program runs: it gets another, and the message says which.
+/// If the trace loses its name while the program runs, it gets another name, which a message reports.
 #[test]
 fn a_trace_that_is_removed_or_renamed_meanwhile() {
     let folder = Folder::new();
@@ -169,7 +170,7 @@ fn a_trace_that_is_removed_or_renamed_meanwhile() {
     is_whole(&folder.join("z.mtf"));
 }
 
-/// `-o` after the program is an argument of the program.
+/// `-o` after the program is an argument of the program, but a message warns if it names a trace.
 #[test]
 fn an_option_after_the_program() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `hatf report --html`: the page's figures are the trace's, and what is clicked changes what it should.
+//! `hatf report --html`: the figures on the page are those of the trace, and clicks have the intended effect.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::common::{compiled_cpp, hatf};
 use crate::shown::hostile_trace;
 
-/// Reads a page by the page's own script, in Node.js, and prints sums that are known otherwise.
+/// Node.js program that reads a page with the page's own script and prints sums with known values.
 const SUMS: &str = r#"
 const { readFileSync } = require("fs"), { gunzipSync } = require("zlib");
 const [data, file] = process.argv.slice(1);
@@ -64,7 +64,7 @@ if (all.length === 2) {
 console.log(JSON.stringify({ ...all[0], after: all[1], changes }));
 "#;
 
-/// Returns what Node.js finds in a page; `None` if it is not there.
+/// Returns the sums that Node.js finds in a page, or `None` if there is no Node.js.
 fn sums(page: &str) -> Option<Value> {
     let data = metatf_test::root().join("heap/hatf-view/src/page/assets/data.js");
     let ran = Command::new("node").args(["-e", SUMS]).arg(data).arg(page).output();
@@ -76,7 +76,7 @@ fn sums(page: &str) -> Option<Value> {
     Some(serde_json::from_slice(&ran.stdout).unwrap())
 }
 
-/// Blocks of a trace, by plain counting: size, tick of the allocation, and of the end.
+/// Returns the blocks of a trace by plain counting: the size, the tick of the allocation and the tick of the end.
 fn blocks(trace: &str) -> Vec<(u64, u64, Option<u64>)> {
     let mut reader = TraceReader::open(Path::new(trace)).unwrap();
     let (mut tick, mut live, mut all) = (0, HashMap::new(), Vec::new());
@@ -103,7 +103,7 @@ fn blocks(trace: &str) -> Vec<(u64, u64, Option<u64>)> {
     all
 }
 
-/// The figures at every moment, of ranges, at the peak and at the end are those of the trace.
+/// The figures at every point in time, of ranges, at the peak and at the end are those of the trace.
 #[test]
 fn figures_are_the_traces() {
     let folder = Folder::new();
@@ -145,7 +145,7 @@ fn figures_are_the_traces() {
     assert_eq!(number(&found["parts"][0]) + number(&found["parts"][1]), number(&found["totals"]["allocated"]));
 }
 
-/// The cells of tables sum to what is known otherwise: of lifetimes to what was freed and what was not, of pages to what is wasted there.
+/// Table cells sum to known totals: lifetimes to freed and unfreed blocks, and pages to wasted bytes.
 #[test]
 fn cells_sum_to_all() {
     let folder = Folder::new();
@@ -178,7 +178,7 @@ fn cells_sum_to_all() {
     }
 }
 
-/// Each mark is the end of a moment; the picture of a trace without stacks, or of sizes alone, does not fail.
+/// The page keeps a point in time for each mark, and a trace of sizes only yields a page as well.
 #[test]
 fn pages_of_other_traces() {
     let folder = Folder::new();
@@ -201,7 +201,7 @@ fn pages_of_other_traces() {
     assert_ne!(refused.status, 0);
 }
 
-/// What a reader may do, and what the page then shows; what is done is `act()`.
+/// Script for a reader's actions and the resulting content of the page. The function `act()` performs the actions.
 const ACTS: &str = r##"<script>
 const text = id => $(id).textContent, result = { errors: [] };
 window.addEventListener("error", event => result.errors.push(event.message));
@@ -232,7 +232,7 @@ function done() {
 }
 </script>"##;
 
-/// What a reader does with the page of the shop.
+/// A reader's actions on the page of the shop.
 const OF_SHOP: &str = r##"function act() {
   look("start");
   const side = heap.sides[0], part = share => endOf(side, Math.floor(side.moments.length * share)) / axisEnd(side);
@@ -256,7 +256,7 @@ const OF_SHOP: &str = r##"function act() {
   drag(part(.3), part(.7)); look("kept");
 }"##;
 
-/// And with that of two versions of it.
+/// A reader's actions on the page of two versions of the shop.
 const OF_TWO: &str = r##"function act() {
   const [before, after] = heap.sides, part = (side, share) => endOf(side, Math.floor(side.moments.length * share)) / axisEnd(side);
   look("start"); result.charts = charts.length; result.mark = $("mark").hidden;
@@ -272,17 +272,17 @@ const OF_TWO: &str = r##"function act() {
   result.labels = charts.map(chart => chart.getAttribute("aria-label"));
 }"##;
 
-/// Returns the script that does something.
+/// Returns the script that performs these actions.
 fn acts(act: &str) -> String {
     ACTS.replace("function done() {", &format!("{act}\nfunction done() {{"))
 }
 
-/// Shows a page in a browser, acts in it, and returns what it shows after each act; `None` if there is no browser.
+/// Opens a page in a browser, acts in it and returns its content after each action, or `None` if there is no browser.
 fn shown(page: &str, acts: &str) -> Option<Value> {
     let folder = Folder::new();
     let acted = folder.path("acted.html");
     let page = std::fs::read_to_string(page).unwrap();
-    // The page's policy allows no script but its own, so that of the test is added to it.
+    // The page's policy allows only the page's own scripts, so the test's script is added to it.
     let allowed = scripts(acts).map(hash).collect::<String>();
     let with = page.replacen("script-src ", &format!("script-src {allowed} "), 1) + acts;
     std::fs::write(&acted, with).unwrap();
@@ -359,7 +359,7 @@ fn scripts(page: &str) -> impl Iterator<Item = &str> {
     page.split("<script>").skip(1).filter_map(|rest| Some(rest.split_once("</script>")?.0))
 }
 
-/// Returns how a policy names a script.
+/// Returns the name of a script in a policy.
 fn hash(script: &str) -> String {
     let mut program = Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     program.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
@@ -368,7 +368,7 @@ fn hash(script: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
-/// A browser runs the page's two scripts, and none that somebody gets into it.
+/// A browser runs the page's two scripts and no injected one.
 #[test]
 fn the_policy_names_the_scripts() {
     let folder = Folder::new();
@@ -382,7 +382,7 @@ fn the_policy_names_the_scripts() {
     assert_eq!(policy, hashes.join(" "), "the policy in heap/hatf-view/src/page/assets/page.html");
 }
 
-/// Names that a browser would obey are texts.
+/// Names with markup are shown as text.
 #[test]
 fn names_are_texts() {
     let folder = Folder::new();
@@ -396,7 +396,7 @@ fn names_are_texts() {
     assert!(found["first"].as_str().unwrap().contains("</script>"), "{found}");
 }
 
-/// One command gives a screen with the program's own functions, a trace and a page; the status is the program's.
+/// `hatf run` prints the program's own functions, writes a trace and a page, and exits with the program's status.
 #[test]
 fn a_program_is_run_and_shown() {
     let folder = Folder::new();
@@ -409,7 +409,8 @@ fn a_program_is_run_and_shown() {
         .says("NEXT")
         .says(&format!("hatf sites {trace}"));
     assert!(std::fs::read_to_string(&page).unwrap().contains("<script id=\"numbers\""));
-    // A shell only starts it: the screen is of what has the larger trace. Its status is the shell's.
+    // If a shell only starts the program, the screen describes the process with the larger trace. The status is the
+    // shell's.
     let script = format!("{}; exit 3", program.display());
     hatf(["run", "-o", &trace, "sh", "-c", &script]).exits(3).says("shop::add at ").says("shop.processes/");
     let nothing = folder.path("nothing.mtf");
@@ -418,7 +419,7 @@ fn a_program_is_run_and_shown() {
     hatf(["run"]).exits(2);
 }
 
-/// Records two versions of the shop, and makes their page. Returns it, and what `hatf diff` says.
+/// Records two versions of the shop and writes their page. Returns the page and the output of `hatf diff`.
 fn page_of_two(folder: &Folder) -> Option<(String, Value)> {
     let page = folder.path("change.html");
     let mut traces = Vec::new();
@@ -434,7 +435,7 @@ fn page_of_two(folder: &Folder) -> Option<(String, Value)> {
     Some((page, serde_json::from_slice(&diff.out).unwrap()))
 }
 
-/// The page of two traces has the figures of `hatf diff`: of each function, by each measure.
+/// The page of two traces has the figures of `hatf diff` for each function and measure.
 #[test]
 fn figures_of_two_are_the_differences() {
     let folder = Folder::new();
@@ -479,7 +480,7 @@ fn what_is_clicked_changes_what_it_should_of_two() {
         of("start", "about").ends_with("live at the peak") && of("start", "first").starts_with("shop::add"),
         "{found}"
     );
-    // What is chosen of one trace leaves the other as it is.
+    // A choice in one trace leaves the other unchanged.
     assert!(of("range", "chosen").contains(" to ") && of("range", "chosen").contains("after: the peak"), "{found}");
     assert!(
         of("moment", "chosen").contains("after: up to ") && !of("moment", "chosen").contains("before: up to "),
@@ -494,7 +495,7 @@ fn what_is_clicked_changes_what_it_should_of_two() {
     assert!(found["labels"][1].as_str().unwrap().contains("after.mtf: live bytes"), "{found}");
 }
 
-/// A text is looked for where stacks are not known.
+/// The search works if some stacks are unknown.
 #[test]
 fn found_among_unknown_stacks() {
     let folder = Folder::new();
@@ -515,7 +516,8 @@ fn found_among_unknown_stacks() {
     );
 }
 
-/// Moments that marks keep, and functions that each are large at some moment, are more than a page has room for: it is larger, and made.
+/// If points in time kept for marks, and functions that are each large at some time, exceed the size of a page, the
+/// page is larger.
 #[test]
 fn what_cannot_be_made_smaller_is_shown() {
     const SITES: u64 = 500;
@@ -532,7 +534,7 @@ fn what_cannot_be_made_smaller_is_shown() {
     for mark in 0..MARKS {
         for site in 0..SITES {
             let (frame, at) = ([site + 1], mark * SITES + site);
-            // It is large for some moments, and then not any more.
+            // The site is large at some points in time, but not after them.
             let large = site * MARKS / SITES..site * MARKS / SITES + 5;
             let size = if mark == large.start { 1 << 40 } else { small() };
             if mark == large.end {
@@ -548,7 +550,7 @@ fn what_cannot_be_made_smaller_is_shown() {
     assert!((1_000_000..3_000_000).contains(&size), "{size}");
 }
 
-/// A mark is chosen by its name, in both traces.
+/// A mark is chosen by name in both traces.
 #[test]
 fn marks_are_chosen_by_name() {
     let folder = Folder::new();

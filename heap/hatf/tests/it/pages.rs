@@ -1,4 +1,4 @@
-//! Programs that ask the system for pages, and name threads; and what blocks really have.
+//! Programs that request memory pages and name threads, and the usable sizes of blocks.
 #![expect(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{Event, EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
-/// What pages were before.
+/// Length of the pages that the program maps.
 const LENGTH: u64 = 8 << 20;
 
 fn events(trace: &str, mut each: impl FnMut(&Event<'_>)) {
@@ -48,9 +48,9 @@ fn calls_for_pages_and_what_the_kernel_says() {
     };
     assert_eq!((advised, length, from, grown), (start, LENGTH / 2, start, 2 * LENGTH));
     assert_eq!((unmapped, gone), (moved, 2 * LENGTH));
-    // Where the processor and the C library have stacks, these calls have one.
+    // If the CPU and the C library support stacks, each of these calls has one.
     assert!(stacks == 4 || !cfg!(target_arch = "x86_64"), "{stacks}");
-    // The first is where the break was, and `sbrk` has moved it.
+    // The first of these is the old break, which `sbrk` has moved.
     assert!(breaks.windows(2).any(|pair| pair[1] == pair[0] + 12288), "{breaks:?}");
     assert!(most.private() >= LENGTH && most.data >= LENGTH && most.mapped >= most.resident, "{most:?}");
     let report = hatf(["report", &trace]).exits(0).text();
@@ -82,7 +82,7 @@ fn threads_have_names_and_the_systems_numbers() {
     assert_eq!(names, expected.map(|(thread, name)| (thread, name.to_owned())));
     assert_eq!((tasks.len(), tasks[0]), (3, process));
     assert!(tasks.iter().all(|task| *task >= process), "{tasks:?}");
-    // The kernel is asked by default, and not where nobody wants that.
+    // The kernel is queried by default, but not with `--no-resident`.
     assert!(asked > 0);
     let report = hatf(["report", &trace]).exits(0).text();
     assert!(report.contains("to record the calls that request pages too, use hatf record --pages"), "{report}");
@@ -107,7 +107,7 @@ fn what_blocks_really_have() {
                 usable.push((call.size, call.usable));
             }
         });
-        // Those of glibc on 64 bits; other C libraries have other sizes.
+        // These are sizes of glibc on 64-bit systems. Other C libraries have different sizes.
         let of_glibc = |size| usable.contains(&(size, 24));
         assert!(of_glibc(11) && of_glibc(12), "{usable:?}");
         hatf(["report", &trace]).exits(0).prints(" larger than requested");

@@ -1,4 +1,4 @@
-//! Recording threads or modules only, and sizes only.
+//! Recording only some threads or modules, and recording only sizes.
 #![expect(clippy::unwrap_used)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -9,7 +9,7 @@ use crate::common::{compiled, compiled_from, hatf, source};
 use metatf_test::Folder;
 use serde_json::Value;
 
-/// Blocks that go from one thread to the other.
+/// Number of blocks passed from one thread to the other.
 const GIVEN: u64 = 4_000;
 
 /// Compiles the program and its library.
@@ -25,7 +25,7 @@ fn parts(folder: &Folder) -> Option<PathBuf> {
     compiled(folder, "parts", &["-O0", "-fno-builtin", "-Wl,--no-as-needed", &library, "-Wl,-rpath,$ORIGIN"])
 }
 
-/// Records the program with options; returns the trace's report.
+/// Records the program with options. Returns the report on the trace.
 fn report(folder: &Folder, program: &Path, options: &[&str]) -> Value {
     let trace = folder.path("trace.mtf");
     let (program, given) = (program.display().to_string(), GIVEN.to_string());
@@ -40,7 +40,8 @@ fn number(report: &Value, place: &str) -> u64 {
     report.pointer(place).and_then(Value::as_u64).unwrap()
 }
 
-/// Allocations, their bytes, and frees; of a trace that knows of every block it has when that ended.
+/// Returns the allocations, their bytes and the frees. Checks that the trace contains the allocation of every freed
+/// block.
 fn sums(report: &Value) -> [u64; 3] {
     for place in ["/totals/unmatched_frees", "/totals/allocs_of_live_blocks", "/totals/lost"] {
         assert_eq!(number(report, place), 0, "{place}");
@@ -53,24 +54,24 @@ fn threads_only() {
     let folder = Folder::new();
     let Some(program) = parts(&folder) else { return };
     let moved = (0..10).map(|n| 40 + 1000 * n).sum::<u64>() + 40;
-    // What the thread gave away was freed by another, of whose own blocks none is there.
+    // Another thread freed the blocks that the thread gave away, but that thread's own blocks are not recorded.
     let worker = [GIVEN + 11, GIVEN * 300 + moved, GIVEN + 11];
     for names in ["worker-1", "worker*", "nobody,worker-1", "work*,w*"] {
         assert_eq!(sums(&report(&folder, &program, &["--only-threads", names])), worker, "{names}");
     }
-    // A realloc that fails ends nothing: its block is live until it is freed.
+    // A failed realloc ends nothing: its block stays live until it is freed.
     assert_eq!(number(&report(&folder, &program, &["--only-threads", "worker-1"]), "/calls/failed"), 1);
     let other = [GIVEN + 10, GIVEN * 70 + 10 * 310, GIVEN + 10];
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "other"])), other);
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "nobody"])), [0; 3]);
-    // A name that is nobody's is said, and one of somebody is not.
+    // Only a name that matches no thread is reported.
     let program_name = program.display().to_string();
     let messages = |option| {
         hatf(["record", "-q", "-o", &folder.path("named.mtf"), option, "--", &program_name, "10"]).exits(0).err
     };
     assert!(messages("--only-threads=nobody").contains("no thread that --only-threads=nobody matches"));
     assert_eq!(messages("--only-threads=other"), "");
-    // With stacks each block of the thread has one, and the numbers stay.
+    // With stacks, each block of the thread has one, and the counts stay the same.
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "worker-1", "--stacks"])), worker);
     let shown = hatf(["report", &folder.path("trace.mtf")]).exits(0);
     shown.prints(r#"only: threads ["worker-1"]"#);
@@ -84,7 +85,7 @@ fn modules_only() {
     for options in [&["--only-modules", "libparts.so"][..], &["--only-modules=libparts*", "--stacks"]] {
         assert_eq!(sums(&report(&folder, &program, options)), library, "{options:?}");
     }
-    // The stacks' modules are known, though somebody walked them before.
+    // The modules in the stacks are known although the stacks were walked before.
     let trace = folder.path("trace.mtf");
     hatf(["symbolize", &trace, "-o", &trace]).exits(0);
     hatf(["sites", &trace, "--by", "allocated", "--group", "stack"])
@@ -92,18 +93,18 @@ fn modules_only() {
         .prints("library_make")
         .prints("library_copy")
         .prints("strdup");
-    // What strdup allocates for the program is the program's; what the library has it allocate is not.
+    // Blocks that strdup allocates for the program count as the program's, those for the library do not.
     let by_program = report(&folder, &program, &["--only-modules", "parts"]);
     let [allocs, ..] = sums(&by_program);
-    // (The C library allocates for each thread that it makes, by calloc.)
+    // (The C library calls calloc for each thread that it creates.)
     assert_eq!(allocs - number(&by_program, "/calls/calloc"), GIVEN + 1 + 1 + 10 + 10 + GIVEN + 30);
     assert_eq!(number(&by_program, "/calls/failed"), 2);
-    // Both together: what the thread has the module allocate.
+    // Both options together select the allocations by the module in the thread.
     let both = report(&folder, &program, &["--only-threads=worker-1", "--only-modules=libparts.so"]);
     assert_eq!(sums(&both), [0; 3]);
 }
 
-/// What an instruction belongs to is not what was there before it.
+/// An instruction belongs to the module now at its address, not to an earlier one.
 #[test]
 fn modules_that_are_unloaded() {
     let folder = Folder::new();
@@ -144,20 +145,20 @@ fn sizes_only() {
     assert!(!shown.text().contains("LEAKED"));
     hatf(["sites", &trace, "--format", "folded", "--by", "allocated"]).exits(0);
     hatf(["sites", &trace, "--format", "folded"]).exits(2).says("--by allocated");
-    // A converted trace is one of sizes, too.
+    // A converted trace contains only sizes as well.
     let copy = folder.path("copy.mtf");
     hatf(["convert", &trace, &copy]).exits(0);
     for command in [&["simulate"][..], &["replay"], &["diff", &trace], &["profile"], &["fragmentation"]] {
         hatf(command.iter().chain([&copy.as_str()])).exits(1).says("so it does not show when blocks end");
     }
     hatf(["convert", "--to", "hatf10", &trace, &folder.path("paper.mtf")]).exits(1).says("--sizes-only");
-    // What blocks really have is recorded, too.
+    // Usable sizes are recorded as well.
     let [whole, sizes] =
         [&["--usable"][..], &["--usable", "--sizes-only"]].map(|options| report(&folder, &program, options));
     for place in ["/usable/blocks", "/usable/asked", "/usable/usable"] {
         assert_eq!(number(&sizes, place), number(&whole, place), "{place}");
     }
-    // With times and threads, but of one thread's own calls.
+    // Only the calls by one thread are recorded.
     let worker = report(&folder, &program, &["--sizes-only", "--only-threads", "worker-1"]);
     assert_eq!(number(&worker, "/totals/allocs"), GIVEN + 11);
 }

@@ -1,4 +1,4 @@
-//! A C program that includes the header as it is shipped, and names marks and phases.
+//! A C program that includes the shipped header and names marks and phases.
 #![expect(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{Event, EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// The program, compiled with these options besides; `None` where there is no C compiler, or none that can do this.
+/// Compiles the program with additional options. Returns `None` if no C compiler supports them.
 fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -29,7 +29,7 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
     }
 }
 
-/// What a trace says, of marks, phases and the two large blocks.
+/// Returns the marks, phases and two large blocks in a trace.
 fn messages(trace: &Path) -> Vec<String> {
     let mut reader = TraceReader::open(trace).unwrap();
     let mut lines = Vec::new();
@@ -70,7 +70,7 @@ fn marks_and_phases_of_a_program() {
     ];
     for (name, options) in [("phases", &[][..]), ("phases-fixed", &["-fno-pie", "-no-pie"])] {
         let Some(program) = program(name, options) else { continue };
-        // By itself it does nothing of this, and runs.
+        // Without `hatf`, the program runs and the marks have no effect.
         assert!(Command::new(&program).status().unwrap().success(), "{name}");
         let folder = Folder::new();
         let trace = folder.join("phases.mtf");

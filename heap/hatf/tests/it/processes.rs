@@ -1,4 +1,4 @@
-//! Processes that the recorded program makes: each has a trace with all of its events, and a line in the list.
+//! Processes that the recorded program creates: each has a trace with all of its events and a line in the list.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ struct Recording {
     program: String,
 }
 
-/// How often a size was asked for, and frees.
+/// Number of requests for each size.
 type Calls = BTreeMap<u64, u64>;
 
 impl Recording {
@@ -39,14 +39,15 @@ impl Recording {
         self.folder.join("trace.processes")
     }
 
-    /// The list, by number.
+    /// Returns the list, by number.
     fn list(&self) -> BTreeMap<u64, Value> {
         let text = fs::read_to_string(self.of().join("processes.jsonl")).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.map(|line| (line["number"].as_u64().unwrap(), line)).collect()
     }
 
-    /// The traces of processes, by their first own size; with their frees of unknown blocks.
+    /// Returns the calls in the traces of processes and their frees of unknown blocks, by the first size that is their
+    /// own.
     fn traces(&self) -> BTreeMap<u64, (Calls, u64)> {
         let entries = fs::read_dir(self.of()).into_iter().flatten().map(|entry| entry.unwrap().path());
         let traces = entries.filter(|path| path.extension().is_some_and(|extension| extension == "mtf"));
@@ -57,7 +58,7 @@ impl Recording {
     }
 }
 
-/// What a trace has of sizes of over 1000; and frees of blocks that it does not know.
+/// Returns the requests in a trace for the program's sizes, and the number of frees of unknown blocks.
 fn calls(trace: &Path) -> (Calls, u64) {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut calls, mut unknown, mut live) = (Calls::new(), 0, std::collections::HashSet::new());
@@ -96,7 +97,7 @@ fn forks_of_forks() {
     assert_eq!(list[&4]["parent"], list[&3]["process"]);
     assert_eq!(list[&3]["parent"], list[&2]["process"]);
     assert!(list.values().all(|line| line["lost"] == 0 && line["command"][1] == "generations"));
-    // The times of all count from one moment.
+    // All times count from the same point in time.
     let began: Vec<_> = list.values().map(|line| line["began_ns"].as_u64().unwrap()).collect();
     assert!(began.is_sorted() && began[0] == 0 && began[1] > 0, "{began:?}");
 }
@@ -109,7 +110,7 @@ fn programs_with_an_environment_of_their_own() {
     assert_eq!(traces.len(), 3);
     assert_eq!(traces[&3001].0, just(&[(1001, 5), (3001, 50)]));
     assert_eq!(traces[&3002].0, just(&[(1001, 5), (3002, 50)]));
-    // The process that was a copy of its parent before it was another program.
+    // This process was a copy of its parent before it executed another program.
     assert_eq!(traces[&3003].0, just(&[(1001, 5), (3003, 60), (3004, 50)]));
     assert!(recording.list().values().skip(1).all(|line| line["exit"] == 7 && line["command"][1] == "work"));
 }
@@ -154,7 +155,7 @@ fn many_at_once() {
     assert!(run.err.contains("100 more processes: "), "{}", run.err);
     let traces = recording.traces();
     assert!((5001..5101).all(|size| traces[&size].0 == just(&[(size, 3)])));
-    // Others are counted.
+    // Processes that are not recorded are counted.
     let run = recording.record(&["--follow-most", "1"], &["many", "20"]).exits(0);
     let followed = recording.traces().len();
     assert!(
@@ -167,7 +168,7 @@ fn many_at_once() {
     );
 }
 
-/// Where few files may be open, fewer processes are recorded at once. The program has its own limit.
+/// With a low limit on open files, fewer processes are recorded at once. The program has its own limit.
 #[test]
 fn few_open_files() {
     let Some(recording) = Recording::new() else { return };
@@ -195,7 +196,7 @@ fn those_that_are_wanted() {
     assert_eq!(recording.traces().into_keys().collect::<Vec<_>>(), [2001, 2002]);
 }
 
-/// One table over the processes: programs, parents, times, and what each had.
+/// `hatf processes` lists the programs, parents, times and totals of all processes.
 #[test]
 fn compared() {
     let Some(recording) = Recording::new() else { return };
@@ -226,7 +227,7 @@ fn compared() {
     let text = hatf(["processes", &trace]).exits(0).text();
     assert!(text.contains("4 processes") && text.contains("work 3001 50"), "{text}");
 
-    // A list that names what it should not, or a trace that is not there.
+    // A missing trace, and invalid lines in the list.
     let file = recording.of().join("processes.jsonl");
     let lines = fs::read_to_string(&file).unwrap();
     fs::remove_file(recording.of().join(list[&2]["trace"].as_str().unwrap())).unwrap();
@@ -265,7 +266,7 @@ fn a_program_without_children() {
     assert!(of["duration_ns"].as_u64().unwrap() > 0 && of["peak"]["bytes"].as_u64().unwrap() > 0, "{of}");
 }
 
-/// Frees of blocks of other threads are counted.
+/// Cross-thread frees are counted.
 #[test]
 fn freed_by_another_thread() {
     let folder = Folder::new();
@@ -290,7 +291,7 @@ fn in_private() {
     assert!(report.contains("program: processes") && !report.contains("generations"), "{report}");
 }
 
-/// Labels are in the traces of all processes; of one key the last counts.
+/// The traces of all processes contain the labels. The last value for a key counts.
 #[test]
 fn labels() {
     let Some(recording) = Recording::new() else { return };
@@ -305,7 +306,7 @@ fn labels() {
     }
 }
 
-/// A second recording under the same name takes the place of the first, and of nothing else.
+/// A second recording with the same name replaces the first one and nothing else.
 #[test]
 fn traces_of_an_earlier_recording() {
     let Some(recording) = Recording::new() else { return };
@@ -322,13 +323,13 @@ fn traces_of_an_earlier_recording() {
     assert!(!recording.of().exists());
 }
 
-/// `hatf record` is killed: a trace can be made for each process, with every event that it made.
+/// If `hatf record` is killed, a trace with every event can be recovered for each process.
 #[test]
 fn recovered() {
     recover(&[]);
 }
 
-/// What a recording in private leaves out is not in a recovered trace, either.
+/// A recovered trace also omits the information that a private recording omits.
 #[test]
 fn recovered_in_private() {
     let recording = recover(&["--private"]);
@@ -340,7 +341,7 @@ fn recovered_in_private() {
     }
 }
 
-/// Records an endless process, kills `hatf record`, and makes the traces.
+/// Records an endless process, kills `hatf record` and recovers the traces.
 fn recover(options: &[&str]) -> Option<Recording> {
     let recording = Recording::new()?;
     let (trace, count) = (recording.folder.path("trace.mtf"), recording.folder.path("count"));
@@ -362,15 +363,15 @@ fn recover(options: &[&str]) -> Option<Recording> {
     let spool = fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
     let process = fs::read_dir(&spool).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
     if !options.is_empty() {
-        // As if it had been killed before it saw the process.
+        // Simulates a kill before `hatf record` saw the process.
         fs::remove_file(process.join("recording.json")).unwrap();
     }
-    // The processes are still there, and recorded.
+    // The processes are still running and recorded.
     let spool = spool.display().to_string();
     assert!(hatf(["recover", &spool]).exits(1).err.contains("is still running"));
     let id =
         |path: &Path| path.file_name().unwrap().to_str().unwrap().split('-').nth(1).unwrap().parse::<i32>().unwrap();
-    // SAFETY: a process that this test has started.
+    // SAFETY: this test started the process.
     unsafe { libc::kill(id(&process), libc::SIGKILL) };
     let last = Instant::now();
     while hatf(["recover", "--keep", &spool]).status != 0 {
@@ -382,7 +383,7 @@ fn recover(options: &[&str]) -> Option<Recording> {
     assert!(!Path::new(&spool).exists());
     assert_eq!(calls(Path::new(&trace)).0, just(&[(1001, 5)]));
     let made = recording.traces()[&6001].0[&6001];
-    // The list has both, each once.
+    // The list contains each of the two processes once.
     let list = fs::read_to_string(recording.of().join("processes.jsonl")).unwrap();
     let lines: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.iter().map(|line| line["number"].as_u64()).collect::<Vec<_>>(), [Some(2), Some(1)], "{list}");
@@ -390,7 +391,7 @@ fn recover(options: &[&str]) -> Option<Recording> {
         assert!(recording.of().join(line["trace"].as_str().unwrap()).exists(), "{line}");
         assert_eq!(line["command"].as_array().unwrap().len() > 1, options.is_empty(), "{line}");
     }
-    // The count is written behind the call.
+    // The program writes the count after the call.
     assert!(made == done + 1 || made == done + 2, "{made} recorded of {done}");
     Some(recording)
 }

@@ -1,4 +1,4 @@
-//! `hatf profile`: heap info blocks of real traces, and of programs that clang instrumented.
+//! `hatf profile`: heap info blocks of real traces and of programs instrumented by clang.
 #![expect(clippy::unwrap_used)]
 
 use crate::common;
@@ -16,7 +16,7 @@ fn json(path: &str) -> Value {
     serde_json::from_str(&hatf(["profile", "show", path, "--format", "json"]).exits(0).text()).unwrap()
 }
 
-/// The contexts of a profile, by number.
+/// Returns the contexts of a profile, by number.
 fn contexts(path: &str) -> Vec<Value> {
     let mut contexts = json(path)["contexts"].as_array().unwrap().clone();
     contexts.sort_by_key(|context| context["context"].as_u64());
@@ -33,7 +33,7 @@ fn profiles_of_programs() {
         let text = format!("{made}\n{shown}").replace(DATA, "").replace(&profile, "p.mtf");
         assert_snapshot!(format!("profile-{name}"), text);
 
-        // A table that evicts nearly always, and the later pass, give the same.
+        // A table that evicts nearly always yields the same profile, and so does a later merge.
         let (small, merged) = (folder.path("small.mtf"), folder.path("merged.mtf"));
         for evict in ["min", "lru", "fifo"] {
             let options = ["--sets", "2", "--ways", "1", "--evict", evict, "--format", "json", "--tables", "1x1"];
@@ -66,7 +66,7 @@ fn two_runs() {
         .says("cannot merge profiles with different tick lengths");
 }
 
-/// Contexts are call stacks where the trace has them.
+/// Contexts are call stacks if the trace contains them.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn stacks() {
@@ -84,7 +84,7 @@ fn stacks() {
     assert_eq!(profile["trace"]["program"], program);
 }
 
-/// `AllocCount` is `alloc_count`.
+/// Converts `AllocCount` to `alloc_count`.
 fn snake(name: &str) -> String {
     let mut snake = String::new();
     for letter in name.chars() {
@@ -96,7 +96,7 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// Profiles of clang 19: all numbers are those that its `llvm-profdata show --memory` prints.
+/// For profiles of clang 19, all numbers are those that its `llvm-profdata show --memory` prints.
 #[test]
 fn raw_profiles_of_llvm() {
     let folder = Folder::new();
@@ -113,7 +113,7 @@ fn raw_profiles_of_llvm() {
             blocks += 1;
             for (field, value) in fields {
                 match field {
-                    // A type that is not known, what the histogram's length is, and a pointer that was.
+                    // An unknown type, the length of the histogram, and a former pointer.
                     "DataTypeId" => assert_eq!((value, context.get("data_type_id")), ("0", None)),
                     "AccessHistogramSize" | "AccessHistogram" => {}
                     "AccessHistogramValues" => {
@@ -137,7 +137,7 @@ fn raw_profiles_of_llvm() {
     }
 }
 
-/// A raw profile of version 3: a module of this build ID that lies at `base`, and a block of each stack.
+/// Returns a raw profile of version 3 with a module of this build ID at `base` and one block for each stack.
 fn raw(build_id: &str, base: u64, stacks: &[Vec<u64>]) -> Vec<u8> {
     let id: Vec<u8> =
         (0..build_id.len()).step_by(2).map(|n| u8::from_str_radix(&build_id[n..n + 2], 16).unwrap()).collect();
@@ -161,7 +161,7 @@ fn raw(build_id: &str, base: u64, stacks: &[Vec<u64>]) -> Vec<u8> {
     [header.iter().flat_map(|n| n.to_le_bytes()).collect(), segments, blocks, traces].concat()
 }
 
-/// Functions of imported frames are those of a trace's frames at the same places.
+/// Functions of imported frames are those of a trace's frames at the same offsets.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn names_of_raw_frames() {
@@ -175,19 +175,19 @@ fn names_of_raw_frames() {
     let recorded = json(&at("p.mtf"));
     let modules = recorded["modules"].as_array().unwrap();
     let id = modules.iter().find(|module| module["path"] == program).unwrap()["build_id"].as_str().unwrap();
-    // The program's frames of each context, by their places in its file.
+    // The program's frames in a context, by file offset.
     let frames = |context: &Value| -> Vec<(u64, Value)> {
         let frames = context["stack"].as_array().unwrap().iter().filter(|frame| frame["module"] == program);
         frames.map(|frame| (frame["offset"].as_u64().unwrap(), frame["functions"].clone())).collect()
     };
     let expected: Vec<_> = recorded["contexts"].as_array().unwrap().iter().map(frames).collect();
-    // A raw profile has addresses of calls, a trace those that they return to.
+    // A raw profile contains the addresses of calls, but a trace contains return addresses.
     let base = 0x7000_0000;
     let calls = |stack: &Vec<(u64, Value)>| stack.iter().map(|(offset, _)| base + offset - 1).collect();
     std::fs::write(at("r.memprofraw"), raw(id, base, &expected.iter().map(calls).collect::<Vec<_>>())).unwrap();
     hatf(["convert", &at("r.memprofraw"), "--binary", &program, &at("i.prof.mtf")]).exits(0);
     let found: Vec<Vec<(u64, Value)>> = contexts(&at("i.prof.mtf")).iter().map(frames).collect();
-    // Contexts were shown by their bytes, and are numbered in that order.
+    // Contexts were shown by bytes and are numbered in that order.
     assert_eq!(found, expected);
     assert!(expected.iter().flatten().any(|(_, functions)| functions[0]["line"].as_u64() > Some(0)));
 
@@ -230,7 +230,8 @@ fn by_mistake() {
     hatf(["profile", "show", &profile]).exits(1).says(&format!("hatf: {profile}: offset "));
 }
 
-/// Blocks that are freed on another processor than they were allocated on, by one thread and by another.
+/// Blocks freed on a different CPU from the one that allocated them are counted, for the same thread and for another
+/// one.
 #[test]
 fn processors() {
     let folder = Folder::new();

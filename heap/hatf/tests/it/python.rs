@@ -1,6 +1,6 @@
-//! Frames of Python code: what is recorded is what Python itself says of its frames.
+//! Python frames: the recorded frames are those that Python itself reports.
 //!
-//! The interpreters are the system's `python3` and those that the variable `HATF_TEST_PYTHONS` names, with colons between them.
+//! The interpreters are the system's `python3` and the colon-separated ones in the variable `HATF_TEST_PYTHONS`.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use hatf_trace::stacks::{Stacks, is_python};
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// Interpreters whose frames are known.
+/// Returns the interpreters with known frames.
 fn pythons() -> Vec<String> {
     let named = std::env::var("HATF_TEST_PYTHONS").unwrap_or_default();
     let names = std::iter::once("/usr/bin/python3").chain(named.split(':').filter(|name| !name.is_empty()));
@@ -33,10 +33,10 @@ fn script(name: &str) -> PathBuf {
     source(name).with_extension("py")
 }
 
-/// A frame: whether it is of Python, and its function as `function@file:line`, or its name.
+/// A frame: whether it is a Python frame, and its name, which is `function@file:line` for Python.
 type Frame = (bool, String);
 
-/// The stacks of a trace, by the size of the block.
+/// Returns the stacks of a trace, by block size.
 fn stacks(trace: &Path) -> HashMap<u64, Vec<Frame>> {
     let (mut reader, mut stacks, mut found) = (TraceReader::open(trace).unwrap(), Stacks::default(), HashMap::new());
     while let Some(item) = reader.next().unwrap() {
@@ -57,7 +57,7 @@ fn stacks(trace: &Path) -> HashMap<u64, Vec<Frame>> {
     found
 }
 
-/// Each kind of function, and code that is made and gone again and again.
+/// Frames are correct for each kind of function, and for code that is repeatedly created and freed.
 #[test]
 fn frames_are_those_that_python_says() {
     for python in pythons() {
@@ -76,9 +76,9 @@ fn frames_are_those_that_python_says() {
                     stack.iter().filter(|(is_python, _)| *is_python).map(|(_, name)| name.as_str()).collect();
                 assert_eq!(python, frames.split('\t').collect::<Vec<_>>(), "{size}: {stack:?}");
                 assert!(stack.iter().all(|(_, name)| name != "_PyEval_EvalFrameDefault"), "{stack:?}");
-                // Native frames allocate, and begin the thread.
+                // Native frames allocate, and start the thread.
                 assert!(!stack.first().unwrap().0 && !stack.last().unwrap().0, "{stack:?}");
-                // `sorted` is native, and calls back.
+                // `sorted` is native and calls back.
                 let key = stack.iter().position(|(_, name)| name.starts_with("keys.<locals>.key@"));
                 assert!(key.is_none_or(|key| !stack[key + 1].0), "{stack:?}");
                 checked += 1;
@@ -88,7 +88,7 @@ fn frames_are_those_that_python_says() {
     }
 }
 
-/// Where Python's code is in a stack, the interpreter's own functions and extensions are folded: the user's line is asked for.
+/// In a stack with Python code, the interpreter's own functions and extensions are folded, so the user's line is shown.
 #[test]
 fn own_functions_are_pythons() {
     for python in pythons() {
@@ -102,7 +102,7 @@ fn own_functions_are_pythons() {
         };
         let own = first(&[]);
         assert!(own.contains(&format!("make at {script}:2")), "{own}");
-        // Of those who know better, nothing is folded that they did not name.
+        // With these options, only functions that the user names are folded.
         for options in [&["--whole"][..], &["--project", "Array"]] {
             let native = first(options);
             assert!(native.contains("PyByteArray_") && !native.contains("make"), "{native}");
@@ -110,7 +110,7 @@ fn own_functions_are_pythons() {
     }
 }
 
-/// Handlers of signals look at the frames in the middle of whatever the interpreter does, and of hooks.
+/// Frames are recorded in signal handlers at any point of the interpreter and of hooks.
 #[test]
 fn frames_in_handlers_of_signals() {
     for python in pythons() {
@@ -152,7 +152,7 @@ fn frames_in_handlers_of_signals() {
     }
 }
 
-/// What is not known is not guessed at.
+/// If there is no Python, a message says so.
 #[test]
 fn where_there_is_no_python() {
     let folder = Folder::new();

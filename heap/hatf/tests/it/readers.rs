@@ -1,5 +1,5 @@
-//! A recorded trace reads the same by the generated reader and by the universal one, and once more after it was written
-//! again from its JSON lines.
+//! The generated reader and the dynamic reader read the same from a recorded trace, even after it is rewritten from its
+//! JSON lines.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use metatf_test::Folder;
 #[metatf_derive::metatf(dtd = "../../dtds/HATF10.dtd")]
 mod generated {}
 
-/// A record of the generated reader as spec 8 prints it.
+/// Formats a record of the generated reader as described in section 8 of the specification.
 fn line(record: &generated::Heap<&[u8]>) -> String {
     use generated::Heap;
     let (name, numbers, attributes): (&str, Vec<(&str, u64)>, &[u8]) = match record {
@@ -60,7 +60,7 @@ fn universal(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// A trace of `ls`.
+/// Records `ls`.
 fn recorded(path: &Path, options: &[&str]) {
     let status = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .args(["record", "-q"])
@@ -74,8 +74,8 @@ fn recorded(path: &Path, options: &[&str]) {
     assert!(status.success());
 }
 
-/// The generated reader of `heap.dtd` reads what the universal one does: what `hatf convert` writes from the one, as JSON
-/// lines, is what the other prints.
+/// The generated reader of `heap.dtd` agrees with the dynamic reader: JSON lines written by `hatf convert` are those
+/// that the dynamic reader prints.
 #[test]
 fn readers_agree_on_a_recorded_heap_trace() {
     let folder = Folder::new();
@@ -87,7 +87,7 @@ fn readers_agree_on_a_recorded_heap_trace() {
         let by_generated = String::from_utf8(command.unwrap().stdout).unwrap();
         assert!(by_generated.lines().count() > 100, "ls allocates");
         let by_universal = universal(&std::fs::read(&path).unwrap());
-        // One gives names in full, the other their offsets.
+        // One reader prints complete names, the other their offsets.
         let whole = |lines: &str| -> Vec<String> {
             lines.lines().filter(|line| !line.contains("\"@record\":\"image\"")).map(str::to_owned).collect()
         };

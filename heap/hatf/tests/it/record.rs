@@ -1,4 +1,4 @@
-//! Programs recorded for real: every function, threads, fork, exec, signals, and all ways to end.
+//! Recordings of real programs: every function, threads, fork, exec, signals, and all ways to end.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use hatf_trace::trace;
 use hatf_trace::{Event, EventKind, EventSink, Result};
 use metatf::container::WriteOptions;
 
-/// An event, kept; a name apart.
+/// A copied event with its name.
 #[derive(Clone, Debug, PartialEq)]
 struct Kept {
     kind: EventKind<'static>,
@@ -67,13 +67,13 @@ impl EventSink for Keep {
     }
 }
 
-/// The program of `tests/programs`, compiled once.
+/// Compiles the program in `tests/programs` once.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/heap.rs");
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap");
-        // Where each test has a process of its own, several do this at once.
+        // If each test has its own process, several may compile at the same time.
         let folder = out.with_extension(std::process::id().to_string());
         std::fs::create_dir_all(&folder).expect("a folder");
         let own = folder.join("heap");
@@ -104,7 +104,7 @@ fn run(arguments: &[&str]) -> (Outcome, Keep) {
 }
 
 impl Keep {
-    /// No block begins where one is live; each free is of a live block.
+    /// Checks that no block begins at the address of a live one, and that only live blocks are freed.
     fn check(&self) {
         let mut live: HashSet<u64> = HashSet::new();
         for event in &self.events {
@@ -130,7 +130,7 @@ impl Keep {
         })
     }
 
-    /// The calls for a size.
+    /// Returns the calls with this size.
     fn of_size(&self, wanted: u64) -> Vec<Call> {
         self.calls().map(|(_, call)| call).filter(|call| call.size == wanted).collect()
     }
@@ -157,7 +157,7 @@ fn every_function() {
     let (outcome, keep) = run(&["calls"]);
     assert_eq!(outcome.exit_code(), 0);
     use Function::{AlignedAlloc, Calloc, Malloc, Memalign, PosixMemalign, Pvalloc, Realloc, Reallocarray, Valloc};
-    // Size, function, detail, whether it was given a block.
+    // Size, function, detail, and whether the function was given a block.
     let expected = [
         (1_000_001, Malloc, 0, false),
         (3_000_006, Calloc, 3, false),
@@ -194,7 +194,7 @@ fn threads_and_the_order_of_their_events() {
     assert_eq!((keep.thread_starts(), keep.thread_ends()), (5, 4));
     let threads: HashSet<u64> = keep.events.iter().map(|kept| kept.thread).collect();
     assert_eq!(threads, HashSet::from([1, 2, 3, 4, 5]));
-    // Nothing of a thread comes before its beginning.
+    // A thread has no events before its start.
     let mut begun = HashSet::new();
     for kept in &keep.events {
         if matches!(kept.kind, EventKind::ThreadStart { .. }) {
@@ -269,7 +269,7 @@ fn more_events_than_the_ring_holds() {
     assert!(keep.of_size(64).len() >= 500_000);
 }
 
-/// What is written is read again, by either DTD: events, in order.
+/// With either DTD, the events read from a trace are those written to it, in order.
 #[test]
 fn a_trace_and_back() {
     let folder = metatf_test::Folder::new();
@@ -289,7 +289,7 @@ fn a_trace_and_back() {
         hatf_trace::copy(&mut TraceReader::open(path).unwrap(), &mut again).unwrap();
         assert_eq!(keep.events.len(), again.events.len());
         for (kept, read) in keep.events.iter().zip(&again.events) {
-            // HATF 1.0's threads have no heap.
+            // Threads in HATF 1.0 have no heap.
             let heap = if read.heap == 0 { 0 } else { kept.heap };
             assert_eq!(Kept { heap, ..kept.clone() }, *read);
         }
@@ -322,7 +322,7 @@ fn a_failing_sink_does_not_stop_the_program() {
     assert_eq!(outcome.recorded.sink_error.unwrap().to_string(), "full");
 }
 
-/// A sink with a fault of its own.
+/// A sink that panics.
 struct Faulty;
 
 impl EventSink for Faulty {

@@ -1,4 +1,4 @@
-//! Programs that do not load the recorder: the user hears of it before they run. And those of musl, which load it.
+//! Programs that do not load the recorder, which `hatf` reports before they run, and musl programs, which load it.
 #![expect(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// Records a program, and returns what both print, in its order.
+/// Records a program and returns the output of both, in order.
 fn printed(program: &str, trace: &str, options: &str) -> String {
     let script = format!("exec \"$0\" record {options} -o \"$1\" -- \"$2\" close 2>&1");
     let mut shell = Command::new("/bin/sh");
@@ -31,14 +31,14 @@ fn a_static_program() {
     let Some(program) = compiled(&folder, "hazards", &["-static"]) else { return };
     is_said_first(&printed(program.to_str().unwrap(), &folder.path("trace.mtf"), ""), "hazards is statically linked");
     is_said_first(&printed(program.to_str().unwrap(), &folder.path("trace.mtf"), "-q"), "hazards is statically linked");
-    // As the interpreter of a script.
+    // The program is the interpreter of a script.
     let script = folder.join("script");
     std::fs::write(&script, format!("#!{} close\n", program.display())).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     is_said_first(&printed(script.to_str().unwrap(), &folder.path("trace.mtf"), ""), "hazards is statically linked");
 }
 
-/// Programs built with a sanitizer: recorded, or it is said first why not.
+/// Programs built with a sanitizer are recorded, or `hatf` first says why not.
 #[test]
 fn programs_with_sanitizers() {
     let folder = Folder::new();
@@ -66,7 +66,7 @@ fn programs_with_sanitizers() {
             run.exits(125).says(expected.unwrap());
             continue;
         }
-        // Where it does not have the rights LeakSanitizer cannot look for leaks, and ends the program.
+        // Without permission, LeakSanitizer cannot search for leaks and ends the program.
         assert!(matches!(run.status, 7 | 1 | 23), "{flags:?}: {}", run.err);
         if let Some(expected) = expected {
             assert!(run.err.lines().next().unwrap().contains(expected), "{}", run.err);
@@ -98,7 +98,7 @@ fn a_program_that_runs_as_another() {
     is_said_first(&printed(program.to_str().unwrap(), &folder.path("trace.mtf"), ""), "hazards is set-user-ID");
 }
 
-/// Programs of another C library than the one that `hatf` is built with.
+/// Programs with a different C library from that of `hatf` are recorded.
 #[test]
 fn a_program_of_musl() {
     if Command::new("musl-gcc").arg("--version").output().is_err() {
@@ -111,11 +111,12 @@ fn a_program_of_musl() {
     let Some(glibc) = compiled_from(&source("musl"), &folder, "glibc", &[]) else { return };
     let bare = Command::new(&out).output().unwrap();
     let (musl, glibc) = (recorded(&out, &folder, &bare), recorded(glibc.to_str().unwrap(), &folder, &bare));
-    // The C libraries' own blocks are others.
+    // The C libraries' own blocks differ, but their sizes are not counted.
     assert_eq!(musl, glibc);
 }
 
-/// Returns what is recorded of blocks of sizes that the program alone has: how many of them there are, how many stay, threads that end, and processes.
+/// Returns the number of recorded blocks with sizes that only the program uses, of unfreed ones, of ended threads and
+/// of processes.
 fn recorded(program: &str, folder: &Folder, bare: &std::process::Output) -> (usize, usize, usize, usize) {
     let trace = folder.path("trace.mtf");
     let run = hatf(["record", "-o", &trace, "--", program]).exits(7);

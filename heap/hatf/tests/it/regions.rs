@@ -1,4 +1,4 @@
-//! Scoped memory: the document's example, and its simulations.
+//! Scoped memory: the document's example and its simulations.
 #![expect(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -58,8 +58,8 @@ fn by_mistake() {
     hatf(["regions", "simulate", &path]).exits(1).says(&format!("hatf: {path}: offset "));
 }
 
-/// A server: `handle` allocates a line and a word for each request and frees them, `serve` has a log that it makes again
-/// between requests, and each tenth request keeps a block.
+/// Writes the trace of a server: for each request, `handle` allocates and frees a line and a word, and `serve` replaces
+/// its log. Each tenth request keeps a block.
 fn server(path: &str) {
     let mut file = hatf_trace::trace::create(Path::new(path)).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
@@ -102,13 +102,13 @@ fn arenas_that_a_program_could_have() {
     server(&path);
     let text = hatf(["regions", "infer", &path, "--most-cost", "64", "-o", &scoped]).exits(0).text();
     assert_snapshot!("infer", text.replace(&path, "server.mtf"));
-    // Each of the requests is a region of its own.
+    // Each request is its own region.
     let json = hatf(["regions", "simulate", &scoped, "--format", "json"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let trace = &json["trace"];
     let [regions, objects, captured] = ["regions", "objects", "captured"].map(|key| trace[key].as_u64().unwrap());
     assert_eq!((regions, objects, captured), (50, 100, 100));
-    // With room for everything, one arena serves the whole program.
+    // With enough space, one arena serves the complete program.
     let json = hatf(["regions", "infer", &path, "--most-cost", "100%", "--format", "json"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["arenas"][0]["context"], serde_json::json!(["handle", "serve", "main"]));
@@ -121,7 +121,7 @@ fn arenas_that_a_program_could_have() {
     hatf(["regions", "infer", &path, "--most-cost", "lots"]).exits(2).says("expected a percentage or an amount");
 }
 
-/// The arenas that are found: the function, calls, and frees saved; whether the answer is exact.
+/// Returns the arenas with their function, calls and saved frees, whether the result is exact, and its basis.
 fn arenas(arguments: &[&str]) -> (Vec<(String, u64, u64)>, bool, String) {
     let text =
         hatf([&["regions", "infer", "--most-cost", "100KiB", "--format", "json"], arguments].concat()).exits(0).text();
@@ -134,7 +134,7 @@ fn arenas(arguments: &[&str]) -> (Vec<(String, u64, u64)>, bool, String) {
     (arenas, json["exact"].as_bool().unwrap(), json["by"].as_str().unwrap().to_owned())
 }
 
-/// Stacks take all calls of a function from one place for one. Entries and ends of functions tell them apart.
+/// In stacks, all calls of a function from one place look like one call. Function entries and exits distinguish them.
 #[test]
 fn exact_where_the_trace_has_functions() {
     if !cfg!(target_arch = "x86_64") || std::process::Command::new("gcc").arg("--version").output().is_err() {
@@ -151,7 +151,7 @@ fn exact_where_the_trace_has_functions() {
     };
     record(&[]);
     let symbolized = folder.path("scopes.sym.mtf");
-    // With little room: a request's line is its own, and what it keeps lives until the next.
+    // With little space, each request has an arena for its line. The block that it keeps lives until the next request.
     let exact = ["--most-cost", "99", &symbolized];
     let found = hatf([&["regions", "infer", "-o", &scoped], &exact[..]].concat()).exits(0);
     found.prints("Exact: the trace records function entries and exits.").prints("request <- serve <- main");
@@ -163,18 +163,18 @@ fn exact_where_the_trace_has_functions() {
     let [regions, objects, captured] =
         ["regions", "objects", "captured"].map(|key| json["trace"][key].as_u64().unwrap());
     assert_eq!((regions, objects, captured), (100, 100, 100), "an arena for each request, with its line");
-    // By stacks, there is one call of `request`, and it would outlive all.
+    // By stacks, there is one call of `request`, which would outlive all blocks.
     let (_, is_exact, by) = arenas(&["--by", "stacks", &symbolized]);
     assert_eq!((&*by, is_exact), ("stacks", false));
     hatf(["regions", "infer", "--by", "phases", &symbolized]).exits(1).says("the trace has no phases or marks");
-    // Functions that a longjmp leaves do not end.
+    // Functions left by a longjmp do not end.
     record(&["jump"]);
     hatf(["regions", "infer", &symbolized])
         .exits(0)
         .prints("This is only a bound: the stacks of 200 objects lack functions");
 }
 
-/// Phases that nest and overlap, and marks.
+/// Phases that nest and overlap, and marks, yield exact arenas.
 #[test]
 fn exact_where_the_trace_has_phases() {
     let folder = Folder::new();
@@ -190,7 +190,7 @@ fn exact_where_the_trace_has_phases() {
         event(EventKind::Mark { name: b"draw" });
         event(call(0x200, 10));
         event(free(0x200));
-        // The phase ends the mark.
+        // The end of the phase also ends the mark.
         event(free(0x10));
         event(EventKind::PhaseEnd { name: b"frame" });
         event(EventKind::PhaseEnd { name: b"unknown" });
@@ -211,12 +211,12 @@ fn exact_where_the_trace_has_phases() {
     hatf(["regions", "infer", "--by", "stacks", &path]).exits(1).says("the trace has no stacks, so calls are unknown");
 }
 
-/// A mark that nothing ends, and a phase of a few objects, do not take the place of stacks.
+/// A mark without an end and a phase with few objects do not replace stacks as the basis.
 #[test]
 fn what_says_little_is_not_gone_by() {
     let folder = Folder::new();
     let path = folder.path("marked.mtf");
-    // Writes 100 objects, all with stacks or none, `first` of them before the phase's end.
+    // Writes 100 objects, all with or all without stacks, `first` of them before the end of the phase.
     let write = |stack: &[u64], first: u64, mark: bool| {
         let mut file = hatf_trace::trace::create(Path::new(&path)).unwrap();
         let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
@@ -248,12 +248,13 @@ fn what_says_little_is_not_gone_by() {
     assert_eq!(first_line(), format!("marked.mtf, by stacks: {}", little.replace("and 0.0%", "and 49.0%")));
     write(&stack, 50, false);
     assert_eq!(first_line(), "marked.mtf, by phases: 50.0% of the objects are allocated in phases or marks that end");
-    // Without stacks there is nothing else to go by.
+    // Without stacks, there is no other basis.
     write(&[], 1, false);
     assert_eq!(first_line(), "marked.mtf, by phases: 1.0% of the objects are allocated in phases or marks that end");
 }
 
-/// By stacks 100 calls from one place are one, whose arena costs too much; by functions each is known. The last line says so, and what to do.
+/// By stacks, 100 calls from one place are one call, whose arena costs too much. By functions, each call is known. The
+/// last line explains this and what to do.
 #[test]
 fn nothing_by_stacks_says_why() {
     let folder = Folder::new();
@@ -267,7 +268,7 @@ fn nothing_by_stacks_says_why() {
     for number in 0..100 {
         event(EventKind::Enter { function: 0x1000 }, &[]);
         event(call(0x100, 30), &[0x1008, 0x3008]);
-        // It outlives its call.
+        // This block outlives its call.
         event(call(0x200 + number * 0x10, 10), &[0x1010, 0x3008]);
         event(EventKind::Free { address: 0x100 }, &[]);
         event(EventKind::Leave, &[]);
@@ -295,7 +296,7 @@ fn nothing_by_stacks_says_why() {
     assert!(functions.ends_with("Exact: the trace records function entries and exits.\n"), "{functions}");
 }
 
-/// Figure 2 of the document, and what section 6 would measure: instances and sizes of regions.
+/// Figure 2 of the document, and the measures of its section 6: numbers and sizes of regions.
 #[test]
 fn methods_regions_and_calls() {
     let folder = Folder::new();
@@ -326,7 +327,7 @@ fn methods_regions_and_calls() {
     assert_eq!((sum("methods", "regions"), manager["regions"].as_array().unwrap().len()), (6, 6));
 }
 
-/// A program in C and in C++ that does what the example in Rust does has the same simulations.
+/// C and C++ programs that do the same as the Rust example have the same simulations.
 #[test]
 fn from_c_and_cpp() {
     let folder = Folder::new();

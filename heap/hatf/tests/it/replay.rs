@@ -1,4 +1,4 @@
-//! Replays on the system's allocator.
+//! Replays with the system's allocator.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use hatf_trace::forms::TraceReader;
 use insta::assert_snapshot;
 use metatf_test::Folder;
 
-/// Traces of programs: raw records, packed.
+/// Directory of traces of programs, as compressed raw records.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
 
 #[test]
@@ -28,7 +28,7 @@ fn what_is_replayed() {
     assert_eq!(calls.sum::<u64>(), of("operations"));
 }
 
-/// Blocks that threads hand to each other: who frees one waits for the one that made it.
+/// If threads pass blocks to each other, a thread that frees a block waits for the thread that allocated it.
 #[test]
 fn several_threads() {
     const BLOCKS: u64 = 500;
@@ -65,7 +65,7 @@ struct Requests {
 impl EventSink for Requests {
     fn event(&mut self, event: &Event<'_>) -> hatf_trace::Result<()> {
         match event.kind {
-            // Without a block to move, realloc is malloc.
+            // A realloc without an old block is a malloc.
             EventKind::Call(Call { function, old: 0, size, .. }) if function.is_realloc() => {
                 self.calls.push(("malloc", size));
             }
@@ -91,7 +91,7 @@ fn requests(path: &str) -> hatf_trace::Result<Vec<(&'static str, u64)>> {
     Ok(requests.calls)
 }
 
-/// What a recorder sees of a replay is what the trace has, in its order.
+/// A recording of a replay contains the calls of the trace, in order.
 #[test]
 fn recording_a_replay() {
     let path = DATA.to_owned() + "perl_hash.raw32.zst";
@@ -105,7 +105,7 @@ fn recording_a_replay() {
     let output = record.arg(operations.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (before, after) = (requests(&path).unwrap(), requests(&again).unwrap());
-    // The replay has calls of its own, before and after.
+    // The replay makes other calls before and after.
     let found = after.windows(before.len()).position(|calls| calls == before);
     assert!(found.is_some(), "{} calls are not among the {} recorded", before.len(), after.len());
 }
@@ -117,7 +117,7 @@ fn as_text_and_as_a_picture() {
     let path = DATA.to_owned() + "gawk.raw32.zst";
     let events = ["--records", "500..", "--runs", "2", "--svg", &svg];
     let text = hatf([&["replay", &path][..], &events[..]].concat()).exits(0).text();
-    // Numbers differ from run to run, words do not.
+    // Numbers differ from run to run, but words do not.
     const UNITS: [&str; 3] = ["B", "KiB", "MiB"];
     let words = |line: &str| {
         let words = line.split_whitespace().filter(|word| {
@@ -142,11 +142,11 @@ fn by_mistake() {
     hatf(["replay", &path, "--events", "9"]).exits(2).says("such as 1000..2000");
     hatf(["replay", &path, "--events", "9..3"]).exits(2).says("invalid range of records: 9 is greater than 3");
     hatf(["replay", "/no/such/trace"]).exits(1).says("/no/such/trace");
-    // It is not a library, so that it cannot be preloaded.
+    // The file is not a library, so it cannot be preloaded.
     hatf(["replay", &path, "--with", &path]).exits(1).says("was not used");
 }
 
-/// Traces that are wrong, or larger than the machine.
+/// Invalid traces are refused, and so are traces larger than the machine.
 #[test]
 fn traces_that_are_refused() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Recording a sample: estimates come near the truth, and each block of the sample has its end.
+//! Recording a sample: estimates are close to the true values, and each sampled block has its end.
 #![expect(clippy::unwrap_used, clippy::cast_precision_loss)]
 
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use crate::common::{compiled, hatf};
 use metatf_test::Folder;
 use serde_json::Value;
 
-/// Calls of each function of the program.
+/// Number of calls of each function in the program.
 const COUNT: u64 = 200_000;
-/// Blocks and bytes that each function allocates; those of `churn` in two threads.
+/// Blocks and bytes that each function allocates. `churn` runs in two threads.
 const TRUTH: [(&str, u64, u64); 3] = [
     ("churn", 4 * COUNT, 2 * COUNT * (64 + 256)),
     ("keep", COUNT, COUNT * 100),
     ("large", COUNT / 100, COUNT / 100 * 300_000),
 ];
 
-/// What was allocated, and is live at the end, by the innermost function.
+/// Returns the allocated and the leaked blocks and bytes, by the innermost function.
 fn by_function(sites: &Value) -> BTreeMap<String, [u64; 4]> {
     let mut found = BTreeMap::new();
     for site in sites["sites"].as_array().unwrap() {
@@ -49,12 +49,12 @@ fn estimates() {
     let found = by_function(&sites);
     for (name, blocks, bytes) in TRUTH {
         let [found_blocks, found_bytes, left_blocks, left_bytes] = found[name];
-        // The number of samples is nearly of a Poisson distribution: five standard deviations.
+        // The number of samples has nearly a Poisson distribution, so this is five standard deviations.
         let samples = (bytes as f64 / 32768.0).min(blocks as f64);
         let bound = 5.0 / samples.sqrt();
         let off = |found: u64, truth: u64| (found as f64 / truth as f64 - 1.0).abs();
         assert!(off(found_bytes, bytes) < bound, "{name}: {found_bytes} of {bytes} bytes");
-        // `churn` has blocks of two sizes, of which the smaller are the rarer ones.
+        // `churn` allocates blocks of two sizes, of which the smaller are sampled less often.
         assert!(off(found_blocks, blocks) < 3.0 * bound, "{name}: {found_blocks} of {blocks} blocks");
         let (left_blocks_expected, left_bytes_expected) =
             if name == "keep" { (found_blocks, found_bytes) } else { (0, 0) };
@@ -63,7 +63,7 @@ fn estimates() {
     let report = hatf(["report", &trace]).exits(0).prints("One block per 32.0 KiB was recorded on average.");
     assert!(!report.text().contains("records are missing") && !report.text().contains("not in the trace"));
     hatf(["simulate", &trace]).exits(0).says("the trace is a sample");
-    // A trace of every block says nothing of samples.
+    // A report on a complete trace does not mention samples.
     hatf(["record", "-q", "-o", &trace, "--", &program, "10"]).exits(0);
     assert!(!hatf(["report", &trace]).exits(0).text().contains("SAMPLE"));
 }

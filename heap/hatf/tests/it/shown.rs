@@ -1,4 +1,4 @@
-//! Texts of a trace that a terminal would obey.
+//! Strings in a trace that a terminal would interpret.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 use crate::common::hatf;
 use hatf_trace::event::{Call, EventKind, EventSink as _, Function};
@@ -9,10 +9,10 @@ use std::path::Path;
 use metatf_test::Folder;
 use serde_json::json;
 
-/// What a terminal obeys, a line that is none, and what turns text around.
+/// Terminal control sequences, a forged line, and characters that reverse text.
 const HOSTILE: &str = "a\x1b[31m\x1b]0;title\x07\rb\u{9b}2J\u{202e}\u{2066}\u{7f}\u{e0041}\nFORGED c";
 
-/// Writes a trace in which every text is hostile.
+/// Writes a trace in which every string is hostile.
 pub(crate) fn hostile_trace(folder: &Folder, hostile: &str) -> String {
     let path = folder.path("hostile.mtf");
     let mut file = trace::create(path.as_ref()).unwrap();
@@ -54,7 +54,7 @@ pub(crate) fn hostile_trace(folder: &Folder, hostile: &str) -> String {
     path
 }
 
-/// Every command that reads a trace prints what a terminal obeys as text, and as JSON it keeps what it means.
+/// Every command that reads a trace prints control sequences as text, and JSON preserves their meaning.
 #[test]
 fn what_a_terminal_obeys_is_shown() {
     let folder = Folder::new();
@@ -116,8 +116,8 @@ fn what_a_terminal_obeys_is_shown() {
     let names: serde_json::Value = serde_json::from_str(&names).unwrap();
     assert_eq!(names["sites"][0]["stack"][0]["functions"][0]["name"], HOSTILE);
     assert_eq!(names["report_version"], 1);
-    // Those that print nothing of a trace, or only of one that they record; what hatf watch draws is tested in watch.rs.
-    // `export` and `sql` need a feature, or an engine, that is not here.
+    // These commands print nothing from a trace, or only from one that they record. The screen of `hatf watch` is
+    // tested in watch.rs. `export` and `sql` require a feature or an engine that is missing here.
     let others = ["export", "sql", "run", "record", "watch", "cc", "recover", "tour", "help"];
     let help = hatf(["--help"]).exits(0).text();
     let commands = help.split("Options:").next().unwrap();

@@ -1,4 +1,4 @@
-//! `hatf sites`: which function of the program has memory.
+//! `hatf sites`: memory by functions of the program.
 #![expect(clippy::unwrap_used)]
 
 use metatf_test::{Folder, root};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{compiled_cpp, hatf};
 
-/// Bytes of an item of the shop: itself (a string and a vector), its name, its prices.
+/// Bytes of an item in the shop: the item itself (a string and a vector), its name and its prices.
 const ITEM: u64 = 32 + 24 + 101 + 50 * 4;
 
 fn groups(trace: &str, more: &[&str]) -> Vec<Value> {
@@ -40,13 +40,13 @@ fn memory_is_the_programs_functions() {
     assert_eq!(bytes(load, "inclusive", "allocated"), 200 * (ITEM + 8));
     assert_eq!(add["callers"].as_array().unwrap().len(), 1, "{add}");
     assert!(add["callers"][0]["name"].as_str().unwrap().starts_with("shop::load"), "{add}");
-    // A function that only allocates, for several, is none of them.
+    // A function that only allocates, for several callers, is folded as well.
     assert!(!all.iter().any(|group| group["name"].as_str().unwrap().contains("xmalloc")), "{all:?}");
     assert_eq!(
         (bytes(of(&all, "shop::first"), "own", "leaked"), bytes(of(&all, "shop::second"), "own", "leaked")),
         (1000, 2000)
     );
-    // What a function that calls itself allocated counts once, and by its lines.
+    // Allocations by a recursive function count once, and by line.
     let fill = of(&all, "shop::fill");
     assert_eq!(
         (bytes(fill, "own", "allocated"), bytes(fill, "inclusive", "allocated")),
@@ -62,7 +62,7 @@ fn memory_is_the_programs_functions() {
     assert!(text.contains("shop::add") && text.contains("shop.cpp:") && text.contains("<- shop::load"), "{text}");
 }
 
-/// What is folded, and what a row is, can be said.
+/// Options select the functions to fold and the meaning of a row.
 #[test]
 fn groups_are_chosen() {
     let folder = Folder::new();
@@ -84,7 +84,7 @@ fn groups_are_chosen() {
     assert!(modules.iter().any(|group| group["module"].as_str().unwrap().ends_with("/shop")), "{modules:?}");
     let lines = groups(&named, &["--group", "line"]);
     let of_fill = lines.iter().filter(|group| group["name"].as_str().unwrap().starts_with("shop::fill"));
-    // It calls itself at a third.
+    // The third line is the recursive call.
     assert_eq!(of_fill.filter(|group| bytes(group, "own", "allocated") > 0).count(), 2);
 
     let around = hatf(["sites", &named, "--of", "shop::add", "--by", "allocated"]).exits(0).text();
@@ -98,7 +98,7 @@ fn groups_are_chosen() {
     hatf(["sites", &named, "--whole", "--skip", "x"]).exits(2);
 }
 
-/// A trace of four sites with times in seconds and marks: `read_line` at 1, `ready` at 2, `add_word` at 3 and 5, `done` at 6.
+/// Writes a trace with times in seconds: `read_line` at 1, mark `ready` at 2, `add_word` at 3 and 5, mark `done` at 6.
 fn timed(folder: &Folder) -> String {
     let sample = std::fs::read_to_string(root().join("docs/samples/sites.jsonl")).unwrap();
     let mut lines: Vec<String> = sample.lines().take(12).map(str::to_owned).collect();
@@ -137,7 +137,7 @@ fn timed(folder: &Folder) -> String {
     path
 }
 
-/// What is live at a moment, and what a range allocated that is live at its end.
+/// Options select the blocks live at a time, and those allocated in a range and live at its end.
 #[test]
 fn moments_and_ranges_are_chosen() {
     let folder = Folder::new();
@@ -181,7 +181,7 @@ fn moments_and_ranges_are_chosen() {
         assert!(text.contains(said), "{said}\n{text}");
     }
     assert!(!text.contains("TEMPORARY"), "{text}");
-    // A second is not short.
+    // A block that lives for a second is not short-lived.
     assert!(!hatf(["sites", &trace, "--by", "short"]).exits(0).text().contains("hatf churn"));
     let folded = hatf(["sites", &trace, "--format", "folded", "--live-between", "1s..mark:done"]).exits(0).text();
     assert_eq!(folded, "main;add_word;copy 40\n");
@@ -198,7 +198,7 @@ fn moments_and_ranges_are_chosen() {
     }
 }
 
-/// What realloc copied, and what blocks have beyond what was asked for, sum to the totals of the report.
+/// By site, bytes copied by realloc and usable bytes beyond the requested size sum to the totals in the report.
 #[test]
 fn realloc_and_slack_are_by_site() {
     let json = |arguments: &[&str]| -> Value {

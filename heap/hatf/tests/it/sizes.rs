@@ -1,7 +1,7 @@
-//! Sizes of a long trace do not creep up: what is right for the first few thousand events may be wrong for chunks of
-//! megabytes, where codecs and filters are chosen by trying.
+//! Sizes of a long trace do not grow unnoticed. Codecs and filters are chosen by trial, and a choice for the first few
+//! thousand events may be wrong for chunks of megabytes.
 //!
-//! The trace is that of the benchmark's seven programs, one after the other: 700,000 events.
+//! The trace contains 700,000 events, from the benchmark's seven programs in sequence.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common::hatf;
@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use metatf_test::{Folder, root};
 use std::fmt::Write as _;
 
-/// Forms and profiles.
+/// Formats and profiles.
 const KINDS: [(&str, &str); 2] = [("heap", "default"), ("heap", "archive")];
 
 #[test]

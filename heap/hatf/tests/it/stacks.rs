@@ -1,4 +1,4 @@
-//! Call stacks: what is recorded is what the C library's own `backtrace` finds, and functions have their names.
+//! Call stacks: the recorded stacks are those that the C library's `backtrace` finds, and functions have names.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use hatf_trace::stacks::Stacks;
 use hatf_trace::{Event, EventKind, EventSink as _, EventSource as _, Item};
 use metatf_test::Folder;
 
-/// The stacks of a trace, by the size of the block.
+/// Returns the stacks of a trace, by block size.
 fn stacks(trace: &Path) -> HashMap<u64, Vec<u64>> {
     let (mut reader, mut found) = (TraceReader::open(trace).unwrap(), HashMap::new());
     while let Some(item) = reader.next().unwrap() {
@@ -43,7 +43,7 @@ fn stacks_are_those_of_the_c_library() {
             let (size, frames) = line.split_once(' ').unwrap();
             let frames: Vec<u64> = frames.split(' ').map(|frame| u64::from_str_radix(frame, 16).unwrap()).collect();
             let stack = &recorded[&size.parse().unwrap()];
-            // The innermost are two places in one function.
+            // The innermost frames are two positions in one function.
             assert_eq!(stack[1..], frames[1..], "{flags:?}: {size}");
             checked += 1;
         }
@@ -51,7 +51,7 @@ fn stacks_are_those_of_the_c_library() {
     }
 }
 
-/// Two runs have other addresses, and the same hashes of stacks.
+/// Two runs have different addresses, but the same stack hashes.
 #[test]
 fn hashes_of_stacks_are_the_same_in_each_run() {
     let folder = Folder::new();
@@ -82,7 +82,8 @@ fn hashes_of_stacks_are_the_same_in_each_run() {
     }
 }
 
-/// Between the segments of a program that is linked for large pages lies nothing, and the loader answers with one segment of it.
+/// Stacks are complete in a program linked for large pages, whose segments have gaps and of which the loader reports
+/// one segment.
 #[test]
 fn stacks_of_a_program_with_gaps() {
     let gaps = "-Wl,-z,max-page-size=0x200000";
@@ -101,7 +102,7 @@ fn stacks_of_a_program_with_gaps() {
         }
         hatf(["symbolize", &trace]).exits(0);
         hatf(["sites", &named, "--by", "allocated", "--rows", "100"]).exits(0).prints("recursion at ");
-        // The program is one module, whatever of it is met, and stays one where another is unloaded.
+        // The program is one module, whichever part is met first, and stays one when another is unloaded.
         hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program, &plugin]).exits(7);
         let (mut reader, mut modules, mut unloads) = (TraceReader::open(Path::new(&trace)).unwrap(), 0, 0);
         while let Some(item) = reader.next().unwrap() {
@@ -119,12 +120,12 @@ fn stacks_of_a_program_with_gaps() {
     }
 }
 
-/// Whether the linker has put a build ID into a program.
+/// Returns whether the linker has put a build ID into a program.
 fn has_build_id(program: &str) -> bool {
     std::fs::read(program).unwrap().windows(16).any(|bytes| bytes == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
 }
 
-/// Code without unwind tables ends stacks, and the recording says so.
+/// Code without unwind tables ends stacks, and a message says so.
 #[test]
 fn stacks_of_one_frame_are_told() {
     let folder = Folder::new();
@@ -133,11 +134,11 @@ fn stacks_of_one_frame_are_told() {
     let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
     let run = |stacks| hatf(["record", stacks, "-o", &trace, "--", &program]).exits(7);
     run("--stacks").says("most stacks have only one frame (32768 of 327").says("no unwind tables");
-    // As was asked.
+    // The user has requested one frame.
     assert!(!run("--stacks=1").err.contains("one frame"));
 }
 
-/// More stacks than the table has room for at first: each is there, and is its own.
+/// If there are more stacks than the table initially holds, each one is recorded and distinct.
 #[test]
 fn as_many_stacks_as_there_are() {
     let folder = Folder::new();
@@ -150,7 +151,7 @@ fn as_many_stacks_as_there_are() {
     assert!(found.iter().all(|stack| stack.len() > 15));
 }
 
-/// Frames that a stack has in common with the one before are not walked again: no stack is taken for another for that.
+/// Frames shared with the previous stack are not walked again, but no stack is mistaken for another.
 #[test]
 fn each_path_has_its_stack() {
     const HANDLER: u64 = (1 << 16) + 1;
@@ -178,7 +179,7 @@ fn each_path_has_its_stack() {
     }
 }
 
-/// Deep stacks are cut at their outer end.
+/// Deep stacks are truncated at their outer end.
 #[test]
 fn the_deepest_frames_count() {
     let folder = Folder::new();
@@ -207,7 +208,7 @@ fn functions_have_names() {
             seen.insert(call.size, stacks.number(event.stack));
         }
     }
-    // The first is in main, the fourth in a function with a variable-length array.
+    // The first block is from main, and the fourth from a function with a variable-length array.
     let lines = |size| stacks.get(seen[&size]).flat_map(hatf_trace::stacks::Location::lines).collect::<Vec<_>>();
     assert!(lines(5001)[0].starts_with("here at ") && lines(5001)[0].contains("stacks.c:"), "{:?}", lines(5001));
     assert!(lines(5001)[1].starts_with("main at "), "{:?}", lines(5001));
@@ -221,7 +222,7 @@ fn functions_have_names() {
     );
 }
 
-/// Traces without stacks say what to do.
+/// For traces without stacks, a message says what to do.
 #[test]
 fn a_trace_without_stacks() {
     let folder = Folder::new();
@@ -231,7 +232,7 @@ fn a_trace_without_stacks() {
     hatf(["sites", &trace]).exits(0).says("the trace has no stacks");
 }
 
-/// Shared objects come and go, at one address or several.
+/// Shared objects are loaded and unloaded at one address or several.
 #[test]
 fn modules_that_are_unloaded() {
     let folder = Folder::new();
@@ -260,14 +261,14 @@ fn modules_that_are_unloaded() {
     assert_eq!(names, ["plugin <- plugins <- main <- .."; 3]);
 }
 
-/// Records a program, and puts the names of functions into the trace.
+/// Records a program and symbolizes the trace. Returns the symbolized trace.
 fn named(program: &Path, trace: &str) -> String {
     hatf(["record", "--stacks", "-q", "-o", trace, "--", &program.display().to_string()]).exits(7);
     hatf(["symbolize", trace]).exits(0);
     trace.replace(".mtf", ".sym.mtf")
 }
 
-/// What differs in sites: the function that allocates, and the changes of blocks and bytes.
+/// Returns the differing sites: the allocating function, and the changes in blocks and bytes.
 fn differing(before: &str, after: &str) -> Vec<(String, i64, i64)> {
     let json = hatf(["diff", before, after, "--by", "allocated", "--format", "json"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -279,7 +280,7 @@ fn differing(before: &str, after: &str) -> Vec<(String, i64, i64)> {
     json["sites"].as_array().unwrap().iter().map(row).collect()
 }
 
-/// Addresses differ from run to run; sites do not.
+/// Addresses differ from run to run, but sites do not.
 #[test]
 fn two_runs_of_one_program_do_not_differ() {
     let folder = Folder::new();
@@ -295,12 +296,12 @@ fn two_runs_of_one_program_do_not_differ() {
     assert_eq!(by_offset.text().matches("\n  no difference\n").count(), 4, "{}", by_offset.text());
 }
 
-/// Of a program that was changed at one place and compiled again, that place differs and no other.
+/// If a program is changed at one place and recompiled, only that place differs.
 #[test]
 fn the_site_that_changed_is_named() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "stacks", &["-O1"]) else { return };
-    // Other lines, another name, and one function that allocates more.
+    // The variant has other lines, another name, and one function that allocates more.
     let text = std::fs::read_to_string(source("stacks")).unwrap();
     let changed =
         text.replace("static void right(void) {\n", "\n\nstatic void right(void) {\n    free(block = malloc(200));\n");
@@ -318,11 +319,11 @@ fn the_site_that_changed_is_named() {
     failing("allocated", "2599", 1).says("more than the limit of 2,599");
     failing("allocated", "2MiB", 0);
     failing("leaked", "0%", 0);
-    // What shrinks does not fail.
+    // A decrease does not fail.
     hatf(["diff", &after, &before, "--fail-over", "0%"]).exits(0);
 }
 
-/// A trace without events, one without stacks, and both at once.
+/// Traces without events and traces without stacks can be compared.
 #[test]
 fn differences_of_traces_that_lack_something() {
     let folder = Folder::new();
@@ -339,15 +340,15 @@ fn differences_of_traces_that_lack_something() {
     assert!(without.text().contains("by size") && !without.text().contains("by stack"));
     let json = hatf(["diff", &plain, &sample, "--format", "json"]).exits(0).text();
     assert!(json.contains("\"sites\": null"), "{json}");
-    // From nothing everything grows by more than any percentage.
+    // An increase from zero exceeds any percentage.
     hatf(["diff", &empty, &sample, "--from", "jsonl", "--fail-over", "1000%"])
         .exits(1)
         .says("(new), more than the limit of 1000%");
-    // An input without a form, and one that is not there, are named.
+    // A missing input is named.
     hatf(["diff", &plain, "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }
 
-/// A report has the sites that `hatf sites` has.
+/// A report contains the sites that `hatf sites` prints.
 #[test]
 fn a_report_has_sites() {
     let sample = metatf_test::root().join("docs/samples/sites.jsonl").display().to_string();
@@ -378,7 +379,7 @@ fn a_report_has_sites() {
         .prints("SITES: 3 stacks; to print all of them in full, run hatf sites");
 }
 
-/// Events are those of the trace, and their stacks those of `hatf sites`.
+/// `hatf dump` prints the events of the trace with their stacks.
 #[test]
 fn events_have_stacks() {
     let folder = Folder::new();
@@ -388,7 +389,7 @@ fn events_have_stacks() {
     let all = dump(&[]);
     assert_eq!((all.matches(" malloc ").count(), all.matches(" free of ").count()), (6, 3), "{all}");
     assert!(all.contains("copy at words.c:12\n") && all.contains("  add_word at words.c:30\n"), "{all}");
-    // Modules and symbols count as records, and are learnt wherever the printing begins.
+    // Modules and symbols count as records and are read wherever the output begins.
     let numbers: Vec<_> = dump(&["--start", "16", "--head", "2", "--depth", "1"])
         .lines()
         .filter(|line| line.contains("malloc"))
@@ -402,7 +403,7 @@ fn events_have_stacks() {
     hatf(["dump", "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }
 
-/// A forked process has met all of its frames before the fork; its trace says which modules they are in all the same.
+/// A forked process has met all of its frames before the fork, but its trace contains their modules.
 #[test]
 fn frames_of_a_forked_process_are_in_modules() {
     let folder = Folder::new();
@@ -414,7 +415,7 @@ fn frames_of_a_forked_process_are_in_modules() {
     assert!(sites.contains("forked+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
 }
 
-/// Writes a program's file, and a trace with a frame in each of its first functions. Returns the trace.
+/// Writes a program file and a trace with a frame in each of its first functions. Returns the trace.
 fn trace_of(folder: &Folder, name: &str, file: &[u8], frames: u64) -> String {
     let (program, trace) = (folder.path(name), folder.path(&format!("{name}.mtf")));
     std::fs::write(&program, file).unwrap();
@@ -432,7 +433,7 @@ fn trace_of(folder: &Folder, name: &str, file: &[u8], frames: u64) -> String {
     trace
 }
 
-/// Files of programs come from anywhere: what they claim is not believed, and what they name is not opened.
+/// Sizes that program files claim are not trusted, and unsuitable files that they name are not opened.
 #[test]
 fn files_that_lie() {
     let folder = Folder::new();
@@ -443,15 +444,15 @@ fn files_that_lie() {
     let huge = elf::compressed(".debug_info", 1 << 40, vec![0; 64]);
     refused("huge", vec![huge], "section .debug_info claims 1099511627776 bytes, which is too many for its file");
 
-    // 1 MB that becomes 1 GB, of which the header says nothing.
+    // 1 MB decompresses to 1 GB, which the header does not state.
     let mut zeros = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     let mebibyte = vec![0; 1 << 20];
     (0..1000).for_each(|_| zeros.write_all(&mebibyte).unwrap());
     let zeros = elf::compressed(".debug_info", 1000, zeros.finish().unwrap());
     refused("zeros", vec![zeros], "zeros: a frame has no name: compressed section .debug_info is corrupt");
-    // SAFETY: zeros are a valid structure, and a place for the answer.
+    // SAFETY: zeros are a valid structure.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
+    // SAFETY: the result has a valid location.
     assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) }, 0);
     assert!(usage.ru_maxrss < 600 << 10, "{} KiB", usage.ru_maxrss);
 
@@ -469,12 +470,12 @@ fn files_that_lie() {
     hatf(["symbolize", &trace]).exits(1).says("outside the directories for debug information");
 }
 
-/// Names that are longer than a trace may have, and such as are short until they are demangled.
+/// Names longer than a trace permits are truncated, even if they are short until they are demangled.
 #[test]
 fn names_without_end() {
     let folder = Folder::new();
     let long = [b'x'; 70_000];
-    // Each argument of `f` holds the one before twice.
+    // Each argument of `f` contains the previous one twice.
     let digit = |at: u8| char::from_digit(u32::from(at), 36).unwrap().to_ascii_uppercase();
     let twice: String = (1..22).map(|at| format!("S0_IS{0}_S{0}_E", digit(at))).collect();
     let doubled = format!("_Z1fI1AIiiE{twice}Evv");
@@ -497,12 +498,12 @@ fn names_without_end() {
     assert_eq!((&*names[0], names[1].len(), names[2].len()), ("plain", 1024, 1024));
 }
 
-/// A map of functions in a folder where anybody may write counts if it is the user's own.
+/// A perf map in a directory where anybody may write is used only if it belongs to the user.
 #[test]
 fn perf_maps_of_others() {
     let folder = Folder::new();
     let trace = folder.path("t.mtf");
-    // No process has this number.
+    // No process has this ID.
     let process = 4_194_304 + u64::from(std::process::id());
     let mut file = std::fs::File::create(&trace).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
@@ -533,7 +534,7 @@ fn perf_maps_of_others() {
     hatf(["symbolize", &trace, "--perf-map", &own]).exits(0).says("1 of 1 frames");
 }
 
-/// Calls on stacks beside which another was, that is unmapped: what was known of its memory is known no more.
+/// If another stack next to the current one is unmapped, cached information about its memory is discarded.
 #[test]
 fn stacks_that_are_unmapped() {
     let folder = Folder::new();
@@ -545,7 +546,7 @@ fn stacks_that_are_unmapped() {
     }
 }
 
-/// Coroutines with a stack of one page, and a handler on a small stack: what takes room is done elsewhere.
+/// On one-page coroutine stacks and in a handler on a small stack, work that needs space is done elsewhere.
 #[test]
 fn stacks_of_one_page() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Debug information in each form that compilers and linkers give it: the answers are the same.
+//! Debug information in each format that compilers and linkers write yields the same results.
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use object::{Object as _, ObjectSection as _};
 
 use crate::common::{compiled, elf};
 
-/// Asks for the addresses of a program's code, one in four.
+/// Symbolizes addresses in a program.
 fn answer(path: &Path, addresses: &[u64]) -> Answer {
     let image = Image { path: path.display().to_string(), build_id: String::new() };
     let files = Files { debug_dirs: Vec::new(), ..Files::default() };
@@ -21,7 +21,7 @@ fn with_lines(answer: &Answer) -> usize {
     answer.frames.iter().filter(|frames| frames.first().is_some_and(|frame| frame.line > 0)).count()
 }
 
-/// A program with debug information as the compiler writes it, addresses in it, and their frames.
+/// A program with debug information as the compiler writes it, addresses in the program, and their frames.
 struct Plain {
     bytes: Vec<u8>,
     addresses: Vec<u64>,
@@ -42,7 +42,7 @@ fn plain(folder: &Folder) -> Option<Plain> {
     Some(Plain { bytes, addresses, frames: plain.frames })
 }
 
-/// Sections are compressed by zlib and by zstd.
+/// Sections compressed with zlib and with zstd are read.
 #[test]
 fn compressed_sections() {
     let (folder, other) = (Folder::new(), Folder::new());
@@ -72,7 +72,7 @@ fn compressed_sections() {
     assert_eq!((found.frames, found.missing), (frames, None));
 }
 
-/// Debug information lies in another file, whose checksum says that it is the one.
+/// Debug information is read from a linked file if the checksum matches.
 #[test]
 fn a_link_to_debug_information() {
     let (folder, other) = (Folder::new(), Folder::new());
@@ -95,7 +95,7 @@ fn a_link_to_debug_information() {
     assert_eq!(answer(&program, &addresses).missing, Some(Missing::DebugInformation));
 }
 
-/// Debug information was split off as the program was compiled.
+/// Debug information that was split off during compilation is read.
 #[test]
 fn split_debug_information() {
     let (folder, other) = (Folder::new(), Folder::new());

@@ -1,4 +1,4 @@
-//! The output of `hatf tour` is true of its trace.
+//! The output of `hatf tour` is correct for its trace.
 
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventSource as _, Item};

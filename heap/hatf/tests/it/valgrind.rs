@@ -1,4 +1,4 @@
-//! An independent count: valgrind's "total heap usage" of the same programs with the same input.
+//! An independent count: Valgrind's "total heap usage" of the same programs with the same input.
 #![expect(clippy::unwrap_used)]
 
 use metatf_test::skip;
@@ -12,8 +12,8 @@ const SQL: &str = "create table t(a, b); with recursive n(i) as (select 1 union 
                    from n where i < 3000) insert into t select i, hex(i * 7919) from n; \
                    select count(distinct b) from t order by a;";
 
-/// Programs; how many allocs and frees the two may be apart: 0 where a program does not look at its
-/// environment, which the two tools change in different ways.
+/// Programs, and the maximum difference in allocs and frees between the tools. It is 0 for programs that do not read
+/// their environment, which each tool changes in its own way.
 const PROGRAMS: &[(&[&str], u64)] = &[
     (&["/usr/bin/sqlite3", ":memory:", SQL], 0),
     (&["/usr/bin/sort", "/etc/passwd"], 0),
@@ -23,7 +23,7 @@ const PROGRAMS: &[(&[&str], u64)] = &[
     (&["/usr/bin/git", "--version"], 16),
 ];
 
-/// "total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated" as numbers.
+/// Parses "total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated".
 fn usage(output: &Output) -> Option<[u64; 3]> {
     let text = String::from_utf8_lossy(&output.stderr);
     let (_, rest) = text.split_once("total heap usage: ")?;
@@ -34,7 +34,7 @@ fn usage(output: &Output) -> Option<[u64; 3]> {
 
 fn run(command: &mut Command, program: &[&str]) -> Output {
     command.args(program);
-    // Both with the same number of variables: some programs copy each of them.
+    // Both runs have the same number of variables, because some programs copy each one.
     for variable in ["HATF_SPOOL", "HATF_LIBRARY", "GLIBCPP_FORCE_NEW", "GLIBCXX_FORCE_NEW", "LD_LIBRARY_PATH"] {
         command.env(variable, "");
     }
@@ -54,7 +54,7 @@ fn counts_agree() {
             continue;
         }
         let mut valgrind = Command::new("valgrind");
-        // What libraries free at exit only for valgrind's sake is not the program's.
+        // Blocks that libraries free at exit only for Valgrind do not count.
         valgrind.args(["--run-libc-freeres=no", "--run-cxx-freeres=no"]);
         let theirs = usage(&run(&mut valgrind, program)).unwrap();
         let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));

@@ -1,5 +1,5 @@
-//! The conformance vectors of HATF 1.0's native form, as `tests/vectors/run.py` runs them: good streams are printed
-//! right, bad ones are refused, and the message names the place.
+//! The conformance vectors of HATF 1.0's native format, as in `tests/vectors/run.py`: good streams are printed
+//! correctly, bad ones are refused, and the message names the offset.
 #![expect(clippy::unwrap_used)]
 
 use crate::common::hatf;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The cases of a folder that are of this form.
+/// Returns the cases in a directory that have this format.
 fn cases(folder: &str) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(vectors(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut cases: Vec<PathBuf> = paths.filter(|path| path.join("trace.hatf").exists()).collect();
@@ -34,7 +34,7 @@ fn good_streams() {
         assert_eq!(run.err, "", "{}", case.display());
         let expected = lines(&std::fs::read_to_string(case.join("expected.jsonl")).unwrap());
         let found = lines(&run.text());
-        // As text: the order of the keys counts.
+        // As text, because the order of the keys counts.
         assert_eq!(
             found.iter().map(Value::to_string).collect::<Vec<_>>(),
             expected.iter().map(Value::to_string).collect::<Vec<_>>()

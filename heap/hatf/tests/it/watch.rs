@@ -1,4 +1,4 @@
-//! `hatf watch`: what the screen looks like, and what it does to a program and its trace.
+//! `hatf watch`: its screen, and its effect on a program and its trace.
 #![cfg(feature = "watch")]
 #![expect(clippy::unwrap_used)]
 
@@ -23,10 +23,10 @@ use metatf_test::{Folder, skip};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-/// How long a screen may take to show what is waited for.
+/// Maximum time until a screen shows the expected content.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a server might look like that grows.
+/// Returns the content of a screen for a growing server.
 fn shown() -> Shown {
     let mut timeline = Timeline::new(1 << 26);
     let mut resident = Timeline::new(1 << 26);
@@ -88,7 +88,7 @@ fn screen(shown: &Shown, view: &View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, shown, view)).unwrap();
     let text = terminal.backend().to_string();
-    // Nothing that a terminal obeys.
+    // The screen contains no control characters.
     assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
     text
 }
@@ -106,7 +106,7 @@ fn screens() {
     insta::assert_snapshot!("watch_paused", screen(&shown, &view, 90, 20));
 }
 
-/// Where there is nothing yet, where things are wrong, and where there is no room.
+/// Screens can be drawn without data, with errors and without space.
 #[test]
 fn screens_of_little_and_of_errors() {
     let nothing = Shown::default();
@@ -137,7 +137,7 @@ fn screens_of_little_and_of_errors() {
     }
 }
 
-/// What is shown at the end of a trace is what `hatf report` and `hatf sites` say of it.
+/// The numbers at the end of a trace are those of `hatf report`.
 #[test]
 fn numbers_are_those_of_a_report() {
     let folder = Folder::new();
@@ -179,16 +179,16 @@ fn what_cannot_be_watched() {
     assert!(!Path::new(&trace).exists());
 }
 
-/// A terminal of its own, in which a command runs.
+/// A separate terminal that runs a command.
 struct Tmux {
     socket: PathBuf,
 }
 
 impl Tmux {
-    /// Starts a command of the shell; `None` where there is no tmux.
+    /// Starts a shell command. Returns `None` if there is no tmux.
     fn start(folder: &Folder, width: u16, height: u16, command: &str) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        // The server before takes a moment to leave its socket.
+        // The previous server takes some time to release its socket.
         let this = Self { socket: folder.join(format!("tmux{}", NEXT.fetch_add(1, Ordering::Relaxed))) };
         let size = ["-x".to_owned(), width.to_string(), "-y".to_owned(), height.to_string()];
         let mut tmux = this.command();
@@ -218,7 +218,7 @@ impl Tmux {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until the screen has a text, and returns it.
+    /// Waits until the screen contains a string. Returns the screen.
     fn until(&self, text: &str) -> String {
         self.until_is(text, |screen| screen.contains(text))
     }
@@ -242,15 +242,15 @@ impl Drop for Tmux {
     }
 }
 
-/// The command of a shell that watches, and says at the end with which status, and whether the terminal reads lines again. The file `pid` has the
-/// number of the process.
+/// Returns a shell command that watches, then prints the exit status and whether the terminal reads lines again. The
+/// file `pid` contains the process ID.
 fn watch(folder: &Folder, arguments: &[&str]) -> String {
     let words = std::iter::once(env!("CARGO_BIN_EXE_hatf")).chain(["watch"]).chain(arguments.iter().copied());
     let (pid, words) = (folder.path("pid"), words.collect::<Vec<_>>().join(" "));
     format!("sh -c 'echo $$ > {pid}; exec {words}'; echo \"status $?\"; stty -a | grep -o ' icanon'; exec sleep 1000")
 }
 
-/// Marks of a trace, and how the program ended.
+/// Returns the marks in a trace, lost events and the exit status.
 fn messages(trace: &Path) -> Vec<String> {
     let mut reader = TraceReader::open(trace).unwrap();
     let mut lines = Vec::new();
@@ -266,7 +266,7 @@ fn messages(trace: &Path) -> Vec<String> {
     lines
 }
 
-/// The program is watched, marked, left and watched again; it goes on all the time, and its trace has all.
+/// A program is watched, marked, left and watched again. It runs all the time, and its trace is complete.
 #[test]
 fn a_program_in_a_terminal() {
     let folder = Folder::new();
@@ -280,10 +280,10 @@ fn a_program_in_a_terminal() {
     tmux.press(&["s"]);
     tmux.until("by growth");
     tmux.press(&["o"]);
-    // It does not print over the screen.
+    // The program does not print over the screen.
     tmux.until_is("the output", |screen| screen.contains("program output") && screen.contains("\nround "));
     tmux.press(&["o"]);
-    // What stands on the screen stays, and marks are set all the same.
+    // A paused screen stays unchanged, but marks are set.
     tmux.press(&["p"]);
     let paused = tmux.until("PAUSED");
     tmux.press(&["m", "r", "e", "a", "d", "y", "Enter"]);
@@ -297,7 +297,7 @@ fn a_program_in_a_terminal() {
     let left = tmux.until(" icanon");
     assert!(left.contains("still running; to return, run hatf watch") && left.contains("status 0"), "{left}");
     drop(tmux);
-    // Again, at the end, by another name of the trace.
+    // Again until the end, with another name of the trace.
     let Some(tmux) = Tmux::start(&folder, 60, 20, &watch(&folder, &[&trace])) else { return };
     tmux.until_is("the mark", |screen| screen.contains("running, ") && screen.contains("mark ready at "));
     tmux.press(&["m", "Enter"]);
@@ -317,7 +317,7 @@ fn a_program_in_a_terminal() {
     assert!(printed.starts_with("round 1\n") && printed.contains("it was told to stop"), "{printed}");
 }
 
-/// A key interrupts the program; its status is ours.
+/// A key interrupts the program, and `hatf` exits with the program's status.
 #[test]
 fn an_interrupt_is_for_the_program() {
     let folder = Folder::new();
@@ -332,7 +332,7 @@ fn an_interrupt_is_for_the_program() {
     assert_eq!(messages(Path::new(&trace)), ["exit 4"]);
 }
 
-/// Signals end the screen, and not the recording; the terminal is as before, unless nobody could do that.
+/// Signals end the screen but not the recording. The terminal is restored except after `SIGKILL`.
 #[test]
 fn what_kills_the_screen_ends_no_recording() {
     let folder = Folder::new();

@@ -1,5 +1,6 @@
-//! Raw traces of programs are the same, byte for byte, when they were converted to `heap.dtd` and back. These are the beginnings in
-//! `data`; `METATF_HEAP_DATA` names a folder of longer ones. And what holds for every trace that the recorder makes.
+//! Raw traces of programs are unchanged, byte for byte, after conversion to `heap.dtd` and back. They are the
+//! beginnings in `data`, or longer traces in the directory `METATF_HEAP_DATA`. Every trace of the recorder keeps the
+//! invariants.
 #![expect(clippy::unwrap_used)]
 
 use crate::common::invariants;
@@ -36,8 +37,8 @@ fn raw_records_to_heap_and_back() {
     assert!(seen > 0, "the folder holds no raw trace");
 }
 
-/// What holds for each trace that the recorder makes holds for those of programs that are hard to record, and for the traces in
-/// the folder that `METATF_TRACES` names.
+/// Traces of programs that are hard to record keep the invariants, and so do the traces in the directory that
+/// `METATF_TRACES` names.
 #[test]
 fn what_every_trace_keeps() {
     let folder = Folder::new();
@@ -70,7 +71,7 @@ fn what_every_trace_keeps() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the traces in a folder, and in those in it.
+/// Returns the traces in a directory and its subdirectories.
 fn traces_in(folder: &Path) -> Vec<PathBuf> {
     let mut traces = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

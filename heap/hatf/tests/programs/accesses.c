@@ -1,4 +1,4 @@
-/* Blocks of known sizes, each used in its own way: what is counted of them is known. */
+/* Accesses blocks of known sizes, each in its own way, so that the expected counts are known. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct pair {
     char *first, *second;
 };
 
-/* The block is reached through a structure on the stack: printf gets its address alone. */
+/* Passes printf only the address of a structure on the stack, through which the block is reachable. */
 static void through_stack(char *block) {
     struct pair pair = {0, block};
     fprintf(stderr, "%p", (void *)&pair);
@@ -38,7 +38,7 @@ static void *thread(void *argument) {
 }
 
 int main(int count, char **arguments) {
-    /* Neighbours, one read and one written: counters do not mix. */
+    /* Adjacent blocks, one only read and one only written, have separate counters. */
     volatile char *read_only[50], *write_only[50];
     for (int at = 0; at < 50; at++) {
         read_only[at] = calloc(1, 33);
@@ -55,7 +55,7 @@ int main(int count, char **arguments) {
         free((void *)write_only[at]);
     }
 
-    /* Calls: 1200 bytes are written in 19 or 20 granules, then read. */
+    /* Library calls write 1200 bytes in 19 or 20 granules, then read them. */
     char *copied = malloc(1200), *other = malloc(1200);
     memset(copied, 'a', 1200);
     memcpy(other, copied, 1200);
@@ -75,10 +75,10 @@ int main(int count, char **arguments) {
     char *hidden = malloc(1400);
     through_stack(hidden);
 
-    /* After that: what lies on the stack behind the structure is reached, too. */
+    /* Allocated after the call, because pointers on the stack after the structure also count as reached. */
     never = malloc(1100);
 
-    /* Far behind its beginning in the allocator's block, and then moved. */
+    /* This block starts far into the allocator's block and is then moved. */
     void *aligned = 0;
     check(posix_memalign(&aligned, 4096, 1500) == 0 && (uintptr_t)aligned % 4096 == 0, "posix_memalign");
     memset(aligned, 7, 1500);
@@ -89,13 +89,13 @@ int main(int count, char **arguments) {
     check(realloc(moved, 0) == 0, "realloc to nothing");
     check(realloc(0, 1502) != 0, "realloc of nothing");
     volatile size_t too_large = SIZE_MAX - 10;
-    /* Compilers may leave out a block that nothing uses, and take it for there. */
+    /* Otherwise, the compiler may omit the unused allocation and assume that it succeeds. */
     void *volatile none = malloc(too_large);
     check(none == 0, "too large");
     none = calloc(too_large / 2, 3);
     check(none == 0, "too large");
 
-    /* Over several regions of 64 MiB. */
+    /* This block spans several regions of 64 MiB. */
     char *large = calloc(1, 200000000);
     large[0] = large[199999999] + 1;
     large = realloc(large, 300000000);

@@ -1,5 +1,5 @@
-/* A program that works when it is asked to: threads that hand blocks to each other, whose content is checked. Sizes end in 077, so that they are known among
- * the library's own. */
+/* Threads that allocate on request and check the contents of their blocks. Sizes end in 077, which distinguishes them from blocks of the
+ * library. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void *run(void *argument) {
     }
 }
 
-/* Works all the time, so that whatever comes comes in the middle of it. */
+/* Works continuously, so that any event interrupts it. */
 static void *run_always(void *argument) {
     int thread = (int)(long)argument;
     char *kept[8] = {0};

@@ -1,4 +1,4 @@
-# As attached.c: works when it is asked to. Sizes end in 077.
+# Allocates on request, like attached.c. Sizes end in 077.
 import ctypes
 import json
 import sys

@@ -1,4 +1,4 @@
-/* A module of a program that runs already. */
+/* A module that a running program loads. */
 #include <stdlib.h>
 
 void *plugged;

@@ -1,4 +1,4 @@
-/* For each line that it is given, a burst of blocks; says how often it has waited in it. */
+/* Allocates a burst of blocks for each input line, and prints the number of waits during the burst. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Blocks that live shortly: one at a time, in batches that end together, and two that overlap without an end. Compiled by tests/it/churn.rs.
+// Allocates short-lived blocks: one at a time, in batches freed together, and in an overlapping chain. Compiled by tests/it/churn.rs.
 #include <stdlib.h>
 
 static void *volatile kept;

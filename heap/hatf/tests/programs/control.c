@@ -1,4 +1,4 @@
-/* A program that is recorded for a part of its time. Compiled by tests/control.rs with the header as it is shipped. */
+/* A program that is recorded only part of the time. Compiled by tests/it/control.rs with the shipped header. */
 #include "hatf.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 static void *volatile block[4];
 
-/* Waits until recording is on, or off; gives up after two minutes or more. */
+/* Waits until recording is on or off, and gives up after two minutes or more. */
 static void until(int on) {
     for (int n = 0; n < 120000 && hatf_is_recording() != on; n++) usleep(1000);
 }
@@ -24,7 +24,7 @@ static void write_word(const char *path, const char *word) {
     fclose(file);
 }
 
-/* A block whose size says when it was made. */
+/* Allocates a block whose size identifies the call. */
 static void one(int number, size_t size) { block[number] = malloc(size); }
 
 static void *thread(void *unused) {
@@ -32,10 +32,10 @@ static void *thread(void *unused) {
     return unused;
 }
 
-/* Blocks that threads hand to each other. */
+/* Blocks passed between threads. */
 static _Atomic(void *) handed[64];
 
-/* Allocates, frees what others allocated, and turns recording off and on. */
+/* Allocates, frees blocks of other threads, and turns recording off and on. */
 static void *toggling(void *seed) {
     unsigned state = (unsigned)(size_t)seed;
     for (int n = 0; n < 60000; n++) {
@@ -71,7 +71,7 @@ int main(int count, char **arguments) {
         return errno == 77 ? 0 : 3;
     }
     if (!strcmp(how, "signal")) {
-        /* To itself: off at first. */
+        /* The program signals itself; the first signal turns recording off. */
         raise(SIGUSR2);
         one(1, 1000001);
         raise(SIGUSR2);
@@ -117,7 +117,7 @@ int main(int count, char **arguments) {
             free(block[3]);
         }
         if (!strcmp(how, "kill")) {
-            /* The recorder has to see to what is kept at least once. */
+            /* Give the recorder time to process the kept events at least once. */
             usleep(200000);
             kill(getppid(), SIGKILL);
             one(2, 1000002);
@@ -125,7 +125,7 @@ int main(int count, char **arguments) {
         }
         one(1, 1000001);
         hatf_dump();
-        /* Until the trace that was asked for is there. */
+        /* Wait for the requested trace. */
         for (int n = 0; n < 120000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
         one(2, 1000002);
         free(block[0]);
@@ -137,12 +137,12 @@ int main(int count, char **arguments) {
             block[3] = malloc(32 + n % 64);
             free(block[3]);
         }
-        /* More is asked for while a trace is being made. */
+        /* Request more traces while one is being written. */
         for (int n = 0; n < 3; n++) hatf_dump();
         for (int n = 0; n < 120000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
         return access(arguments[2], F_OK) != 0;
     }
-    /* Not recorded: none of this does anything. */
+    /* Without a recorder, these calls have no effect. */
     hatf_start();
     hatf_stop();
     hatf_dump();

@@ -1,4 +1,4 @@
-/* Threads that the C library creates itself, one for each time that a timer expires: says by how many KiB the address space grew in 300 of them. */
+/* Has the C library create a thread for each expiration of a timer, and prints the growth of the address space in KiB over 300 threads. */
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void wait_for(int count) {
 }
 
 int main(void) {
-    /* Small stacks and one arena, so that what the C library keeps for threads is little. */
+    /* Use small stacks and one arena, so that the C library keeps little memory for threads. */
     pthread_attr_t small;
     mallopt(M_ARENA_MAX, 1);
     pthread_attr_init(&small);

@@ -1,5 +1,5 @@
-/* Programs that make children which cannot be recorded, in the way that the argument names: their user, root folder, environment or limits are others by
- * then. Each ends with status 7. */
+/* Creates children that cannot be recorded, because the program has changed its user, root directory, environment or limits, as the
+ * argument says. Ends with status 7. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void blocks(int count) {
     }
 }
 
-/* Makes a child, which becomes this program if it has a path. */
+/* Creates a child, which executes this program if `path` is given. */
 static void child(char *path) {
     pid_t made = fork();
     if (made == 0) {

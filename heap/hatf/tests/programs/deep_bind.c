@@ -1,4 +1,4 @@
-/* Loads a library that binds to the C library before all else. Compiled by tests/hazards.rs; with LIBRARY defined, that library. */
+/* Loads a library with RTLD_DEEPBIND, so that it binds to the C library first. Compiled by tests/it/hazards.rs; LIBRARY selects it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

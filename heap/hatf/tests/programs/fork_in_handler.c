@@ -1,8 +1,8 @@
-/* Forks in a SIGALRM handler while the main thread allocates: the child inherits a call to the recorder that is half done.
- * Compiled by tests/fork_in_handler.rs. Arguments: `fork` or `_Fork`, and the number of children.
+/* Forks in a SIGALRM handler while the main thread allocates: the child inherits an unfinished recorder call.
+ * Compiled by tests/it/fork_in_handler.rs. Arguments: `fork` or `_Fork`, and the number of children.
  *
- * A child returns from the handler, so that it finishes that call, and allocates blocks of its own size. The parent makes
- * and frees blocks of PARENT_SIZE until all children ended, and prints how many. */
+ * A child returns from the handler, finishes that call, and allocates blocks of a different size. The parent allocates
+ * and frees blocks of PARENT_SIZE until all children have ended, and prints the number of blocks. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -20,9 +20,9 @@ extern pid_t _Fork(void) __attribute__((weak));
 static pid_t (*forks)(void);
 static volatile sig_atomic_t children, wanted, in_child;
 
-/* Arms the timer for one signal, so that the next comes after this handler returned. */
+/* Arms the timer for a single signal, so that the next one arrives after this handler has returned. */
 static void arm(void) {
-    /* The delay differs, so that the signal comes at any instruction of the loop. */
+    /* The delay varies, so that the signal can arrive at any instruction of the loop. */
     static int step;
     struct itimerval once = {{0, 0}, {0, MICROSECONDS + step++ % 13}};
     setitimer(ITIMER_REAL, &once, NULL);
@@ -73,7 +73,7 @@ int main(int count, char **arguments) {
             }
         }
         int status;
-        /* Those that are left are waited for. */
+        /* Wait for the remaining children. */
         while (waitpid(-1, &status, children < wanted ? WNOHANG : 0) > 0) {
             ended++;
             if (status != 0) {

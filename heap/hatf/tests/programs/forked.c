@@ -1,4 +1,4 @@
-/* The same calls before and after a fork. */
+/* Makes the same calls before and after a fork. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

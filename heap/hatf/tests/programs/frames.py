@@ -1,4 +1,4 @@
-"""Allocates blocks of sizes that nothing else has, and prints who does: the size, and functions with lines, the innermost first."""
+"""Allocates blocks of unique sizes. Prints each size with its call stack: functions and lines, innermost first."""
 import functools
 import sys
 import threading
@@ -77,7 +77,7 @@ def keys():
 
 
 def dynamic():
-    # Each is gone when the next is compiled, and often leaves its memory to it.
+    # Each function is freed before the next one is compiled, which often reuses its memory.
     for number in range(40):
         lines = "\n" * (number % 5)
         source = f"{lines}def made_{number % 3}():\n  tell(bytearray(size()))\nmade_{number % 3}()\n"
@@ -113,7 +113,7 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    # The interpreter makes other code of what runs often.
+    # The interpreter specializes code that runs often.
     for _ in range(200):
         leaf()
 

@@ -1,4 +1,4 @@
-/* A thread frees seven blocks of another; and makes a process, so that there is a list. */
+/* A thread frees seven blocks of another thread. The program also forks, so that there is a list of processes. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
-// Calls each function that the recorder has a hook of, in circumstances where a guest must not take much: on a thread's stack of 16 KiB, in a handler
-// on a small alternate stack, in a forked child while another thread is in the loader, in a child of vfork, and at a thread's end.
+// Calls each function that the recorder hooks in situations with little stack: on a thread stack of 16 KiB, in a handler on a small
+// alternate stack, in a forked child while another thread is in the loader, in a child of vfork, and at the end of a thread.
 //
-// Prints the bytes of stack that each call takes, as `CIRCUMSTANCE FUNCTION BYTES`. A call that never returns ends the program by SIGALRM, and a write
-// below the stack by exit status 3.
+// Prints the stack bytes used by each call, as `CIRCUMSTANCE: FUNCTION: BYTES`. If a call never returns, SIGALRM kills the program. If a
+// call writes below the stack, the exit status is 3.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -120,7 +120,7 @@ static void say(const char *circumstance, const char *name, size_t bytes) {
     if (write(1, line, length) != length) _exit(4);
 }
 
-// Paints the stack from `low` on, calls, and returns how far down the paint is gone.
+// Paints the stack from `low` upwards, calls the function, and returns the depth to which it overwrote the paint.
 __attribute__((noinline)) static size_t taken(unsigned char *low, void (*call)(void)) {
     unsigned char *here = (unsigned char *)__builtin_frame_address(0) - 256;
     for (volatile unsigned char *at = low; at < here; at++) *at = PAINT;
@@ -149,7 +149,7 @@ static unsigned char *pages(size_t bytes) {
     return memory;
 }
 
-// A thread's stack, which has memory below it that belongs to somebody else: the child of a fork has its own copy of it, in which `call` looks.
+// Measures a call on a thread stack of this size.
 static void on_thread(const char *circumstance, size_t bytes, int which) {
     unsigned char *memory = pages(bytes);
     struct job job = {memory, HOOKS[which].call, 0};
@@ -163,7 +163,7 @@ static void on_thread(const char *circumstance, size_t bytes, int which) {
     say(circumstance, HOOKS[which].name, job.bytes);
 }
 
-// The child measures its own side of a fork.
+// Measures the stack that a fork uses in the child.
 static unsigned char *fork_low;
 static size_t fork_bytes;
 static void fork_and_look(void) {
@@ -212,7 +212,7 @@ static void look_below(void) {
     if (status != 0) _exit(3);
 }
 
-// A handler on an alternate stack of 8 KiB, or of what the kernel needs and 5,000 bytes.
+// Measures a call in a handler on an alternate stack of 8 KiB, or of 5,000 bytes more than the kernel needs if that is larger.
 static void in_a_handler(const char *name, void (*call)(void)) {
     size_t least = getauxval(51 /* AT_MINSIGSTKSZ */) + 5000;
     area_bytes = least > 8192 ? (least + 4095) & ~(size_t)4095 : 8192;
@@ -231,7 +231,7 @@ static void in_a_handler(const char *name, void (*call)(void)) {
     say("handler on a small stack", name, handler_bytes);
 }
 
-// A thread that stays inside the loader, holding its lock, until it is released.
+// Keeps a thread inside of the loader, holding its lock, until the thread is released.
 static int entered[2], leave[2];
 static int inside(struct dl_phdr_info *info, size_t size, void *data) {
     (void)info, (void)size, (void)data;
@@ -282,7 +282,7 @@ static void in_vfork_child(int which) {
     say("child of vfork", HOOKS[which].name, vfork_bytes);
 }
 
-// A destructor of thread-specific data runs when the recorder may have given up the thread's state.
+// Measures a call in a destructor of thread-specific data, which may run after the recorder has released the thread's state.
 static pthread_key_t key;
 static size_t end_bytes;
 static __thread int rounds;
@@ -310,7 +310,7 @@ static long mapped_kib(void) {
     return all * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-// A child of vfork becomes another program with a long list of variables: nothing of that stays in the parent.
+// Executes a program with many variables in children of vfork, which must not leave memory in the parent.
 static void becomes(int times) {
     static char *many[800];
     for (int n = 0; n < 799; n++) many[n] = "A=1";
@@ -330,7 +330,7 @@ int main(int count, char **arguments) {
     alarm(HANG * 3);
     mark = (void (*)(const char *))dlsym(RTLD_DEFAULT, "hatf_recorder_mark");
     if (pthread_key_create(&key, at_end) != 0) return 4;
-    // Memory that the C library makes for a first call is there.
+    // After the wait, each function is called once, so that the C library has allocated what a first call needs.
     if (count > 1 && strcmp(arguments[1], "wait") == 0) {
         char line[10];
         puts("ready");
@@ -343,7 +343,7 @@ int main(int count, char **arguments) {
         on_thread("thread of 16 KiB", SMALL, which);
         if (HOOKS[which].allowed & 1) in_a_handler(HOOKS[which].name, HOOKS[which].call);
         if (HOOKS[which].allowed & 2) in_vfork_child(which);
-        // The loader is needed to start a thread, and for nothing else here.
+        // Only starting a thread needs the loader.
         if (HOOKS[which].call != by_pthread_create) forked(which);
         if (HOOKS[which].call != by_pthread_create) at_thread_end(which);
     }

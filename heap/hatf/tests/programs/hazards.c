@@ -1,5 +1,5 @@
-/* What programs do to a recorder that is inside of them. Compiled by tests/hazards.rs. The argument is the hazard; each ends
- * with status 7 where all went as it does without a recorder, and is given LAST blocks of size 7777 at the end. */
+/* Does what can disturb a recorder inside of the program. Compiled by tests/it/hazards.rs. The argument selects the hazard. Unless
+ * something went wrong, a hazard ends with LAST blocks of size 7777 and status 7; `counts` ends with the number of signals. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -38,8 +38,8 @@ static void jump(int number) {
     siglongjmp(place, 1);
 }
 
-/* Jumps out of wherever the timer finds us. For blocks of this size the allocator calls the system, and has nothing of its own that
- * a jump could leave half done. */
+/* Jumps out of the code that the timer interrupts. For blocks of this size the allocator calls the system, so a jump cannot leave its
+ * own data inconsistent. */
 static void jumps(void) {
     static volatile int jumped;
     mallopt(M_MMAP_THRESHOLD, 65536);
@@ -92,7 +92,7 @@ static void note(int number) {
     came++;
 }
 
-/* How often a signal comes, after the first one. */
+/* Returns the number of signals that arrive within 300 ms after the first one, which it includes. */
 static int counts(void) {
     struct sigaction action = {.sa_handler = note};
     sigaction(SIGINT, &action, NULL);

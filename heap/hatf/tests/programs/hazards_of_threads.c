@@ -1,6 +1,6 @@
-/* What programs with threads, signals and few rights do to a recorder that is inside of them. Compiled by tests/hazards.rs. The
- * argument is the hazard; each ends with status 7 where all went as it does without a recorder, and says how many blocks of size
- * 7777 it was given. */
+/* Does what can disturb a recorder inside of a program with threads, signals or few privileges. Compiled by tests/it/hazards.rs.
+ * The argument selects the hazard. Unless something went wrong, a hazard ends with status 7 and prints the number of its blocks of
+ * size 7777. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -24,7 +24,7 @@
 
 static atomic_int given;
 
-/* Blocks that count. */
+/* Allocates blocks that are counted. */
 static void blocks(int count) {
     for (int n = 0; n < count; n++) {
         errno = 77;
@@ -35,7 +35,7 @@ static void blocks(int count) {
     }
 }
 
-/* Threads that are cancelled while they wait, and in the middle of malloc. */
+/* Cancels threads that wait and allocate. */
 static void cleanup(void *unused) {
     (void)unused;
     blocks(1);
@@ -62,7 +62,7 @@ static void cancelled(void) {
     }
 }
 
-/* Destructors of thread-specific data that allocate, four rounds of them, and a thread that leaves by pthread_exit. */
+/* Allocates in four rounds of destructors of thread-specific data, also in a thread that ends by pthread_exit. */
 static pthread_key_t key;
 
 static void destroy(void *round) {
@@ -86,7 +86,7 @@ static void destructors(void) {
     }
 }
 
-/* Many threads, many at once, detached ones among them. */
+/* Starts many detached threads, many of which run simultaneously. */
 static atomic_int running;
 
 static void *one(void *unused) {
@@ -108,7 +108,7 @@ static void threads(void) {
     while (running > 0) usleep(1000);
 }
 
-/* A stack of 512 MiB, of which a thread uses a page far down. */
+/* Uses a page far down in a 512 MiB stack. */
 static void *deep(void *unused) {
     volatile char hole[256 << 20];
     hole[0] = 1;
@@ -126,7 +126,7 @@ static void huge(void) {
     pthread_join(thread, NULL);
 }
 
-/* A handler on a stack of its own that allocates, wherever the timer finds the program. */
+/* Allocates in a signal handler with its own stack. */
 static void on_alarm(int number) {
     (void)number;
     int kept = errno;
@@ -141,13 +141,13 @@ static void alternate(void) {
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK};
     sigaction(SIGALRM, &action, NULL);
     struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
-    /* Outside of malloc: inside of it a handler must not allocate, with or without a recorder. */
+    /* The signals arrive outside of malloc. Inside of it, a handler must not allocate, with or without a recorder. */
     setitimer(ITIMER_REAL, &often, NULL);
     for (int n = 0; n < 20; n++) pause();
     setitimer(ITIMER_REAL, &never, NULL);
 }
 
-/* Coroutines on stacks of their own. */
+/* Allocates in a coroutine on its own stack. */
 static ucontext_t loop, routine;
 
 static void coroutine(void) {
@@ -165,7 +165,7 @@ static void coroutines(void) {
     for (int n = 0; n < 50; n++) swapcontext(&loop, &routine);
 }
 
-/* A child by a raw system call, which no library knows of. Its blocks are its own. */
+/* Creates a child by a raw system call, unnoticed by any library. Blocks of the child do not count. */
 static void raw_clone(void) {
     long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
@@ -179,14 +179,14 @@ static void raw_clone(void) {
     if (waitpid(child, &status, 0) != child || status != 0) _exit(8);
 }
 
-/* No rights: not to be looked into, another user, no files. */
+/* Makes the process undumpable and, if permitted, changes its user. */
 static void dumpable(void) {
     prctl(PR_SET_DUMPABLE, 0);
     blocks(100);
     if (setgid(65534) == 0 && setuid(65534) != 0) _exit(8);
 }
 
-/* A filter that refuses to open, map, or make anything. */
+/* Installs a filter that makes openat, gettid, kill and futex fail. */
 static void filtered(void) {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -203,7 +203,7 @@ static void filtered(void) {
     blocks(20000);
 }
 
-/* A filter that ends the program where it makes a call that none of its own needs: what malloc, threads and the end make. */
+/* Installs a filter that kills the program at any system call not needed by malloc, threads, child processes or the exit. */
 static void *confined_thread(void *unused) {
     (void)unused;
     blocks(10000);
@@ -242,8 +242,8 @@ static void confined(void) {
     if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 4) _exit(8);
 }
 
-/* A filter that ends the program where it makes a call that malloc does not make, such as to block signals. Blocks come from places that no call was
- * made from before, on the main stack and on one that nobody knows. */
+/* Installs a filter that kills the program at any system call that malloc does not make, such as one to block signals. Then allocates at
+ * new call sites, on the main stack and on an unknown stack. */
 __attribute__((noinline)) static void first(int depth);
 __attribute__((noinline)) static void second(int depth);
 
@@ -290,7 +290,7 @@ static void sealed(void) {
     blocks(20000);
 }
 
-/* A program that limits its own address space, while threads have blocks, and has it to itself then. */
+/* Limits its address space while a thread allocates, and then allocates nearly up to the limit. */
 static void limited(void) {
     pthread_t thread;
     int before = given;
@@ -315,7 +315,7 @@ static void limited(void) {
     if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 4) _exit(8);
 }
 
-/* Before main, and after it. */
+/* Allocates before and after main. */
 static int early;
 
 __attribute__((constructor)) static void before_main(void) {
@@ -343,7 +343,7 @@ int main(int count, char **arguments) {
         if (strcmp(hazard, hazards[n].name) == 0) hazards[n].run();
     }
     blocks(500);
-    /* Those behind are of the end. */
+    /* The other 9 blocks are allocated at exit. */
     printf("%d\n", given + 9);
     return 7;
 }

@@ -1,5 +1,5 @@
-//! A program to be recorded: does to its heap what its first argument says.
-//! Compiled by `tests/it/record.rs` with rustc alone, so C functions are declared here.
+//! A program to record, which uses its heap as its first argument says.
+//! Tests compile it with rustc and without any crates, so it declares C functions itself.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::hint::black_box;
@@ -80,7 +80,7 @@ fn give(size: usize) -> *mut c_void {
     black_box(unsafe { malloc(black_box(size)) })
 }
 
-/// Each function once, with a size that tells which.
+/// Calls each function with a size that identifies it.
 fn calls() {
     unsafe {
         let a = give(1_000_001);
@@ -182,7 +182,7 @@ fn forked(children: usize) {
     }
 }
 
-/// A fork that no handler hears of.
+/// Forks by a system call, which bypasses fork handlers.
 fn forked_behind_libc() {
     const SYS_CLONE: c_long = if cfg!(target_arch = "x86_64") { 56 } else { 220 };
     unsafe {
@@ -221,8 +221,8 @@ fn in_a_handler() {
     }
 }
 
-/// A timer's handler touches the recorder's own path only: it may come at any instruction of a hook. The
-/// allocator behind cannot be called from it, so it calls what fails before the lock.
+/// Makes a call that fails before the allocator takes its lock. The handler of a timer can interrupt a hook at any
+/// instruction, so it must run only the recorder's own code and cannot allocate.
 extern "C" fn fails(_: c_int) {
     unsafe { assert!(reallocarray(null_mut(), usize::MAX, 2).is_null()) }
 }
@@ -238,7 +238,7 @@ fn interrupted() {
     }
 }
 
-/// What a pair of malloc and free costs.
+/// Prints the cost of a call to malloc or free.
 fn pairs(count: usize) {
     let begun = std::time::Instant::now();
     for _ in 0..count {
@@ -247,8 +247,8 @@ fn pairs(count: usize) {
     println!("{:.1} ns a call", begun.elapsed().as_nanos() as f64 / (2 * count) as f64);
 }
 
-/// Threads that allocate for ever, and free each other's blocks. A file that outlives the process says how far each is: the
-/// process in its first word, then the blocks that each thread was given and has counted.
+/// Runs threads that allocate forever and free each other's blocks. Their progress is in a file that outlives the
+/// process: the process ID in the first word, then the number of blocks that each thread has received and counted.
 fn progress(path: &str, count: usize) {
     use std::os::fd::AsRawFd;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

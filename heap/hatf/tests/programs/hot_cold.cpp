@@ -1,4 +1,4 @@
-// Two allocations by one function: what `hot` asks for is read again and again, what `cold` asks for lies there.
+// Two blocks allocated by one function: the block of `hot` is read repeatedly, and the block of `cold` is never accessed.
 #include <cstdio>
 #include <cstring>
 #include <unistd.h>

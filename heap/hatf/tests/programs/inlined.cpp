@@ -1,4 +1,4 @@
-// Allocations in templates, lambdas, constructors and what the library inlines: as a compiler names them.
+// Allocates in templates, lambdas, constructors and inlined library functions, for tests of function names.
 #include <cstdio>
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-/* Has a signal come all the time, whose handler asks for pages and gives them back. */
+/* Interrupts a program continuously by a timer, whose signal handler maps and unmaps a page. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>

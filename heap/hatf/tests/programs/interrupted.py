@@ -1,4 +1,4 @@
-"""Calls functions while signals come whose handler, of the library that is named, records stacks."""
+"""Calls functions while signals arrive. Their handler, in the library given as argument, maps pages, which are recorded with stacks."""
 import ctypes
 import sys
 import threading

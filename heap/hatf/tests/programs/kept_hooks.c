@@ -1,4 +1,4 @@
-/* Threads that allocate by an address of malloc that the program keeps, and free by a call. Another thread has the lock of the dynamic linker nearly always. */
+/* Threads call malloc by an address that the program keeps, and free directly. Another thread mostly holds the dynamic linker's lock. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #define THREADS 4
 
 typedef void *allocate(size_t);
-/* Not in a place that the dynamic linker fills in. */
+/* The dynamic linker does not fill in this variable. */
 static allocate *volatile kept;
 static volatile int over;
 
@@ -39,7 +39,7 @@ static void *lock(void *argument) {
     return argument;
 }
 
-/* What the table of the dynamic linker has for the functions. */
+/* Reads the functions' addresses from the dynamic linker's table. */
 __attribute__((noinline)) static void addresses(void *found[3]) {
     found[0] = (void *)malloc;
     found[1] = (void *)realloc;

@@ -1,4 +1,4 @@
-/* Blocks of known sizes: when each is last accessed is known, by the calls of malloc before and behind it. */
+/* Accesses blocks of known sizes. Calls to malloc before and after mark the time of each block's last access. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ int main(void) {
     late[999] = 2;
     volatile char *third = malloc(19);
     third[0] = 1;
-    /* `late` is freed long behind its last access, the others never. */
+    /* `late` is freed long after its last access; the other blocks are never freed. */
     free((void *)late);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Waits for a byte, and becomes a program: statically linked, so that it does not load a recorder itself. */
+/* Waits for a byte and executes a program. It is statically linked, so that it does not load a recorder itself. */
 #include <unistd.h>
 
 extern char **environ;

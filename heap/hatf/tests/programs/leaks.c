@@ -1,4 +1,4 @@
-// Four functions with blocks at the end: a table of the start, one that leaks, a cache, and a buffer of stdout.
+// Ends with live blocks from four functions: a table from startup, leaked requests, a cache, and the stdout buffer.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Uses an allocator that is linked in, in several threads and in a forked child, and prints how many blocks each was given, and how many it freed. */
+/* Uses a linked-in allocator in several threads and in a forked child. Each process prints the numbers of blocks it received and freed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -52,7 +52,7 @@ static void *work(void *unused)
             abort();
         void *resized = count(NAME(malloc)(size), size);
         for (int times = 0; times < 3; times++) {
-            /* Each is one block less and one more. */
+            /* A reallocation counts as a free and an allocation. */
             __atomic_fetch_add(&freed, 1, __ATOMIC_RELAXED);
             resized = count(NAME(realloc)(resized, size + times), size + times);
         }
@@ -92,7 +92,7 @@ int main(void)
         pthread_create(&threads[number], NULL, work, NULL);
     for (int number = 0; number < THREADS; number++)
         pthread_join(threads[number], NULL);
-    /* No block of the C library's: where the allocator is malloc itself, it would be one. */
+    /* printf might allocate a block, which would count if the linked-in allocator is malloc itself. */
     char line[100];
     int length = snprintf(line, sizeof line, "%ld %ld\n", given, freed);
     if (write(1, line, length) != length)

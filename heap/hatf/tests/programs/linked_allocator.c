@@ -1,4 +1,4 @@
-/* Blocks of powers of two, out of pages that are never given back. Functions call each other, as those of real allocators do. */
+/* Allocates blocks of power-of-two sizes from pages that are never unmapped. Functions call each other, as in real allocators. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 
 #include "linked_allocator.h"
 
-/* In front of each block: its size as a power of two, and where it really begins. */
+/* The header before each block: the exponent of its size, and its actual start. */
 struct head {
     size_t power;
     void *start;

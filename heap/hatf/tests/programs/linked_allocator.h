@@ -1,4 +1,4 @@
-/* A small allocator that is linked into programs, under names that begin with PREFIX. */
+/* A small allocator linked into programs, whose function names begin with PREFIX. */
 #include <stddef.h>
 
 #ifndef PREFIX
@@ -15,11 +15,11 @@ void NAME(free)(void *block);
 void *NAME(aligned_alloc)(size_t align, size_t size);
 void *NAME(memalign)(size_t align, size_t size);
 int NAME(posix_memalign)(void **place, size_t align, size_t size);
-/* jemalloc's. */
+/* Functions of jemalloc. */
 void *NAME(mallocx)(size_t size, int flags);
 void *NAME(rallocx)(void *old, size_t size, int flags);
 void NAME(sdallocx)(void *block, size_t size, int flags);
-/* mimalloc's. */
+/* Functions of mimalloc. */
 void *NAME(zalloc)(size_t size);
 void *NAME(malloc_aligned)(size_t size, size_t align);
 void *NAME(realloc_aligned)(void *old, size_t size, size_t align);

@@ -1,4 +1,4 @@
-/* Functions of an allocator in assembly: as they leave all registers alone but rax, their callers may count on that. */
+/* Allocator functions in assembly. They change no register except for rax, on which their callers may rely. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ __asm__(
     ".type tc_malloc, @function\n"
     "tc_malloc:\n"
 #if defined(LOOPS)
-    /* The loop leads to the second instruction. */
+    /* The loop jumps back to the second instruction. */
     "    push %rbx\n"
     "1:  dec %ebx\n"
     "    nop\n"
@@ -27,7 +27,7 @@ __asm__(
 #elif defined(CALLS)
     "    call *%rcx\n"
 #elif defined(JUMPED)
-    /* Another function has a branch to the second. */
+    /* Another function branches to the second instruction. */
     "    nop\n"
     "1:\n"
 #elif defined(SHORT)
@@ -65,7 +65,7 @@ struct state {
 };
 struct state before, after;
 
-/* Calls a function with registers that are known, and keeps what is in them then. */
+/* Calls a function with known register values and saves the registers afterwards. */
 extern void *call(void *function, size_t argument, int wide);
 __asm__(
     ".text\n"
@@ -76,7 +76,7 @@ __asm__(
     "    push %r12\n"
     "    mov %rdi, %rbx\n"
     "    mov %edx, %r12d\n"
-    /* No alignment that a function could count on. */
+    /* The called function cannot rely on the stack alignment. */
     "    sub $24, %rsp\n"
     "    lea before(%rip), %rax\n"
     "    test %r12d, %r12d\n"

@@ -1,4 +1,4 @@
-// Operators of C++ on an allocator that is linked in: exceptions pass through what records them.
+// C++ operators on a linked-in allocator: exceptions pass through the recording code.
 #include <cstdio>
 #include <cstdlib>
 #include <new>

@@ -1,5 +1,5 @@
-/* An allocator that is linked in, whose lock the main thread has nearly always: it sleeps with it, or computes. Another thread loads and unloads a library, and counts that in
- * a file. No thread ever waits for anything else. */
+/* A linked-in allocator whose lock the main thread holds nearly always, sleeping or computing. Another thread loads and unloads a library
+ * and counts that in a file. No thread ever waits for anything else. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ void *malloc(size_t bytes) {
     used += bytes;
     *(size_t *)block = bytes - 16;
     pthread_mutex_unlock(&lock);
-    /* Not asleep without the lock. */
+    /* Yield instead of sleeping without the lock. */
     for (int i = 0; is_main && i < 20; i++)
         sched_yield();
     return block + 16;
@@ -71,7 +71,7 @@ static void *load(void *argument) {
         until.tv_nsec += 200000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        /* A wait in which a thread could have a lock. */
+        /* A wait during which a thread might hold a lock. */
         pthread_mutex_lock(&mutex);
         pthread_cond_timedwait(&never, &mutex, &until);
         pthread_mutex_unlock(&mutex);

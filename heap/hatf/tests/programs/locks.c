@@ -1,5 +1,5 @@
-/* A program that locks its memory, and says how many KiB are locked: of what it has, and after it has mapped 1 MiB more. With an argument it may lock
- * 64 MiB at most, or less, and has no privilege. Ends with status 7. */
+/* Locks its memory. Prints the KiB locked, before and after mapping another 1 MiB. With an argument, it drops its privileges and may lock
+ * at most 64 MiB. Ends with status 7. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +70,7 @@ int main(int count, char **arguments) {
         return 8;
     }
     blocks(20000);
-    /* What it may not do is an error, and nothing else. */
+    /* An invalid call returns an error and has no other effect. */
     if (mlockall(64) == 0 || errno != EINVAL || munlockall() || locked() != 0) {
         return 8;
     }

@@ -1,4 +1,4 @@
-/* A program near the end of its stack, which is a part of other memory. It looks whether that changes. */
+/* Runs near the end of a stack inside of other memory, and checks that this memory does not change. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static long damaged;
 static ucontext_t back;
 
 static void run(void) {
-    /* All but a little of the stack is in use. */
+    /* Nearly all of the stack is in use. */
     char *now = __builtin_frame_address(0);
     volatile char *in_use = __builtin_alloca((size_t)(now - (memory + BELOW)) - 1024);
     in_use[0] = 1;

@@ -1,4 +1,4 @@
-/* Allocates from 32,768 different places of the stack. Each block's size says from which. */
+/* Allocates from 32,768 different call stacks. Each block's size identifies the stack. */
 #include <stdlib.h>
 
 static void *volatile block;
@@ -10,7 +10,7 @@ static void descend(unsigned depth, unsigned size)
         free(block);
         return;
     }
-    /* Two calls, so two return addresses. */
+    /* Two separate calls have two return addresses. */
     descend(depth + 1, 2 * size);
     descend(depth + 1, 2 * size + 1);
 }

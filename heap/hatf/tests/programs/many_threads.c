@@ -1,4 +1,4 @@
-/* Many threads that live for a moment, and use the last of it: destructors of keys allocate and free in each round. */
+/* Starts many short-lived threads. Their key destructors allocate and free in each round. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 static pthread_key_t key;
 
-/* Asks to be called again as long as that is done. */
+/* Requests another call, until the C library stops. */
 static void last(void *block) {
     free(block);
     pthread_setspecific(key, malloc(40));
@@ -18,7 +18,7 @@ static void *work(void *seed) {
     for (int n = 0; n < 16; n++) blocks[n] = malloc(16 + (size_t)seed % 64 + n);
     for (int n = 0; n < 16; n++) blocks[n] = realloc(blocks[n], 100);
     for (int n = 0; n < 16; n++) free(blocks[n]);
-    /* The buffer of this is freed when the thread is nearly gone. */
+    /* The buffer of strerror is freed when the thread has nearly ended. */
     return strerror(1000 + (int)(size_t)seed) == NULL ? seed : NULL;
 }
 

@@ -1,5 +1,5 @@
-/* Every function of a small C library's allocator, threads, a forked process and one that is started. Sizes end in 00077, so that they are known among
- * the library's own. */
+/* Calls every allocator function of a small C library, in threads, in a forked process and in an executed program. Sizes end in 00077,
+ * which distinguishes them from blocks of the library. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// A handler of std::set_new_handler is called until it gives up, by an exception of its own or by taking itself away. Prints how often it was
-// called. Compiled by tests/it/operators.rs.
+// A handler set by std::set_new_handler is called until it gives up by throwing its own exception or by removing itself. Prints the number
+// of calls. Compiled by tests/it/operators.rs.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -17,7 +17,7 @@ static void gives_up() {
     if (++calls % 3 == 0) std::set_new_handler(nullptr);
 }
 
-// Allocates deeper on the stack than the call that failed was.
+// Allocates deeper on the stack than the failed call.
 __attribute__((noinline)) static void *deeper(int depth) {
     char room[256];
     room[0] = char(depth);

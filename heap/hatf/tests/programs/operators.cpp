@@ -1,4 +1,4 @@
-// Every form of operator new and delete, as often as the argument says. Compiled by tests/operators.rs.
+// Calls every form of operator new and delete as often as the argument says. Compiled by tests/it/operators.rs.
 #include <cstdio>
 #include <cstdlib>
 #include <new>

@@ -1,5 +1,5 @@
-/* Blocks by the names that the C library has for its own functions, and frees of C23. Sizes 7777 and up are the program's alone. Compiled by
- * tests/hazards.rs. */
+/* Allocates by the C library's internal names and frees by C23 functions. Only the program itself uses sizes of 7777 or more. Compiled by
+ * tests/it/hazards.rs. */
 #include <stdlib.h>
 
 void *__libc_malloc(size_t size);

@@ -1,4 +1,4 @@
-/* Asks the system for pages in every way, and names threads in every way. */
+/* Requests pages from the system and names threads in every possible way. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -42,7 +42,7 @@ int main(void)
     size_t length = 8 << 20;
     char *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(pages, 1, length);
-    /* Two looks at what the kernel says. */
+    /* Long enough for the recorder to read the kernel's numbers twice. */
     usleep(50000);
     if (madvise(pages, length / 2, MADV_DONTNEED) != 0)
         return 1;
@@ -52,10 +52,10 @@ int main(void)
     munmap(pages, 2 * length);
     if (sbrk(12288) == (void *)-1)
         return 1;
-    /* An error stays as it was. */
+    /* Errors are passed on. */
     if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
         return 1;
-    /* The C library's own. */
+    /* A block of the C library. */
     char *block = malloc(100);
     printf("%zu\n", (size_t)((uintptr_t)block % 16));
     return 7;

@@ -1,6 +1,6 @@
-/* Allocates along random paths of calls, deep and near each other. A block's size says by which path: paths have numbers, as they are first taken.
-   Functions come in pairs that have frames of the same size, so that a stack pointer says nothing of who called. With `signals` a handler
-   allocates, too, whatever it interrupts. */
+/* Allocates along random call paths, which are deep and similar. A block's size identifies its path: it is the path's slot in a table, plus
+   1. Functions come in pairs with frames of equal size, so that the stack pointer does not reveal the caller. With `signals`, a signal
+   handler also allocates. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ FUNCTION(second, 'b', 32)
 FUNCTION(third, 'c', 160)
 FUNCTION(fourth, 'd', 160)
 
-/* Goes on for a while near where it is, so that stacks differ in a few frames. */
+/* Stays near the current depth for a while, so that stacks differ in a few frames. */
 __attribute__((noinline)) static void step(int depth) {
     for (int times = (int)next(3) + 1; times > 0 && count < PATHS / 2; times--) {
         if (depth >= DEPTH || next(12) == 0) {

@@ -1,4 +1,4 @@
-/* A program that says where it is. Compiled by tests/phases.rs with the header as it is shipped. */
+/* A program that marks its phases. Compiled by tests/it/phases.rs with the shipped header. */
 #include "hatf.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Limits its address space, and then maps memory where the limit made room. Says whether somebody else changed that memory.
+// Limits its address space, and then maps memory where the limit made room. Prints the number of mappings that something else changed.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ int main(void) {
             if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
         }
         if (round == 3) {
-            // The kernel fills gaps from above: most of the room, and then the rest.
+            // The kernel fills gaps from the top. The first mapping takes most of the room.
             map(880ul << 20, MAP_NORESERVE);
             for (int n = 0; n < BLOCKS; n++) {
                 blocks[n] = map(BYTES, 0);

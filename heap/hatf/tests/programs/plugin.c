@@ -1,4 +1,4 @@
-/* A shared object that is loaded and unloaded. Compiled by tests/stacks.rs. */
+/* A shared library that is loaded and unloaded. Compiled by tests/it/stacks.rs. */
 #include <stdlib.h>
 
 void *plugin(int size) {

@@ -1,5 +1,5 @@
-/* Calls into the C library with pointers near which a recorder must not read. Built by hatf cc. The first argument says which; the second is the path of
- * pointers_plugin.c as a library. Ends with status 7. */
+/* Calls the C library with pointers near which a recorder must not read. Built by hatf cc. The first argument selects the pointers; the
+ * second is the path of the library built from pointers_plugin.c. Ends with status 7. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-/* The last bytes of the main thread's stack are those of the arguments and of the environment. */
+/* Passes the last bytes of the main thread's stack, which contain the arguments and the environment. */
 static void ends(int count, char **arguments) {
     char *last = arguments[count - 1];
     for (char **variable = environ; *variable; variable++) {
@@ -27,7 +27,7 @@ static void ends(int count, char **arguments) {
     dprintf(2, "%p\n", (void *)(last + strlen(last)));
 }
 
-/* A thread passes on what lies at the end of its stack, and after it: its own thread-local memory, and a page that cannot be read. */
+/* Passes addresses up to the end of a thread's stack and after it: thread-local memory, and unmapped pages. */
 static __thread char of_thread[64];
 
 static void *passes(void *block) {
@@ -54,7 +54,7 @@ static void of_a_thread(void) {
     pthread_join(thread, 0);
 }
 
-/* A coroutine whose stack ends where nothing is mapped. */
+/* Runs a coroutine whose stack ends at unmapped memory. */
 static ucontext_t program, routine;
 
 static void coroutine(void) {
@@ -83,7 +83,7 @@ static void of_a_coroutine(void) {
     setcontext(&routine);
 }
 
-/* Variables of a library that is unloaded, often. */
+/* Passes variables of a library that is loaded and unloaded repeatedly. */
 static void of_a_library(const char *path) {
     for (int at = 0; at < 100; at++) {
         void *library = dlopen(path, RTLD_NOW);
@@ -91,7 +91,7 @@ static void of_a_library(const char *path) {
         if (!hides) {
             _exit(8);
         }
-        /* The library alone knows the block. */
+        /* Only the library refers to the block. */
         char *block = malloc(2300);
         void *variable = hides(block);
         if (at == 99) {

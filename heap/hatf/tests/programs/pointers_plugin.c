@@ -1,4 +1,4 @@
-/* A library of pointers.c, with many variables. */
+/* A library with many variables, for pointers.c. */
 static void *variables[100000] = {variables};
 
 void *hides(void *block) {

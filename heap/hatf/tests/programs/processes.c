@@ -1,5 +1,5 @@
-/* A program that makes processes in every way. Each allocates a number of blocks of a size that no other has, and says so by its exit
-   status. Arguments: what to do. */
+/* Creates processes in every way. Each process allocates blocks of a size of its own, and its exit status identifies it. The arguments
+   select what to do. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 static void *volatile sink;
 
-/* So many blocks of that size, freed again. */
+/* Allocates and frees this many blocks of a size. */
 static void work(int size, int blocks) {
     for (int i = 0; i < blocks; i++) {
         sink = malloc(size);
@@ -31,7 +31,7 @@ static void wait_for(pid_t process) {
     }
 }
 
-/* A child, its child with a thread, and that one's child. */
+/* Creates a child, its child with a thread, and the child of that one. */
 static void generations(void) {
     void *volatile inherited = malloc(1001);
     pid_t child = fork();
@@ -58,7 +58,7 @@ static void generations(void) {
     wait_for(child);
 }
 
-/* Programs that are started with an empty environment. */
+/* Executes programs with an empty environment. */
 static void programs(char *self) {
     char *none[] = {NULL};
     char *arguments[] = {self, "work", "3001", "50", NULL};
@@ -75,7 +75,7 @@ static void programs(char *self) {
     child = fork();
     if (child == 0) {
         clearenv();
-        /* As the shell, and then as the program. */
+        /* The child allocates before and after it executes the program, like a shell. */
         work(3003, 60);
         arguments[2] = "3004";
         execve(self, arguments, none);
@@ -84,7 +84,7 @@ static void programs(char *self) {
     wait_for(child);
 }
 
-/* Ends at once, and leaves a process that goes on. */
+/* Creates a daemon, which continues after its parent has exited. */
 static void daemonize(void) {
     if (fork() == 0) {
         setsid();
@@ -104,7 +104,7 @@ static void daemonize(void) {
     wait(NULL);
 }
 
-/* Many at once. */
+/* Creates many simultaneous children. */
 static void many(int count) {
     for (int i = 0; i < count; i++) {
         if (fork() == 0) {
@@ -117,7 +117,7 @@ static void many(int count) {
     }
 }
 
-/* A process that allocates until it is killed, and says how far it is. */
+/* Allocates until the process is killed, and writes its progress to a file. */
 static void endless(const char *path) {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     for (long done = 0; file >= 0; done++) {

@@ -1,4 +1,4 @@
-// Allocates on one processor what it frees on another. Prints how many there are of it; "one" if there is one processor alone.
+// Allocates blocks on one CPU and frees them on another. Prints the number of blocks, or "one" if there is only one CPU.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* Allocates from three places: many small blocks that are freed, fewer that stay, and a few large ones. Argument: how often. */
+/* Allocates in three functions: many small blocks that are freed, some that stay live, and a few large ones. The argument is the count. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The example of the document about scoped memory (its Figure 1), as heap/hatf-research/src/scoped/example.rs has it. */
+/* The example in Figure 1 of the paper on scoped memory, as in heap/hatf-research/src/scoped/example.rs. */
 #define SCOPED_IMPLEMENTATION
 #include "scoped.h"
 

@@ -1,5 +1,5 @@
-/* A server of which it is known which calls outlive what is allocated in them. Built by `hatf cc --functions`; tests/regions.rs
-   knows the numbers. `request` is called again and again from one place, so that stacks show one call of it only. */
+/* A server in which it is known which calls outlive the blocks allocated in them. Built by `hatf cc --functions`; tests/it/regions.rs
+   contains the expected numbers. `request` is always called from the same call site, so stacks cannot distinguish its calls. */
 #include <setjmp.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ __attribute__((noinline)) static void *line(void) {
     return block;
 }
 
-/* What `line` returns ends here. What it keeps is freed by the next call of it: no call of it outlives that block. */
+/* Frees the block of `line`. The next call frees the kept block, so no call of `request` outlives it. */
 __attribute__((noinline)) static void request(void) {
     void *read = line();
     free(kept[0]);

@@ -1,11 +1,11 @@
-// A shop whose memory is known by function: what a container, a wrapper or a string allocates is that of the shop's function.
+// A shop with known memory use by function. Blocks of containers, wrappers and strings count for the shop's function.
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #define APART __attribute__((noinline))
-// Another version of the shop has more.
+// Another version of the shop has more items.
 #ifndef ITEMS
 #define ITEMS 200
 #endif
@@ -36,7 +36,7 @@ APART void *xmalloc(std::size_t size) { return std::malloc(size); }
 APART void first() { kept[0] = xmalloc(1000); }
 APART void second() { kept[1] = xmalloc(2000); }
 
-// It calls itself, and allocates at two lines.
+// Calls itself and allocates on two lines.
 APART int fill(int deep) {
     std::free(xmalloc(10));
     if (deep == 0) return 0;
@@ -45,7 +45,7 @@ APART int fill(int deep) {
     return deeper + 1;
 }
 
-// Other blocks stand behind its block, so that realloc copies it.
+// Allocates other blocks after the growing block, so that realloc has to copy it.
 APART void grow() {
     void *growing = nullptr, *behind[8];
     for (int size = 1; size <= 8; size++) {

@@ -1,4 +1,4 @@
-// Calls on stacks of little room: those of coroutines, of one page each, and that of a signal handler.
+// Allocates on small stacks: one-page stacks of coroutines, or the stack of a signal handler.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ int main(int count, char **arguments)
 {
     (void)arguments;
     if (count > 1) {
-        // As much as the kernel asks for, and two pages.
+        // The kernel's minimum plus two pages.
         size_t bytes = (size_t)sysconf(_SC_MINSIGSTKSZ) + 2 * PAGE;
         char *stack = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(stack, PAGE, PROT_NONE);

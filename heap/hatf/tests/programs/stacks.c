@@ -1,4 +1,4 @@
-/* Allocates in all kinds of call stacks, and prints for each size what backtrace(3) says. Compiled by tests/stacks.rs. */
+/* Allocates in all kinds of call stacks. Prints each size with the result of backtrace(3). Compiled by tests/it/stacks.rs. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 static void *volatile block;
 static volatile int size = 5000;
 
-/* One block, and the stack at this place. */
+/* Allocates a block and prints the current stack. */
 __attribute__((noinline)) static void here(void) {
     void *frames[200];
     int count = backtrace(frames, 200);
@@ -56,7 +56,7 @@ __attribute__((noinline)) static void many_arguments(int a, int b, int c, int d,
     __asm__ volatile("" : : "r"(a + b + c + d + e + f + g + h));
 }
 
-/* Callers whose stacks differ in nothing but where they return to. */
+/* Callers whose stacks differ only in their return addresses. */
 __attribute__((noinline)) static void left(void) {
     here();
     __asm__ volatile("");

@@ -1,12 +1,12 @@
-// Has something come between each two instructions of the recorder in a call: a signal whose handler allocates, a fork, or a kill.
+// Interrupts a call between every two recorder instructions by a signal whose handler allocates, by a fork, or by a kill.
 //
 //   stepped signal|fork|kill malloc|realloc|deep|exec|fork STRIDE
 //
-// A child of this program calls, and is single-stepped by it: to the first instruction in the first round, and STRIDE instructions further in each of the
-// next. Instructions of the C library do not count, as most of its functions must not be interrupted by one that allocates. Of a loop, the first four
-// rounds count.
-// In `fork`, the steps go on in the process that the call makes, which begins its own recording and ends by `_exit`.
-// Prints how many rounds there were. Status 77: this system does not let a process trace its child.
+// A child makes the call, and this program single-steps it: to the first instruction in the first round, and STRIDE instructions further in
+// each following round. C library instructions do not count, because a handler that allocates must not interrupt most of its functions.
+// Each instruction of a loop counts at most four times. In `fork`, stepping continues in the process that the call creates, which starts
+// its own recording and ends by `_exit`. Prints the number of rounds. Status 77 means that this system does not let a process trace its
+// child.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,14 +49,14 @@ static void by_realloc(void) {
     block = realloc(block, 200);
     block = realloc(block, 3000);
 }
-// Other stacks than those that were walked last, so that each is walked.
+// Calls with a different stack each time, so that the recorder has to walk it.
 static void by_deep(void) {
     static int depth;
     block = at_depth(depth++ % 40, 100);
     free(block);
 }
 
-// A program that is not there, and more variables than the recorder has room for on the stack.
+// Executes a missing program with more variables than the recorder can store on the stack.
 static void by_exec(void) {
     static char *many[100];
     for (int n = 0; n < 99; n++) many[n] = "A=1";
@@ -127,7 +127,7 @@ static void calls(void (*call)(void)) {
     }
 }
 
-// Returns the process that `child` has made, at a stop that is due to that; -1 at any other.
+// Returns the process that `child` has created if that caused this stop, and -1 otherwise.
 static pid_t made_by(pid_t child, int status) {
     unsigned long made;
     int of_made;
@@ -136,7 +136,7 @@ static pid_t made_by(pid_t child, int status) {
     return made;
 }
 
-// Waits for the stop of a child that says it is ready, and passes on signals that are not ours.
+// Waits until a child stops itself to report that it is ready. Passes on any other signals.
 static int ready(pid_t child) {
     int status;
     while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
@@ -152,7 +152,7 @@ static int ready(pid_t child) {
     return -1;
 }
 
-// The recorder's code.
+// The address range of the recorder's code.
 enum { CODE = 1 << 20 };
 static unsigned long code_start, code_end;
 static int find_code(void) {
@@ -169,10 +169,10 @@ static int find_code(void) {
     return 0;
 }
 
-// Steps to an instruction of the recorder in the call; 0 if the call is over before. Signals are not what comes in between, but the end of a step.
-// `stepped` is the child, and then the process that it makes.
+// Steps to a recorder instruction in the call. Returns 0 if the call returns earlier, and -1 if the child ended. `stepped` is the child,
+// and later the process that it creates.
 static int step_to(pid_t child, long instruction, pid_t *stepped) {
-    // How often each instruction was the next.
+    // The number of times that each instruction was reached.
     static unsigned char seen[CODE];
     int status;
     memset(seen, 0, sizeof seen);

@@ -1,4 +1,4 @@
-// Calls that glibc's mtrace logs.
+// Makes calls that glibc's mtrace logs.
 #include <mcheck.h>
 #include <stdlib.h>
 

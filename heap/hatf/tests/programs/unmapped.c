@@ -1,5 +1,5 @@
-// Calls on stacks that are unmapped again. `apart` takes another stack, and says of its caller what is not true: that the call was made on that
-// stack, above its beginning. So a walk goes on to read there, which may be in what was unmapped.
+// Calls functions on stacks that are later unmapped. `apart` switches to another stack, but its unwind information falsely places the
+// caller's frame on that stack, above its start. So a stack walk continues to read there, possibly in unmapped memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ static void allocate(void)
     free(block);
 }
 
-// Each call takes most of a page, so that a walk reads of all.
+// Each call uses most of a page, so that a walk reads from every page.
 static __attribute__((noinline)) void deep(int calls)
 {
     volatile char room[3000];

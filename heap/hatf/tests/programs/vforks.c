@@ -1,4 +1,4 @@
-/* A program that waits in vfork for a child, which sleeps for as many milliseconds as the argument says. */
+/* Waits in vfork for a child, which sleeps for the given number of milliseconds. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Grows slowly, and prints what it does, until a file is there: watched.c FILE. Ends with status 3 then, or at an interrupt with 4. */
+/* Grows slowly and prints its progress until FILE exists: watched FILE. Then ends with status 3, or with 4 after an interrupt. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 //! Sizes do not increase unnoticed: measurements of the first events of real programs are compared with a snapshot.
 //!
-//! The traces are the first 20,000 calls (gawk: 6,000) of a C++ compiler, of perl with hashes of hashes, of python building
-//! syntax trees, and of gawk counting words, as raw records of 32 bytes.
+//! The traces are the first 20,000 calls (gawk: 6,000) of a C++ compiler, of perl with hashes of hashes, of python
+//! building syntax trees, and of gawk counting words, as raw 32-byte records.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::process::Command;

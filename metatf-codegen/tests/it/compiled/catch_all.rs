@@ -1,4 +1,4 @@
-//! Catch-all records, which match all tags without their own record.
+//! Tests of catch-all records, which match all tags that no other record uses.
 
 use super::catch_all::{Columns, Events, Other, Record, Start, Trace, Writer};
 use super::evolution::write;
@@ -23,7 +23,7 @@ fn written() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Each way of reading finds the records and returns their tags.
+/// Every way of reading returns the records with their tags.
 #[test]
 fn are_read_as_written() {
     let bytes = written();
@@ -48,7 +48,8 @@ fn are_read_as_written() {
     assert_eq!(columns.start().pid, [7, 8]);
 }
 
-/// In another version, the records are found by name and have their tags. No other record becomes a catch-all record.
+/// Catch-all records of a different DTD version are matched by name and keep their tags. No other record becomes a
+/// catch-all record.
 #[test]
 fn are_found_by_name() {
     let dtd = "tag.width = 1; section events 1 {
@@ -68,7 +69,7 @@ fn are_found_by_name() {
     assert_eq!(records, [Record::Events(Events::Other(Other { tag: 200, size: 3, rest: Vec::new() }))]);
 }
 
-/// A single tag is of a different kind from all others.
+/// A record with a single tag does not match a catch-all record of the same name.
 #[test]
 fn have_no_tag_of_their_own() {
     let dtd = "section events 1 { other: (tag, size) { tag.value = 9; size.width = 1; size.interpretation = none; } }";

@@ -23,7 +23,8 @@ fn read(bytes: &[u8]) -> Vec<Record> {
     Trace::from_slice(bytes).unwrap().into_iter().map(Result::unwrap).collect()
 }
 
-/// Different numbers, a different order, more and fewer fields, and different encodings.
+/// A trace is readable if its DTD has different numbers, a different order, added and removed fields, and different
+/// encodings.
 #[test]
 fn another_version() {
     let dtd = "tag.width = 2;

@@ -1,4 +1,4 @@
-//! The goldens compile with all lints enabled, and read what they write.
+//! The golden files compile with all lints enabled, and the generated readers read what the generated writers write.
 #![deny(missing_docs, unused, clippy::all, clippy::pedantic, nonstandard_style)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -44,7 +44,7 @@ pub mod predicted {
 pub mod renamed {
     include!("../../golden/renamed.snap.rs");
 }
-/// Every shape.
+/// Records of every shape.
 pub mod shapes {
     include!("../../golden/shapes.snap.rs");
 }
@@ -58,7 +58,7 @@ pub mod text {
     include!("../../golden/text.snap.rs");
 }
 
-/// The tables in the code match those of the DTD's text.
+/// The tables in the generated code match those parsed from the DTD.
 #[test]
 fn tables_are_the_parsers() {
     use metatf::format::Format;

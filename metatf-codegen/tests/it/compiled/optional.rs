@@ -18,7 +18,7 @@ fn parts(order: Order) -> Vec<u8> {
     parts.write(&Parts::<&[u8]>::Step(Step { t: 5 })).unwrap();
     parts.write(&Parts::Text(Text { vfield: b"abc" })).unwrap();
     parts.write(&Parts::<&[u8]>::Step(Step { t: 7 })).unwrap();
-    // The difference has only one byte, and an array cannot contain metadata.
+    // The difference does not fit in one byte, and an array cannot contain the metadata that would widen it.
     assert!(parts.write(&Parts::<&[u8]>::Step(Step { t: 700 })).is_err());
     assert!(parts.write(&S::R(R::<Vec<u8>>::default())).is_err(), "a record of another section");
     parts.finish()
@@ -114,7 +114,7 @@ fn records_in_byte_arrays() {
     }
 }
 
-/// The trace's record has neither the bits nor the optional items, and its parts have one more field.
+/// Items that the trace's DTD does not define read as absent, and an additional field in its nested records is skipped.
 #[test]
 fn another_version() {
     let dtd = "section s 1 { r: (tag, size, options, flags) { tag.value = 4;

@@ -1,4 +1,4 @@
-//! Traces from before a rename, read by earlier names (spec 5.3).
+//! Reads traces that were written before a rename by their earlier names (spec 5.3).
 
 use super::evolution::write;
 use super::renamed::{Jump, JumpNItem, Pos, Record, S, Stay, Trace};
@@ -40,7 +40,8 @@ fn earlier_names_are_read() {
     assert_eq!(trace.next_owned().unwrap(), None);
 }
 
-/// A current name takes precedence over an earlier one: `extra` was once called `line`, but the trace also has `line`.
+/// A current name takes precedence over an earlier one: `extra` was once called `line`, but the trace also contains
+/// `line`.
 #[test]
 fn names_of_today_come_first() {
     let dtd = OLD.replace("vector, gone", "line, vector").replace("gone.width = 1; gone", "line.width = 1; line");
@@ -55,7 +56,7 @@ fn names_of_today_come_first() {
     assert_eq!((jump.line, jump.extra), (1, 0));
 }
 
-/// No names are unmatched if the DTDs have the same meaning, whatever their annotations are.
+/// If two DTDs differ only in annotations, no names are unmatched.
 #[test]
 fn the_same_meaning_needs_no_names() {
     let dtd = super::renamed::FORMAT.dtd.replace("line.was = \"vector\";", "").replace("tag.was = \"hop, leap\";", "");

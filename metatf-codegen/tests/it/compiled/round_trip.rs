@@ -6,7 +6,7 @@ use metatf::container::{Class, Codec, Order, WriteOptions};
 use metatf::format::Interpretation;
 use metatf::typed::Event;
 
-/// Returns both versions, classes and byte orders, with small chunks and groups.
+/// Returns write options with both versions, classes and byte orders, each with large and small chunks and groups.
 fn options() -> impl Iterator<Item = WriteOptions> {
     let all = [(0, Class::Bits32, Order::Big), (0, Class::Bits64, Order::Little), (1, Class::Bits32, Order::Little)];
     let all = all.into_iter().chain([(1, Class::Bits64, Order::Big)]);

@@ -278,7 +278,7 @@ mod tests {
     use super::super::tests::{pick, random};
     use super::*;
 
-    /// An order in which every slot is examined individually.
+    /// A reference implementation that examines every slot individually.
     #[derive(Default)]
     struct Plain {
         slots: Vec<Option<u32>>,

@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn like_a_map() {
-        // More leaves than the initial capacity of the table.
+        // The leaves outnumber the initial capacity of the table.
         like_a_map_of(3000);
         like_a_map_of(200_000);
     }

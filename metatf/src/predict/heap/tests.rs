@@ -1,6 +1,6 @@
 use super::*;
 
-/// Passes events to a writer's and a reader's model and returns the codes.
+/// A writer's and a reader's model, which receive the same events.
 struct Both {
     writer: Heap,
     reader: Heap,
@@ -79,7 +79,8 @@ fn contexts() {
     assert_eq!(heap.allocate(1, 24, 0x1000), allocated::MISS);
 }
 
-/// Checks that the fast paths, which find and learn in one step, are equivalent to the separate steps.
+/// Two pairs of models: one uses the fast paths, which find and learn in one step; the other uses separate steps. Both
+/// must produce the same codes.
 struct Usual {
     usual: Both,
     plain: Both,
@@ -222,12 +223,12 @@ fn contexts_are_bounded() {
     assert!(heap.writer.contexts.len() < MOST_ADDRESSES / ADDRESSES_PER_CONTEXT);
 }
 
-/// Checks that a heap's behavior after a reset does not depend on its earlier state.
+/// After a reset, a heap behaves like a new one.
 #[test]
 fn begun_anew_it_is_a_new_one() {
     let mut random = random(7);
     let mut again = Heap::new(SizeRule::Header);
-    // Many events, few, more than before, and none.
+    // The numbers of events are large, small, larger than before, and zero.
     for (events, places, contexts) in
         [(60_000, 50_000, 40), (300, 100, 2), (90_000, 3_000_000, 3), (0, 1, 1), (5000, 900, 17)]
     {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The unknown stack, which offset 0 of heap traces refers to.
+/// The unknown stack, to which offset 0 refers in heap traces.
 pub(crate) const NO_STACK: &str =
     "{\"@section\":\"stacks\",\"@record\":\"stack_item\",\"depth\":0,\"frame\":[],\"@shared\":true}\n";
 
-/// Runs the command in a folder, with `METATF_PATH` set to this folder.
+/// Runs the command in a directory, with `METATF_PATH` set to this directory.
 pub(crate) fn metatfc(folder: &Path, args: &[&str]) -> Run {
     run(folder, args, b"")
 }
@@ -33,7 +33,7 @@ pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
     run
 }
 
-/// Writes a trace from JSON lines like a program. Unlike `encode`, this accepts dangling references.
+/// Writes a trace from JSON lines with the library. Unlike `encode`, this accepts dangling references.
 pub(crate) fn written(folder: &Folder, name: &str, dtd: &str, lines: &str, version: u8) {
     let schema = Schema::parse("events.dtd", dtd.as_bytes()).expect("a DTD");
     let options = WriteOptions { version, dtd_url: "events.dtd".to_owned(), ..WriteOptions::default() };

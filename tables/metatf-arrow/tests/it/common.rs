@@ -1,4 +1,4 @@
-//! Converts rows to JSON: rows of tables, and records of the universal reader.
+//! Converts rows to JSON: table rows, and records of the dynamic reader.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::io::Write as _;
@@ -91,7 +91,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a record of the universal reader as a row, or an error if a value does not fit its column.
+/// Returns a record of the dynamic reader as a row, or an error if a value does not fit its column.
 pub(crate) fn expected(record: &Record, owned: &OwnedRecord, stored: bool) -> Result<Map<String, Value>, String> {
     let mut cursor = Cursor::new(record, owned);
     Expected { record, stored }.items(&record.items, "", &mut cursor)

@@ -1,4 +1,4 @@
-//! Compares tables of traces with the universal reader.
+//! Compares tables of traces with the dynamic reader.
 
 #[cfg(feature = "parquet")]
 mod any_table;

@@ -1,4 +1,4 @@
-//! Tests random formats and traces. Tables must contain the same values as the universal reader returns.
+//! Tests that tables of random formats and traces contain the same values as the dynamic reader returns.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ fn config(cases: u32) -> ProptestConfig {
 /// The expected rows of a table and the error after them, if any.
 type Expected = (Vec<Map<String, Value>>, Option<String>);
 
-/// Returns the rows of each table by record index, as read by the universal reader.
+/// Returns the rows of each table by record index, as read by the dynamic reader.
 fn by_record(schema: &Schema, bytes: &[u8], stored: bool) -> HashMap<u16, Expected> {
     let mut trace = Trace::new(schema.clone(), metatf::container::Reader::from_slice(bytes).unwrap()).unwrap();
     let mut all: HashMap<u16, Expected> = HashMap::new();

@@ -30,12 +30,12 @@ fn records(schema: &Schema, bytes: &[u8]) -> Vec<(usize, u16, OwnedRecord)> {
     all
 }
 
-/// Writes all tables to files in a folder. Returns `None` if a value does not fit.
+/// Writes all tables to files in a directory. Returns `None` if a value does not fit.
 fn export(schema: &Schema, trace: &[u8], form: Form, stored: bool, folder: &std::path::Path) -> Option<Vec<PathBuf>> {
     let file = file(trace);
     let mut files = Vec::new();
     for table in tables(file.path(), schema, stored) {
-        // Elements that are not texts cannot be imported.
+        // Elements that are not strings cannot be imported.
         let columns = table.schema();
         let is_text = columns.fields().len() == 2
             && columns.field_with_name("vfield").is_ok_and(|field| *field.data_type() == DataType::Utf8);
@@ -70,8 +70,8 @@ fn check(example: &Example, form: Form, stored: bool) {
     assert_eq!(found.len(), wanted.len());
 }
 
-/// Returns whether converted values are exact. Converted texts lack the bytes after the terminating zero, and random
-/// offsets do not refer to texts.
+/// Returns whether converted values are exact. Converted strings lack the bytes after the terminating zero, and random
+/// offsets do not refer to strings.
 fn is_exact(schema: &Schema) -> bool {
     schema
         .dtd

@@ -1,7 +1,7 @@
 //! Writes records until it is killed, for `tests/it/killed_writer.rs`.
 //!
-//! `endless_writer TRACE LOG FORMAT PACE THREADS`: behind each record that was written, `LOG` has four more bytes, its time in
-//! milliseconds.
+//! `endless_writer TRACE LOG FORMAT PACE THREADS`: after each record, the writer appends four bytes to `LOG`, the
+//! record's time in milliseconds.
 
 #![allow(clippy::expect_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
@@ -39,7 +39,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Waits until the record of this number is to be written, and gives the time.
+    /// Waits until record `n` is due and returns the time.
     fn tick(&self, n: u64) -> u32 {
         match self.pace {
             Pace::Slow => std::thread::sleep(Duration::from_millis(1)),
@@ -68,7 +68,7 @@ fn write_jobs(mut writer: jobs::Writer<BufWriter<File>>, mut clock: Clock) -> Re
     Ok(())
 }
 
-/// Gives the records by an iterator. A record is in the log once the next one is asked for.
+/// Writes the records from an iterator. A record is logged when the writer requests the next one.
 fn write_all_jobs(mut writer: jobs::Writer<BufWriter<File>>, mut clock: Clock) -> Result {
     let mut before = None;
     let records = (0_u64..).map(|n| {

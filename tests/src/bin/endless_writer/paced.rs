@@ -1,4 +1,4 @@
-//! The records that the endless writer writes, and how fast: for the writer, and for the test that kills it.
+//! Content and pace of the records of the endless writer, shared with the test that kills it.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ pub(crate) mod jobs {}
 #[metatf_derive::metatf(dtd = "../examples/own-format/requests.dtd")]
 pub(crate) mod requests {}
 
-/// The requests go to this many paths.
+/// Number of distinct paths in the requests.
 pub(crate) const PATHS: u64 = 5000;
 
-/// How fast records are written.
+/// Pace at which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// As fast as can be, with the default options.
+    /// As fast as possible, with the default options.
     Fast,
-    /// One in a millisecond, flushed every [`PERIOD`].
+    /// One record per millisecond, flushed every [`PERIOD`].
     Slow,
-    /// Many, and then one in 20 milliseconds, flushed every [`PERIOD`].
+    /// A burst of records, then one every 20 milliseconds, flushed every [`PERIOD`].
     Burst,
 }
 
-/// How often slow writers are flushed.
+/// Flush period of the slow writers.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 
 impl Pace {
     pub(crate) const ALL: [Self; 3] = [Self::Fast, Self::Slow, Self::Burst];
 
-    /// The name, as an argument of the writer.
+    /// Returns the name of the pace, as the writer expects it on its command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fast => "fast",
@@ -37,13 +37,13 @@ impl Pace {
         }
     }
 
-    /// How often the writer is flushed, if not by default.
+    /// Returns the flush period, or `None` for the default.
     pub(crate) fn period(self) -> Option<Duration> {
         (self != Self::Fast).then_some(PERIOD)
     }
 }
 
-/// The text of a record.
+/// Returns the text of record `n`.
 pub(crate) fn text(n: u64) -> Vec<u8> {
     format!("{n} {}", "x".repeat((n * 7 % 150) as usize)).into_bytes()
 }

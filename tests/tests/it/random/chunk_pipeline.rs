@@ -1,4 +1,4 @@
-//! A trace has the same bytes whatever the number of threads that compress it.
+//! A trace has the same bytes for any number of compressing threads.
 
 use super::common::{config, seed};
 use metatf::container::{ChunkSpec, ChunkWriter, Codec, Filter, Trial, WriteOptions};
@@ -14,7 +14,7 @@ fn trial(codecs: &[Codec], slack: u8) -> Option<Trial> {
 proptest! {
     #![proptest_config(config(40))]
 
-    /// Through the writers: chunks and groups of all kinds of sections, tables, metadata.
+    /// Writers produce the same chunks and groups for all kinds of sections, tables and metadata.
     #[test]
     fn threads_write_the_same(seed in seed(300, 900), threads in 2_usize..5, chunk in 1_usize..200, tried in 0_usize..3) {
         let mut seed = seed;
@@ -30,8 +30,8 @@ proptest! {
         prop_assert_eq!(one, several, "{}", example.about());
     }
 
-    /// Chunks of three sections that change their mind: what is best changes from chunk to chunk. Some are so long that a sample
-    /// is tried.
+    /// The trial of codecs and filters has the same results in three sections whose content changes from chunk to
+    /// chunk. Some chunks are so long that only a sample is tried.
     #[test]
     fn what_is_found_out_is_the_same(kinds in vec((1_u8..4, 0_u8..4, 1_usize..400), 1..120), threads in 2_usize..5, slack in 0_u8..20) {
         let write = |threads| {
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// Content that suits one filter or codec or another.
+/// Returns a byte of content that suits a certain filter or codec.
 fn byte(kind: u8, i: usize, n: usize) -> u8 {
     let mixed = (i * 31 + n).wrapping_mul(0x9e37_79b9) >> 13;
     let [low, ..] = mixed.to_le_bytes();

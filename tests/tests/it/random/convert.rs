@@ -1,4 +1,4 @@
-//! Converting a trace to another DTD, fields matched by name.
+//! Converts a trace to another DTD, matching fields by name.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::{config, diff, offsets, seed};
@@ -58,7 +58,7 @@ section names 2 { text: (vfield, up, kind) {
 section loose 3 { pair: (a, b) { a.width = 8; a.interpretation = none; b.width = 8; b.interpretation = none; } }
 ";
 
-/// The same fields in other sections, other orders, as streams, of other names where they only count or measure.
+/// The same fields in other sections and other orders, as streams, and with other names for counts and lengths.
 const SPLIT: &str = "
 address.interpretation = sectionStride 9 1;
 time.interpretation = sectionStride 8 1;
@@ -82,7 +82,7 @@ section addresses 9 { item: (v) { v.width = 8; v.interpretation = delta 0; } }
 section times 8 { moment: (v) { v.width = 8; v.interpretation = none; } }
 ";
 
-/// A random trace of `PLAIN`.
+/// Returns a random trace of `PLAIN`.
 fn plain(schema: &Schema, c: &mut Choices<'_>, how: &WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), schema, how).unwrap();
     let numbers = |values: &[u64]| runtime::owned(&values.iter().copied().map(Value::Number).collect::<Vec<_>>());
@@ -119,11 +119,11 @@ fn plain(schema: &Schema, c: &mut Choices<'_>, how: &WriteOptions) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Fields of `PLAIN`, and records with the beginning of their blocks.
+/// Fields of `PLAIN`, and its records with the first setting of their blocks.
 const FIELDS: [&str; 11] = ["address", "time", "size", "n", "m", "site", "name", "kind", "up", "a", "b"];
 const RECORDS: [(&str, &str); 2] = [("alloc", "tag.value = 4;"), ("free", "tag.value = 5;")];
 
-/// New names for some fields and records of `PLAIN`.
+/// Returns new names for some fields and records of `PLAIN`.
 fn new_names(c: &mut Choices<'_>) -> Vec<(&'static str, String)> {
     let names = FIELDS.into_iter().chain(RECORDS.map(|(name, _)| name));
     let mut chosen = Vec::new();
@@ -135,7 +135,7 @@ fn new_names(c: &mut Choices<'_>) -> Vec<(&'static str, String)> {
     chosen
 }
 
-/// A text in which whole words have their new names, or their old ones back.
+/// Replaces complete words of a text by their new names, or the reverse.
 fn with_names<'n>(text: &str, names: impl Iterator<Item = (&'n str, &'n str)>) -> String {
     let names: HashMap<&str, &str> = names.collect();
     let words = text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
@@ -150,7 +150,7 @@ fn with_names<'n>(text: &str, names: impl Iterator<Item = (&'n str, &'n str)>) -
 proptest! {
     #![proptest_config(config(150))]
 
-    /// Under new names everything is found by `was`: the values of a trace that has the old ones are all there.
+    /// After a rename, `was` matches all values of a trace with the old names.
     #[test]
     fn renamed_fields_and_records(data in prop::collection::vec(any::<u8>(), 0..400), how in prop::collection::vec(any::<u8>(), 0..80)) {
         let c = &mut Choices::new(&how);
@@ -168,7 +168,7 @@ proptest! {
         let trace = plain(&source, &mut Choices::new(&data), &ways[0]);
         let new = converted(&source, &target, &trace, &ways[1], &ConvertOptions::default());
         let json = |schema, trace| runtime::json(schema, trace, metatf::dynamic::JsonOptions::default()).unwrap();
-        // Items are named by their count.
+        // Items are named after their count.
         let items: Vec<_> = names.iter().map(|(old, new)| (format!("{old}_items"), format!("{new}_items"))).collect();
         let back = names.iter().map(|(old, new)| (&**new, *old)).chain(items.iter().map(|(old, new)| (&**new, &**old)));
         let old_names = with_names(&json(&target, &new), back);
@@ -176,7 +176,7 @@ proptest! {
         prop_assert_eq!(old_names, json(&source, &again), "{}", dtd);
     }
 
-    /// Into its own DTD every trace converter as it is.
+    /// Converting a trace to its own DTD changes nothing.
     #[test]
     fn nothing_changes_in_the_same_dtd(seed in seed(400, 500), how in prop::collection::vec(any::<u8>(), 0..10)) {
         let example = Example::new(&seed, true);
@@ -185,7 +185,7 @@ proptest! {
         let how = WriteOptions { version: example.options.version, ..options(&mut Choices::new(&how)) };
         let again = match try_converted(&example.schema, &example.schema, &example.trace, &how, &drop) {
             Ok(again) => again,
-            // A byte array whose length was one of the offsets.
+            // The length of a byte array was one of the dropped offsets.
             Err(ConvertError::Write(Error { kind: ErrorKind::Usage(_) | ErrorKind::Expression, .. })) if !offsets.is_empty() => return Ok(()),
             Err(error) => panic!("{error:?}\n{}", example.about()),
         };
@@ -194,7 +194,7 @@ proptest! {
         prop_assert!(result.is_same(), "{:?}\n{}", result.differences.first(), example.about());
     }
 
-    /// There and back, through streams, other sections, other tables.
+    /// Converting through streams, other sections and other tables can be reversed.
     #[test]
     fn there_and_back(data in prop::collection::vec(any::<u8>(), 0..400), how in prop::collection::vec(any::<u8>(), 0..30)) {
         let (source, target) = (runtime::schema(PLAIN), runtime::schema(SPLIT));
@@ -258,7 +258,7 @@ fn what_does_not_fit_is_told_at_once() {
     assert_eq!(wrong(&rest, &["other", "element"]), Ok(()));
 }
 
-/// A field that the target alone has takes its default, its constant, or zeros.
+/// A field that only the target has gets its default, its constant, or zeros.
 #[test]
 fn new_fields_have_their_defaults() {
     let source =

@@ -1,4 +1,4 @@
-//! Damaged traces: no panic, no endless loop, and nothing delivered that was not written (spec 5.2, 7).
+//! Damaged traces cause no panic and no endless loop, and readers return only records that were written (spec 5.2, 7).
 
 use super::common::{config, seed};
 use metatf::container::{Reader, WriteOptions};
@@ -9,7 +9,7 @@ use metatf_tests::{Seen, Value, What, runtime};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Damages a trace from byte `from` on: bits flipped, bytes cut out, doubled, overwritten, or the end cut off.
+/// Damages a trace from byte `from` on: flips bits, removes, duplicates or overwrites bytes, or truncates the trace.
 fn damage(c: &mut Choices<'_>, trace: &[u8], from: usize) -> Vec<u8> {
     let mut bytes = trace.to_vec();
     for _ in 0..1 + c.below(4) {
@@ -43,7 +43,7 @@ fn salvage(example: &Example, bytes: &[u8], all: bool) -> Vec<Seen> {
     seen
 }
 
-/// Damages an example, and holds what salvage delivers against what was written.
+/// Damages an example and compares the salvaged records with the written ones.
 fn delivers_what_was_written(mut seed: Seed, how: &[u8]) -> Result<(), TestCaseError> {
     if let Some(version) = seed.options.first_mut() {
         *version = 0;
@@ -68,8 +68,8 @@ fn delivers_what_was_written(mut seed: Seed, how: &[u8]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// A part that strides is left out where an element is missing, and so is what follows it in its section: its metadata is
-/// not known.
+/// Salvage skips a part whose stride misses an element, and the rest of its section, because the metadata in between is
+/// unknown.
 #[test]
 fn what_follows_a_part_that_is_left_out_is_left_out() {
     let bytes = |hex: &str| -> Vec<u8> {
@@ -87,7 +87,7 @@ fn what_follows_a_part_that_is_left_out_is_left_out() {
 proptest! {
     #![proptest_config(config(150))]
 
-    /// Without salvage what is delivered is where the trace begins. (A header has no checksum, it is left whole.)
+    /// Without salvage, a reader returns a prefix of the trace. (The header stays intact because it has no checksum.)
     #[test]
     fn a_damaged_trace_is_delivered_up_to_the_damage(seed in seed(400, 500), how in vec(any::<u8>(), 0..24)) {
         let mut seed = seed;
@@ -103,7 +103,7 @@ proptest! {
         prop_assert!(whole.starts_with(&part), "{:?}\n{:?}\n{}", whole, part, example.about());
     }
 
-    /// Version 0 has no checksums: whatever comes, it comes to an end without a panic.
+    /// Version 0 has no checksums, so reading must only end without a panic.
     #[test]
     fn any_damage_ends_well(seed in seed(400, 500), how in vec(any::<u8>(), 0..24)) {
         let example = Example::new(&seed, true);
@@ -113,14 +113,14 @@ proptest! {
         drop(told);
     }
 
-    /// Salvage delivers nothing but what was written, at its place and in its order.
+    /// Salvage returns only records that were written, at their position and in their order.
     #[test]
     fn salvage_delivers_what_was_written(seed in seed(400, 500), how in vec(any::<u8>(), 0..24)) {
         delivers_what_was_written(seed, &how)?;
     }
 
-    /// A raw stream has no checksums, either: what is delivered is whole, what is in front of the damage is, and bytes are delivered or reported to
-    /// be lost.
+    /// A raw stream has no checksums either. Only complete records are returned, including all records before the
+    /// damage, and every byte is either returned or reported as lost.
     #[test]
     fn a_raw_stream_is_delivered_but_for_the_damage(
         records in vec((any::<u16>(), vec(any::<u8>(), 0..9), prop::bool::weighted(0.2)), 0..60),
@@ -170,7 +170,7 @@ proptest! {
             prop_assert!(!is_whole || lost.is_empty());
             let same = raw.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
             let mut before = ends.iter().filter(|end| **end <= same).count() - 1;
-            // Those of all other tags may be part of the damage.
+            // Catch-all records may be part of the damage.
             while !is_whole && before > 0 && is_other(&records[before - 1]) {
                 before -= 1;
             }

@@ -1,4 +1,4 @@
-//! Comparing traces by their values: no encoding makes a difference, every changed value does.
+//! Comparing traces by their values ignores the encoding and finds every changed value.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::{config, diff, offsets, seed};
@@ -17,7 +17,7 @@ fn first_difference(result: &Comparison, example: &Example) -> String {
 proptest! {
     #![proptest_config(config(150))]
 
-    /// Class, byte order, codec and filter make no difference, whatever the trace holds.
+    /// Class, byte order, codec and filter do not affect the comparison, whatever the trace contains.
     #[test]
     fn the_container_makes_no_difference(seed in seed(400, 500), how in prop::collection::vec(any::<u8>(), 0..10)) {
         let example = Example::new(&seed, true);
@@ -32,7 +32,7 @@ proptest! {
         }
     }
 
-    /// Neither do metadata, groups, resets and the version.
+    /// Metadata, groups, resets and the version do not affect the comparison.
     #[test]
     fn encodings_make_no_difference(seed in seed(400, 500), how in prop::collection::vec(any::<u8>(), 0..10)) {
         let example = Example::new(&seed, true);
@@ -46,7 +46,7 @@ proptest! {
         }
     }
 
-    /// A changed value is found, and a record that is not there.
+    /// The comparison finds a changed value and a missing record.
     #[test]
     fn a_change_is_found(seed in seed(400, 500), place in any::<prop::sample::Index>(), value in any::<prop::sample::Index>()) {
         let example = Example::new(&seed, false);
@@ -70,7 +70,7 @@ proptest! {
             Value::Bytes(bytes) if bytes.is_empty() => return Ok(()),
             Value::Bytes(bytes) => bytes[0] ^= 1,
         }
-        // Not every value can be another: lengths and counts, constants.
+        // Some values cannot be changed: lengths, counts and constants.
         let mut writer = Writer::new(Vec::new(), &example.schema, &example.options).unwrap();
         if actions.iter().any(|action| runtime::perform(&mut writer, action).is_err()) {
             writer.abandon();

@@ -1,4 +1,4 @@
-//! Random records and metadata of the formats that readers and writers are generated from: whichever way a trace is read, it has the
+//! Random records and metadata of the formats with generated readers and writers: every way to read a trace returns the
 //! same records and the same error.
 
 use super::common::{config, seed};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::LazyLock;
 
-/// Which of the formats have stream sections.
+/// Formats that have stream sections.
 static WITH_STREAMS: LazyLock<Vec<usize>> = LazyLock::new(|| {
     let streams = |number: &usize| generated::schema(*number).dtd.sections.iter().any(|s| s.stream.is_some());
     (0..generated::count()).filter(streams).collect()
@@ -25,13 +25,13 @@ fn trace(number: usize, seed: &Seed, changes: bool, options: &WriteOptions) -> V
 proptest! {
     #![proptest_config(config(100))]
 
-    /// The generated reader and writer agree with the universal one, whatever the values are.
+    /// The generated reader and writer agree with the dynamic ones for any values.
     #[test]
     fn generated_code_agrees(seed in seed(2, 600), number in 0..generated::count(), changes in any::<bool>()) {
         generated::agree(number, &trace(number, &seed, changes, &options(&mut Choices::new(&seed.options))));
     }
 
-    /// Values come from streams, in pieces of any size.
+    /// The readers agree on values from streams, in pieces of any size.
     #[test]
     fn streams_agree(
         number in any::<Index>(),
@@ -44,7 +44,7 @@ proptest! {
         generated::agree(number, &trace(number, &seed, changes, &options));
     }
 
-    /// What is changed is reported in the same place.
+    /// The readers report damage at the same position.
     #[test]
     fn damaged_streams_agree(
         number in any::<Index>(),
@@ -53,7 +53,7 @@ proptest! {
         byte in any::<u8>(),
     ) {
         let number = *number.get(&WITH_STREAMS);
-        // No check sums.
+        // Version 0 has no checksums.
         let options = WriteOptions { version: 0, ..WriteOptions::default() };
         let mut trace = trace(number, &seed, true, &options);
         let at = at.index(trace.len());

@@ -1,5 +1,5 @@
-//! Groups read apart, by any number of threads, give what the trace gives that is read in one: the same events in the same
-//! order, then the same error, and the same that is known of the trace.
+//! Reading groups separately, with any number of threads, has the same results as reading the complete trace: the same
+//! events in the same order, then the same error, and the same information about the trace.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::common::{config, seed};
@@ -10,7 +10,7 @@ use metatf_tests::{Seen, runtime};
 use proptest::prelude::*;
 use std::sync::Mutex;
 
-/// What reading gave: events, how it ended, records, user metadata, warnings.
+/// Result of reading: events, the final result, number of records, user metadata, warnings.
 type Told = (Vec<Seen>, Result<(), metatf::Error>, u64, Vec<Vec<u8>>, Vec<metatf::container::Warning>);
 
 fn told(seen: Vec<Seen>, result: Result<(), metatf::Error>, trace: &Trace<'_>) -> Told {
@@ -31,7 +31,7 @@ fn in_one(schema: &Schema, bytes: &[u8]) -> Option<Told> {
     Some(told(seen, result, &trace))
 }
 
-/// A value for each group: what came before an error is one, too.
+/// Reads each group into one value. The events before an error are a value too.
 fn in_groups(schema: &Schema, bytes: &[u8], threads: usize) -> Option<(Told, usize)> {
     let mut trace = open(schema, bytes)?;
     let (mut all, mut groups) = (Vec::new(), 0);
@@ -50,7 +50,7 @@ fn in_groups(schema: &Schema, bytes: &[u8], threads: usize) -> Option<(Told, usi
     Some((told(all, result, &trace), groups))
 }
 
-/// Events handed on one by one, few of which may wait.
+/// Streams events one by one, with a small limit on those that wait.
 fn streamed(schema: &Schema, bytes: &[u8], threads: usize) -> Option<Told> {
     let mut trace = open(schema, bytes)?;
     let mut all = Vec::new();
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// A trace of several groups with a table that grows, and its schema.
+/// Returns a trace of several groups with a growing table, and its schema.
 fn several() -> (Schema, Vec<u8>) {
     let schema = runtime::schema(
         "section names 2 { name: vfield; }
@@ -130,8 +130,8 @@ fn several() -> (Schema, Vec<u8>) {
     (schema, writer.finish().unwrap())
 }
 
-/// Models are made of the memory of other groups' models: what was in it must not show. Groups with much in their tables and with
-/// little, of which some free what others allocated.
+/// A model that reuses the memory of another group's model must not show its content. Groups with large and with small
+/// tables alternate, and some free what others allocated.
 #[test]
 fn a_model_begins_a_group_with_nothing() {
     let schema = runtime::schema(
@@ -191,7 +191,7 @@ fn a_model_begins_a_group_with_nothing() {
     };
     let whole = in_one(&schema, &bytes).unwrap();
     assert!(whole.1.is_ok() && addresses(&whole) == written);
-    // By one thread, each group has the memory of the one before; by six, hardly any.
+    // With one thread, each group reuses the memory of the previous one; with six, hardly any does.
     for threads in [1, 2, 6] {
         let (groups, n) = in_groups(&schema, &bytes, threads).unwrap();
         assert!(n == 6 && groups == whole, "{threads} threads");
@@ -212,7 +212,7 @@ fn a_trace_of_several_groups_is_cut() {
         assert_eq!(n, 7);
         assert_eq!(whole, groups, "{threads} threads");
     }
-    // From a stream it comes in one.
+    // A stream is read as a single group.
     let mut piped = Trace::new(schema, Reader::from_read(&bytes[..]).unwrap()).unwrap();
     piped.reader_mut().set_all(true);
     let mut groups = Vec::new();
@@ -254,7 +254,7 @@ fn offsets_lead_to_elements_in_every_group() {
 #[test]
 fn the_first_error_is_that_of_the_first_group() {
     let (schema, bytes) = several();
-    // The chunks of all groups but the first two are damaged.
+    // Damage the chunks of all groups except the first two.
     let mut reader = Reader::from_slice(&bytes).unwrap();
     let chunks = reader.chunks().unwrap().to_vec();
     let groups: Vec<_> = chunks.iter().filter(|c| c.is_group_start()).collect();

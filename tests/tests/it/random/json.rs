@@ -1,4 +1,4 @@
-//! JSON lines (spec 8): a trace printed and written again is the same trace.
+//! JSON lines (spec 8): printing a trace and writing it again restores the trace.
 
 use super::common::{config, seed};
 use metatf::container::WriteOptions;
@@ -13,7 +13,7 @@ const ALL: JsonOptions = JsonOptions { all: true, resolve: false, resets: true, 
 const NAMED: JsonOptions = JsonOptions { all: true, resolve: false, resets: true, names: true };
 const DATA: JsonOptions = JsonOptions { all: false, resolve: false, resets: false, names: false };
 
-/// Panics with the first line that differs.
+/// Panics with the first differing line.
 fn same(left: &str, right: &str, example: &Example) {
     let mut lines = (left.lines(), right.lines());
     loop {
@@ -27,7 +27,7 @@ fn same(left: &str, right: &str, example: &Example) {
 proptest! {
     #![proptest_config(config(150))]
 
-    /// With everything printed nothing is lost: groups, resets, metadata, offsets come out as they were.
+    /// Complete output loses nothing: groups, resets, metadata and offsets survive the round trip.
     #[test]
     fn everything_printed_is_written_again(seed in seed(400, 500)) {
         let example = Example::new(&seed, true);
@@ -35,7 +35,7 @@ proptest! {
         if runtime::ends_with_a_table(&lines) {
             return Ok(());
         }
-        // The lines say where groups begin.
+        // The lines mark where groups begin.
         let options = WriteOptions { group_size: usize::MAX, ..example.options.clone() };
         let again = runtime::from_json(&example.schema, &lines, &options);
         let again = again.unwrap_or_else(|e| panic!("{e}\n{}", example.about()));
@@ -43,7 +43,7 @@ proptest! {
         same(&lines, &printed, &example);
     }
 
-    /// Names of values and flags stand for their numbers.
+    /// Names of values and flags are read back as their numbers.
     #[test]
     fn names_printed_are_written_again(seed in seed(400, 500)) {
         let example = Example::new(&seed, true);
@@ -58,7 +58,7 @@ proptest! {
         same(&lines(&example.trace), &lines(&again), &example);
     }
 
-    /// Records alone are the same records in any container.
+    /// Lines with only records can be written into any container.
     #[test]
     fn records_printed_are_written_again(seed in seed(400, 500), other in vec(any::<u8>(), 8)) {
         let example = Example::new(&seed, true);
@@ -67,7 +67,7 @@ proptest! {
         let again = runtime::from_json(&example.schema, &lines, &options);
         let again = again.unwrap_or_else(|e| panic!("{e}\n{}", example.about()));
         let printed = runtime::json(&example.schema, &again, DATA).unwrap();
-        // Version 0 has its global records first.
+        // Version 0 puts global records first.
         let mut lines: Vec<&str> = lines.lines().collect();
         if options.version == 0 {
             lines.sort_by_key(|l| !l.starts_with("{\"@section\":null"));

@@ -1,4 +1,4 @@
-//! Merging the pieces of a trace, by random DTDs.
+//! Merges the pieces of a trace, for random DTDs.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::{config, diff, offsets, seed};
@@ -12,12 +12,13 @@ use metatf_tools::compare::CompareOptions;
 use metatf_tools::convert::{ConvertError, ConvertOptions};
 use proptest::prelude::*;
 
-/// What may be wrong with an example: its offsets lead anywhere, and lengths may have been among those that are dropped.
+/// Returns whether an error is expected for a random example: its offsets are arbitrary, and dropped fields may include
+/// lengths.
 fn is_expected(schema: &Schema, error: ConvertError, dropped: bool) -> bool {
     match error {
         ConvertError::Write(error) if is_far_from_the_element_before(schema, error) => true,
         ConvertError::Write(Error { kind: ErrorKind::Usage(_) | ErrorKind::Expression, .. }) => dropped,
-        // Metadata has made an offset of another field.
+        // Metadata has turned another field into an offset.
         ConvertError::Read(Error { kind: ErrorKind::Usage(_), .. }) => true,
         _ => false,
     }
@@ -52,7 +53,7 @@ proptest! {
     }
 }
 
-/// Equal elements of two tables become one, others move, and offsets with them; those of elements, too.
+/// Merging joins equal elements of two tables and moves the others, and it adjusts offsets in records and in elements.
 #[test]
 fn tables_are_joined() {
     let schema = runtime::schema(
@@ -100,6 +101,6 @@ fn tables_are_joined() {
         .collect();
     let wanted = ["1 root 7", "2 root 7", "3 a 8", "4 bb 8", "5 leaf 9", "6 a 9"];
     assert_eq!(found.iter().map(|line| line.replace('"', "")).collect::<Vec<_>>(), wanted, "{all}");
-    // `root` at line 7 is one place; `a` is one name, and stands at two lines.
+    // `root` at line 7 is one place; `a` is one name that occurs at two lines.
     assert_eq!((of("names").count(), of("places").count()), (4, 5), "{all}");
 }

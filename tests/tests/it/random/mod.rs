@@ -1,4 +1,4 @@
-//! Random traces, DTDs and damage: what holds for every one of them.
+//! Properties that hold for all random traces, DTDs and damage.
 
 mod chunk_pipeline;
 mod common;

@@ -1,8 +1,9 @@
-//! The planner's cheapest path against all paths there are, on short sequences of one field.
+//! Compares the planner's cheapest path with all possible paths, on short sequences of one field.
 //!
-//! Here a field's encoding is what the specification says it is: interpretation, width, remembered width, changed one metadata
-//! record at a time. Every chain of records before every value is tried. What the planner does not try is left out: values
-//! set that are not those at hand, bases from which a value lies beyond 0 or 2^64, and bases whose width changes while they are in force.
+//! The model of a field's encoding follows the specification: interpretation, width and remembered width, changed one
+//! metadata record at a time. Every chain of metadata records before every value is tried. Options that the planner
+//! does not consider are omitted: setting values other than those at hand, bases whose distance to a value crosses 0 or
+//! 2^64, and bases whose width changes while they are in force.
 #![allow(clippy::expect_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
 use super::common::config;
@@ -18,8 +19,8 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// An encoding: kind and numbers of the interpretation, width, remembered width, and whether the interpretation was set
-/// since the last value.
+/// Encoding: kind and numbers of the interpretation, width, remembered width, and whether the interpretation was set
+/// after the last value.
 type State = (u8, u64, u64, u8, u8, bool);
 
 const NONE: u8 = 0;
@@ -32,7 +33,7 @@ fn stores(state: State) -> bool {
     matches!(state.0, NONE | DELTA | BASE)
 }
 
-/// What a change makes of an encoding (spec 4); `declared` is the DTD's base.
+/// Applies a change to an encoding (spec 4); `declared` is the base in the DTD.
 fn apply((kind, a, b, width, remembered, fresh): State, change: Change, declared: Option<u64>) -> Option<State> {
     let stores = stores((kind, a, b, width, remembered, fresh));
     let set = |kind, a, b| (kind, a, b);
@@ -60,7 +61,7 @@ fn apply((kind, a, b, width, remembered, fresh): State, change: Change, declared
     }
 }
 
-/// Bytes of a number sign-extended (or not), 0 for 0.
+/// Returns the number of bytes of a number, sign-extended if `signed`; 0 for the number 0.
 fn bytes(raw: u64, signed: bool) -> u8 {
     let holds = |w: u8| match w {
         0 => raw == 0,
@@ -71,7 +72,8 @@ fn bytes(raw: u64, signed: bool) -> u8 {
     (0..=8).find(|&w| holds(w)).unwrap_or(8)
 }
 
-/// The encoding behind a value, if it can hold it. In a state of delta and stride the first number is the previous value.
+/// Returns the encoding after a value, or `None` if it cannot store the value. For delta and stride, the first number
+/// of the state is the previous value.
 fn store((kind, a, b, width, remembered, _): State, value: u64, declared: Option<u64>, most: u8) -> Option<State> {
     let fits = match kind {
         NONE => bytes(value, false) <= width,
@@ -79,7 +81,7 @@ fn store((kind, a, b, width, remembered, _): State, value: u64, declared: Option
         DEFAULT => value == a,
         STRIDE => value == a.wrapping_add(b),
         _ => {
-            // Runs that go around 2^64 are not tried.
+            // Runs that wrap around 2^64 are not tried.
             let near = i128::from(value) - i128::from(a);
             let tried = (1..=3).contains(&width) && width < most && near.unsigned_abs() < 1 << 24;
             let tried = tried || declared == Some(a);
@@ -94,7 +96,7 @@ fn cheapest(values: &[u64], start: State, declared: Option<u64>) -> u32 {
     let most = values.iter().map(|&v| bytes(v, false)).max().unwrap_or(0);
     let mut reached = HashMap::from([(start, 0_u32)]);
     for (i, &value) in values.iter().enumerate() {
-        // Everything that metadata may set here.
+        // All changes that metadata may make here.
         let mut changes: Vec<Change> = (0..=8).map(Change::Width).collect();
         let mut set = vec![I::None, I::Delta(value), I::Default(value)];
         set.extend(
@@ -117,7 +119,7 @@ fn cheapest(values: &[u64], start: State, declared: Option<u64>) -> u32 {
                 let Some(next) = apply(state, change, declared) else { continue };
                 let metadata = Metadata::new(4, 1, change);
                 let cost = cost + 4 + u32::from(metadata.count) * u32::from(metadata.property >> 4);
-                // Three records lead anywhere.
+                // Three records reach any encoding.
                 match reached.entry(next) {
                     Entry::Occupied(entry) if *entry.get() <= cost => {}
                     Entry::Occupied(mut entry) => {
@@ -142,7 +144,7 @@ fn cheapest(values: &[u64], start: State, declared: Option<u64>) -> u32 {
     reached.into_values().min().expect("eight bytes hold anything")
 }
 
-/// How a DTD declares the field, and what that means.
+/// Returns declarations of the field in a DTD, with the encoding that each one means.
 fn declarations() -> Vec<(&'static str, State, Option<u64>)> {
     vec![
         ("x.width = 4; x.interpretation = none;", (NONE, 0, 0, 4, 4, false), None),
@@ -168,7 +170,7 @@ fn value() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A trace of one field that a model predicts, in runs of one value or of a few that take turns.
+/// Returns a trace of one predicted field, in runs of one value or of a few alternating values.
 fn predicted(text: &str, runs: &[(u64, u64, usize)], version: u8) -> (Schema, Vec<u8>) {
     let schema = runtime::schema(&format!(
         "section m 1 {{ e: (x) {{ x.width = 8; x.interpretation = none; }} }}
@@ -190,7 +192,8 @@ fn predicted(text: &str, runs: &[(u64, u64, usize)], version: u8) -> (Schema, Ve
 proptest! {
     #![proptest_config(config(40))]
 
-    /// Codes have the widths they need: no plan takes less, and a row of code 0 takes nothing but its metadata.
+    /// Codes have the minimum width: no other plan needs fewer bytes, and a run of code 0 needs no bytes except its
+    /// metadata.
     #[test]
     fn codes_take_no_more_than_by_another_plan(
         runs in vec((0..4_u64, 1..4_u64, 1..60_usize), 1..8), width in 0..3_u8, version in 0..2_u8, block in 1..300_usize
@@ -207,7 +210,7 @@ proptest! {
 fn a_row_of_code_0_takes_no_bytes() {
     let (schema, trace) = predicted("x.width = 1; x.interpretation = predicted 1 lastValue 1 1;", &[(9, 1, 400)], 1);
     let optimal = recoding::recoded(&schema, &trace, Plan::Optimal, 1000).expect("the trace is whole");
-    // Tags, the first code, a metadata record that makes codes nothing, and the element of the first value.
+    // Tags, the first code, a metadata record that sets the width of codes to 0, and the element of the first value.
     assert_eq!(recoding::content(&schema, &optimal), 400 + 1 + 5 + 1);
 }
 

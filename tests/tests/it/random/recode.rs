@@ -1,4 +1,4 @@
-//! Random traces, recoded by every plan: the same records, whatever the encoding.
+//! Recoding random traces with every plan preserves the records.
 
 use super::common::{config, seed};
 use metatf_tests::example::Example;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(config(150))]
 
-    /// Every plan keeps every value, and recoding what was recoded gives the same bytes.
+    /// Every plan preserves every value, and recoding again yields the same bytes.
     #[test]
     fn recoding_keeps_records(seed in seed(400, 600), block in 1_usize..60) {
         let example = Example::new(&seed, true);
@@ -20,10 +20,10 @@ proptest! {
 proptest! {
     #![proptest_config(config(150))]
 
-    /// No named plan makes a trace with less content than the optimal one.
+    /// No named plan produces less content than the optimal plan.
     #[test]
     fn optimal_is_smallest(seed in seed(300, 900), block in 1_usize..200) {
-        // What a model stores of one leaf depends on what is stored of others: the optimum is one of the other encodings.
+        // Leaves that share a model affect each other's codes, so the optimum covers only the other encodings.
         let mut seed = seed;
         seed.options.truncate(8);
         let example = Example::new(&seed, false);
@@ -34,8 +34,8 @@ proptest! {
 proptest! {
     #![proptest_config(config(100))]
 
-    /// With any number of threads it is the same bytes, or the same error: of a whole trace and of a damaged one, with its groups
-    /// and with others.
+    /// The number of threads does not affect the bytes or the error, for complete and damaged traces, with the original
+    /// and with other groups.
     #[test]
     fn threads_make_no_difference(
         seed in seed(400, 900),

@@ -1,4 +1,4 @@
-//! A record that nobody decodes is gone over: what is decoded after it is what it would have been.
+//! Skipping a record without decoding it does not affect the records after it.
 
 use super::common::{config, seed};
 use metatf::container::Reader;
@@ -7,10 +7,10 @@ use metatf::reader::Event;
 use metatf_tests::example::Example;
 use proptest::prelude::*;
 
-/// What a reader announces, with the values of what it was to decode, and how it ended.
+/// Events of a reader, with the values that were decoded, and the final result.
 type Told = (Vec<(Event, Option<OwnedRecord>)>, metatf::Result<()>);
 
-/// Reads a trace, decoding what `wanted` says of the n-th event.
+/// Reads a trace and decodes the n-th event if `wanted` returns true for it.
 fn read(example: &Example, bytes: &[u8], wanted: impl Fn(usize, Event) -> bool) -> Told {
     let mut told = Vec::new();
     let result = Reader::from_slice(bytes).and_then(|reader| {
@@ -28,11 +28,11 @@ fn read(example: &Example, bytes: &[u8], wanted: impl Fn(usize, Event) -> bool) 
     (told, result)
 }
 
-/// Holds a reading that leaves some out to one that leaves out none.
+/// Compares a partial reading with a complete one.
 fn check(example: &Example, bytes: &[u8], wanted: impl Fn(usize, Event) -> bool) -> Result<(), TestCaseError> {
     let (all, end) = read(example, bytes, |_, _| true);
     let (mut some, same_end) = read(example, bytes, &wanted);
-    // An error within a record that is left out is found when the next one is asked for: the record was announced.
+    // An error within a skipped record surfaces at the next record, after the skipped one was announced.
     if end.is_err() && some.len() > all.len() {
         let last = some.pop();
         prop_assert!(last.is_some_and(|(_, owned)| owned.is_none()), "{}", example.about());

@@ -1,4 +1,4 @@
-//! A trace is the same trace from memory, from a mapped file, and from a stream that gives a few bytes at a time.
+//! A trace reads the same from memory, from a mapped file, and from a stream that returns a few bytes at a time.
 
 use super::common::{config, seed};
 use metatf::container::Reader;
@@ -9,7 +9,7 @@ use metatf_tests::{Seen, What, runtime};
 use proptest::prelude::*;
 use std::io::{Read, Write as _};
 
-/// Gives `1..=most` bytes at a time, and is interrupted now and then.
+/// Returns `1..=most` bytes at a time, with occasional interrupts.
 struct Trickle<'a> {
     bytes: &'a [u8],
     most: usize,
@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(&salvaged, &all(&example, Reader::salvage_read(Trickle { bytes: &bytes, most, turn: 0 })));
     }
 
-    /// Going to the n-th record gives what reading up to there gives.
+    /// Seeking to the n-th record returns the same as reading up to it.
     #[test]
     fn seeking_is_reading_on(seed in seed(400, 500), places in prop::collection::vec(any::<prop::sample::Index>(), 1..5)) {
         let example = Example::new(&seed, true);
@@ -81,7 +81,7 @@ proptest! {
         }
     }
 
-    /// An element found by its offset is the element that stands there.
+    /// Looking up an element by its offset returns the element at that offset.
     #[test]
     fn elements_are_found_by_offset(seed in seed(400, 500)) {
         let mut seed = seed;
@@ -89,7 +89,7 @@ proptest! {
             *version = 0;
         }
         let example = Example::new(&seed, true);
-        // Elements stand in their group, whose records are read just before them.
+        // Elements belong to their group, whose records are read just before them.
         let mut trace = runtime::open(&example.schema, &example.trace).unwrap();
         trace.reader_mut().set_all(true);
         while let Some(seen) = runtime::next(&mut trace).unwrap() {

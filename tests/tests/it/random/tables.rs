@@ -1,5 +1,5 @@
-//! What programs do with a writer beyond lines: tables that intern, encodings that last, groups that end by themselves,
-//! offsets that are resolved.
+//! Writer features that lines do not use: interning tables, permanent encodings, automatic groups, and resolved
+//! offsets.
 
 use super::common::config;
 use metatf::Change;
@@ -28,7 +28,8 @@ const DTD: &str = r#"
 proptest! {
     #![proptest_config(config(100))]
 
-    /// Every record finds the string it was written with, in its group and after seeking; equal strings are one.
+    /// Every record resolves to its original string, in its group and after seeking, and equal strings are interned as
+    /// one.
     #[test]
     fn interned_strings_are_found(bytes in vec(any::<u8>(), 0..400), how in vec(any::<u8>(), 0..8)) {
         let schema = runtime::schema(DTD);
@@ -108,7 +109,7 @@ proptest! {
         prop_assert!(Reader::from_slice(&trace).unwrap().chunks().is_ok());
     }
 
-    /// A file without a header (spec 5.4) is the content of a section; here that of a version 0 trace.
+    /// A file without a header (spec 5.4) is the content of a section, here that of a version 0 trace.
     #[test]
     fn a_raw_stream_is_a_section(records in vec((any::<u64>(), any::<u64>()), 0..40), how in vec(any::<u8>(), 0..8)) {
         let schema = runtime::schema(

@@ -1,5 +1,4 @@
-//! Random formats, random records: what was written is what is read, by the universal reader and by the reference
-//! decoder, through every container.
+//! Random formats and random records survive every container, with the dynamic reader and the reference decoder.
 #![allow(clippy::expect_used, reason = "tests")]
 
 use super::common::{config, seed};
@@ -15,13 +14,13 @@ use std::sync::Arc;
 proptest! {
     #![proptest_config(config(300))]
 
-    /// What is valid by construction, the parser accepts; the formatter keeps its meaning and is idempotent.
+    /// The parser accepts a DTD that is valid by construction. The formatter preserves its meaning and is idempotent.
     #[test]
     fn a_valid_dtd_is_accepted(bytes in vec(any::<u8>(), 0..400)) {
         accepted(&dtd(&mut Choices::new(&bytes)));
     }
 
-    /// With predicted fields, too.
+    /// The same holds with predicted fields.
     #[test]
     fn a_dtd_with_predicted_fields_is_accepted(bytes in vec(any::<u8>(), 0..600)) {
         accepted(&dtd_with(&mut Choices::new(&bytes), Features { predicted: true, names: true }));
@@ -39,7 +38,7 @@ fn accepted(text: &str) -> Arc<Dtd> {
     schema.dtd
 }
 
-/// Random models leave nothing out that a model can be.
+/// Random models cover every kind of model.
 #[test]
 fn every_kind_of_model_is_drawn() {
     let mut seen = std::collections::BTreeSet::new();
@@ -81,7 +80,7 @@ fn every_kind_of_model_is_drawn() {
 proptest! {
     #![proptest_config(config(200))]
 
-    /// The records written are the records read, in order.
+    /// The records read are the records written, in order.
     #[test]
     fn what_is_written_is_read(seed in seed(400, 600)) {
         let example = Example::new(&seed, true);
@@ -93,7 +92,7 @@ proptest! {
         same(&runtime::expected(&example.schema, &example.done, version), &read, &about);
     }
 
-    /// The reference decoder sees what the runtime sees: every value, event and offset.
+    /// The reference decoder and the runtime return the same values, events and offsets.
     #[test]
     fn the_oracle_agrees(seed in seed(400, 600)) {
         let example = Example::new(&seed, true);

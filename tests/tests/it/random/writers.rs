@@ -1,4 +1,4 @@
-//! Strict writers and writers that adapt (spec 4.1, design "Writing").
+//! Strict and adapting writers (spec 4.1, design "Writing").
 
 use super::common::{config, seed};
 use metatf::container::{Codec, WriteOptions};
@@ -12,7 +12,8 @@ use std::io::Cursor;
 proptest! {
     #![proptest_config(config(150))]
 
-    /// A strict writer takes a record or refuses it, and writes no metadata of its own; what it took is there.
+    /// A strict writer accepts or refuses a record and writes no metadata on its own; accepted records can be read
+    /// back.
     #[test]
     fn strict_writers_refuse_what_does_not_fit(seed in seed(400, 500)) {
         let text = dtd_with(&mut Choices::new(&seed.dtd), seed.features());
@@ -37,7 +38,7 @@ proptest! {
         let given = |n: u8| done.iter().any(|a| matches!(a, Action::Element(s, ..) if schema.format.sections[*s].number == n));
         let read = runtime::records_of(seen.clone(), options.version, &given);
         prop_assert_eq!(runtime::expected(&schema, &done, options.version), read, "{}", text);
-        // Where nothing has to be adapted, a writer that may adapt does not.
+        // A writer that may adapt does so only if necessary.
         let (adapting, all) = runtime::write(&schema, &done, &options);
         prop_assert_eq!(all, done);
         let (again, result) = runtime::read(&schema, &adapting);
@@ -47,7 +48,7 @@ proptest! {
         prop_assert_eq!(plain(again), plain(seen));
     }
 
-    /// What is stored as it is is made in the memory that it goes to, with the same bytes as anywhere else.
+    /// Stored content is built directly in the destination memory and has the same bytes as in any other sink.
     #[test]
     fn a_sink_that_is_memory_gets_the_same(seed in seed(400, 500), json in 0_usize..200) {
         let text = dtd_with(&mut Choices::new(&seed.dtd), seed.features());
@@ -66,7 +67,7 @@ proptest! {
         prop_assert!(memory.finish().unwrap() == other.finish().unwrap().into_inner(), "{}", text);
     }
 
-    /// A writer that is given up leaves whole chunks in memory, and nothing else.
+    /// An abandoned writer leaves only complete chunks in memory.
     #[test]
     fn what_is_given_up_is_cut_at_a_chunk(seed in seed(400, 500)) {
         let schema = runtime::schema(&dtd_with(&mut Choices::new(&seed.dtd), seed.features()));

@@ -1,5 +1,5 @@
-//! A byte array before a number, in a record of which the last bytes are too near to the end to be put into columns as they are
-//! read: the array was there already when the record was read once more.
+//! A byte array precedes a number, in a record whose last bytes are too close to the end to be put into columns
+//! directly. The array was already stored when the record was read a second time.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

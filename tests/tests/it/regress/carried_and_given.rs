@@ -1,5 +1,5 @@
-//! What a heap's model missed was given outright, as it was printed, so a group was written again without the objects that had been
-//! carried into it.
+//! Misses of a heap model, printed as elements, were written as explicit elements, so a rewritten group lost the
+//! objects carried into it.
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::JsonOptions;
@@ -23,7 +23,7 @@ fn everything_printed_is_written_again() {
     let (first, second) = lines.split_once("{\"@group\":1}").expect("a group for each record");
     let elements = |lines: &str| lines.matches("\"@record\":\"e\"").count();
     assert!(elements(first) < elements(second), "an object is carried into the second group:\n{lines}");
-    // The lines say where groups begin.
+    // The lines mark where groups begin.
     let options = WriteOptions { group_size: usize::MAX, ..options };
     let again = runtime::from_json(&schema, &lines, &options).unwrap();
     assert_eq!(runtime::json(&schema, &again, everything).unwrap(), lines);

@@ -1,5 +1,5 @@
-//! A heap had a context for every value that its leaves went by, about a kilobyte each, and forgot none: a few bytes of
-//! hostile trace made it large. Now it begins again when it has 4096.
+//! A heap kept a context of about a kilobyte for every value of its `by` leaf and never evicted one, so a few bytes of
+//! a hostile trace used much memory. Now the heap starts over at 4096 contexts.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

@@ -1,5 +1,5 @@
-//! A count or a length was kept in a conversion, and the field that it is computed of was not; a count that is an expression was 0
-//! where only the target has it.
+//! A conversion kept a count or a length but not the field that it is computed from, and a count that is an expression
+//! was 0 if only the target has it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::container::WriteOptions;
@@ -13,7 +13,7 @@ fn schema(fields: &str, names: &[&str]) -> Schema {
     runtime::schema(&format!("section s 1 {{ r: (tag, {fields}) {{ tag.value = 4; {widths} }} }}"))
 }
 
-/// What a record with these fields becomes.
+/// Returns the conversion of a record with these fields.
 fn converted(source: &Schema, line: &str, target: &Schema, drop: &[&str]) -> Result<String, ConvertError> {
     let mut owned = OwnedRecord::default();
     let mut writer = Writer::new(Vec::new(), source, &WriteOptions::default()).unwrap();
@@ -39,7 +39,7 @@ fn what_is_counted_by_it_stays() {
     for line in [r#""k":1,"a":7,"b":8"#, r#""k":3,"a":7"#, r#""k":0,"b":8"#] {
         assert_eq!(converted(&own, line, &own, &["k"]).unwrap(), line);
     }
-    // Whatever the target calls it.
+    // The name in the target does not matter.
     let renamed = schema("j, (j.bit 0)*a, (1 - j.bit 1)*b", &["j", "a", "b"]);
     assert_eq!(converted(&own, r#""k":3,"a":7"#, &renamed, &[]).unwrap(), r#""j":3,"a":7"#);
 }

@@ -1,7 +1,7 @@
-//! Recoding twice gave other bytes, where models of two sections leave their values in one stream section: the second
-//! finds the first one's there, and its leaves have to be stored as they are. The writer said so in the order of the leaves,
-//! each as wide as the value at hand; the planner, which met it in the copy as what the trace says, in the opposite order and as
-//! wide as the widest.
+//! Recoding twice yielded different bytes if models of two sections store their values in one stream section: the
+//! second model finds the elements of the first, so its leaves must be stored unpredicted. The writer emitted that
+//! metadata in leaf order with the width of the current value; the planner, which read it from the copy, used the
+//! opposite order and the maximum width.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;
@@ -23,8 +23,8 @@ fn recoding_twice_gives_the_same_bytes() {
     };
     let record_s = |p| record(2, 4, &[p]);
     let record_r = |p, q| record(3, 5, &[p, q]);
-    // With models that go on, 5 and 0 are hits. In blocks, which begin with empty ones, the 5 of the fifth record finds the 6 of the
-    // fourth.
+    // With continuing models, 5 and 0 are hits. In blocks, whose models start empty, the 5 of the fifth record meets
+    // the 6 of the fourth.
     let actions = [record_s(5), record_r(5, 0), record_r(5, 0), record_s(6), record_r(5, 6), record_r(300, 6)];
     for version in [0, 1] {
         let options = WriteOptions { version, ..WriteOptions::default() };

@@ -1,5 +1,5 @@
-//! A number printed with `format = "f64"` was read back one unit in the last place off: the JSON reader took a short cut
-//! for floating point that is exact only most of the time.
+//! A number printed with `format = "f64"` was off by one unit in the last place when read back, because the JSON reader
+//! used a floating-point shortcut that is not always exact.
 
 use metatf::dynamic::OwnedRecord;
 use metatf_tests::{Value, runtime};

@@ -1,5 +1,5 @@
-//! A group that was started twice over was started once, but what shared tables had gained so far went into chunks of its
-//! own. Printed and written again, elements of several tables came in another order.
+//! A group started twice in a row was started only once, but the elements that shared tables had gained so far got
+//! separate chunks. After printing and rewriting, elements of several tables had a different order.
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::JsonOptions;

@@ -1,6 +1,6 @@
-//! Models and their stream sections, where a writer has to take a record back: elements were lost that a model had put
-//! where a `sectionStride` leaf had put them too, a strict writer left elements of records that it refused, and a repeated
-//! leaf whose later items found no room had taught its model the earlier ones.
+//! Models and their stream sections if a writer rolls a record back: elements of a model were lost if a `sectionStride`
+//! leaf had added them as well, a strict writer kept elements of refused records, and a repeated leaf whose later items
+//! did not fit had already trained its model with the earlier ones.
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
@@ -12,7 +12,7 @@ fn number(n: u64) -> Value {
     Value::Number(n)
 }
 
-/// Both cursors see the elements 0 and 0, with which the heap begins.
+/// Both cursors see the elements 0 and 0 that open the heap.
 #[test]
 fn a_stride_and_a_heap_take_the_same_elements() {
     let text = "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
@@ -28,7 +28,7 @@ fn a_stride_and_a_heap_take_the_same_elements() {
     }
 }
 
-/// Two sections leave their values in one: the second finds the first one's there.
+/// Two sections store their values in one stream section, so the second one meets the elements of the first.
 #[test]
 fn items_of_a_leaf_that_finds_no_room() {
     let text = "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }

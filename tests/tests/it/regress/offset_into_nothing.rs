@@ -1,5 +1,5 @@
-//! Reading stops at the first error (spec 7). Where the error was an offset that could not be resolved, the next call
-//! went on with the record behind it.
+//! Reading stops at the first error (spec 7). After an offset that could not be resolved, the next call continued with
+//! the next record.
 
 use metatf::ErrorKind;
 use metatf::container::WriteOptions;

@@ -1,5 +1,5 @@
-//! A stream section that was reset twice before its first element got an empty chunk, and behind it a chunk that resets
-//! its state. Printed and written again, the reset was gone.
+//! A stream section that was reset twice before its first element got an empty chunk, followed by a chunk that resets
+//! its state. After printing and rewriting, the reset was gone.
 
 use metatf::container::{Reader, WriteOptions};
 use metatf_tests::random::Action;

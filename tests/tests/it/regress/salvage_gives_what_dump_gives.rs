@@ -1,5 +1,6 @@
-//! A chunk whose CRC holds and whose content is wrong was lost to salvage as a whole, and with a stream section's chunk
-//! all that strides through it, though a reader that stops at the first error gives what precedes it. Salvage gives it, too.
+//! Salvage lost a chunk with a valid CRC and invalid content completely, and for a stream section also everything that
+//! strides through it. A reader that stops at the first error returns the records before the error, and salvage now
+//! does the same.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation, reason = "helpers of a test")]
 
 use metatf::container::{Codec, Reader, WriteOptions};
@@ -11,7 +12,7 @@ use metatf_tests::targets::crc32c;
 const DTD: &str = "section x 1 { e: (n) { n.width = 2; n.interpretation = none; } }
     section s 2 { t: (tag, a, b) { tag.value = 4; a.interpretation = sectionStride 1 1; b.width = 1; b.interpretation = none; } }";
 
-/// A trace of five records in each of two groups, not closed.
+/// Returns an unclosed trace with five records in each of two groups.
 fn written(schema: &Schema) -> Vec<u8> {
     let options = WriteOptions { codec: Codec::Stored, trial: None, ..WriteOptions::default() };
     let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), schema, &options).unwrap();
@@ -32,12 +33,12 @@ fn written(schema: &Schema) -> Vec<u8> {
     bytes
 }
 
-/// Where chunks begin.
+/// Returns the offsets of the chunks.
 fn chunks(bytes: &[u8]) -> Vec<usize> {
     (0..bytes.len().saturating_sub(48)).filter(|&at| bytes[at..].starts_with(b"MTFC")).collect()
 }
 
-/// Changes the chunk of a section in a group, and makes its CRC right.
+/// Changes the chunk of a section in a group and corrects its CRC.
 fn change(bytes: &mut Vec<u8>, (section, group): (u8, u8), change: impl FnOnce(&mut Vec<u8>)) {
     let is_it = |at: &usize| (bytes[at + 4], bytes[at + 5], bytes[at + 24]) == (section, 0, group);
     let at = chunks(bytes).into_iter().find(is_it).unwrap();
@@ -52,7 +53,7 @@ fn change(bytes: &mut Vec<u8>, (section, group): (u8, u8), change: impl FnOnce(&
     bytes.splice(at + 48..at + 48 + length, payload);
 }
 
-/// The records that are read, how many elements, and whether that went well.
+/// Returns the records read, the number of elements, and whether reading succeeded.
 fn read(schema: &Schema, bytes: &[u8], salvage: bool, all: bool) -> (Vec<u64>, usize, bool) {
     let reader = if salvage { Reader::salvage_slice(bytes) } else { Reader::from_slice(bytes) }.unwrap();
     let mut trace = Trace::new(schema.clone(), reader).unwrap();
@@ -95,7 +96,7 @@ fn bytes_behind_the_last_element() {
 fn records_before_an_error() {
     let schema = runtime::schema(DTD);
     let mut bytes = written(&schema);
-    // The tag of the fourth of five records of two bytes.
+    // Tag of the fourth of five two-byte records.
     change(&mut bytes, (2, 0), |records| records[6] = 99);
     assert_eq!(read(&schema, &bytes, false, false), (vec![1000, 1001, 1002], 0, false));
     let (salvaged, elements, whole) = read(&schema, &bytes, true, true);

@@ -1,6 +1,6 @@
-//! A section of one number adapts the width of its chunks to its values. In a shared table it cannot, for offsets into
-//! it are given out before the chunk is written; there a value too wide was cut to its lower bytes, and two numbers
-//! with equal lower bytes were interned as one.
+//! A section of single numbers adapts the width of its chunks to its values. A shared table cannot, because offsets
+//! into it are handed out before its chunk is written. Values that were too wide were truncated to their lower bytes,
+//! and two numbers with equal lower bytes were interned as one.
 
 use metatf::ErrorKind;
 use metatf::container::WriteOptions;

@@ -1,6 +1,6 @@
-//! In the items of a repetition a leaf may occur before one that the record lists first, and has the same previous value: the
-//! first one's own repetition may be empty there. The planner set `delta` for the leaf listed first as if it saw what was set,
-//! and the writer had to make room that was not planned for.
+//! In the items of a repetition, a leaf may occur before one that the record lists first and share its previous value,
+//! because the repetition of the first one may be empty. The planner set `delta` for the leaf listed first as if it saw
+//! the new value, and the writer had to widen it against the plan.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

@@ -1,6 +1,6 @@
-//! In version 0 a stream section of one number has the DTD's width for good. A leaf that strides through it gave it
-//! values that need more, and only `finish` found out, which left no trace at all. Now the leaf gets them at once, and
-//! stores its value itself from there on.
+//! In version 0 a stream section of single numbers always has the width in the DTD. A stride leaf added values that
+//! need more bytes, and only `finish` noticed, which left no trace at all. Now the writer notices immediately, and the
+//! leaf stores its own values from there on.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

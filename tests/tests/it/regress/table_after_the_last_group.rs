@@ -1,5 +1,5 @@
-//! A trace may end in elements of a shared table that no group comes after: they are delivered behind the last group's
-//! records. Recoded they went before that group, and were delivered before its records.
+//! A trace may end in elements of a shared table without a following group; readers return them after the last group's
+//! records. Recoding moved them before that group, so that they were returned before its records.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

@@ -1,5 +1,5 @@
-//! Printed with everything, the elements that a shared table gains with a group stand before the line that starts the
-//! group (spec 8). Written again from these lines they went to the group before, and were printed before its records.
+//! In complete output, the elements that a shared table gains with a group precede the line that starts the group (spec
+//! 8). Rewriting these lines moved the elements to the previous group, so that they were printed before its records.
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::JsonOptions;

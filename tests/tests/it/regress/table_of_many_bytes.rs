@@ -1,5 +1,5 @@
-//! A table that grew by more than 64 MiB within a group did not fit one chunk, and that was an error at the end of the group. A
-//! recording with many different stacks ended there.
+//! A table that grew by more than 64 MiB within a group did not fit into one chunk, which was an error at the end of
+//! the group. It ended a recording with many different stacks.
 
 use metatf::container::{Codec, WriteOptions};
 use metatf::dynamic::Writer;

@@ -1,5 +1,5 @@
-//! The tables of a section's models have at most 2^22 numbers, so those of many models have few lines. That once depended on which
-//! models had been asked, and a model that a writer had asked, and that no reader heard of, counted.
+//! The tables of a section's models have at most 2^22 numbers, so those of many models have few lines. The limit used
+//! to depend on which models had been queried, and included a model that a writer had queried but readers never saw.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

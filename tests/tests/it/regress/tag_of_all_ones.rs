@@ -1,6 +1,6 @@
-//! A tag of four bytes, all ones, is not a record's that columns note.
+//! Columns must not mistake a four-byte tag of all ones for a record without bytes.
 
-/// What the fuzz target `recode` is given.
+/// Input of the fuzz target `recode`.
 #[rustfmt::skip]
 const INPUT: &[u8] = &[
     0xff, 0x27, 0x7f, 0x4d, 0x54, 0x46, 0x01, 0x01, 0x0a, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,

@@ -1,6 +1,6 @@
-//! A trace could not be recoded whose metadata named a catch-all record by another than the least tag that no record has: the copy
-//! did not see that a leaf of it began to stride, stored its values as they are, and took the stream section's elements for values of
-//! others.
+//! A trace could not be recoded if its metadata named a catch-all record by a tag other than the lowest unused one. The
+//! copy missed that a leaf began to stride, stored its values unchanged, and treated the stream section's elements as
+//! values of other leaves.
 
 use metatf::container::WriteOptions;
 use metatf::reader::Metadata;

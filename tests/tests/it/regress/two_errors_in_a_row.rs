@@ -1,4 +1,4 @@
-//! Columns of a record that cannot be read went on with the next one, and reported what was wrong with that.
+//! After a record that cannot be read, columns continued with the next record and reported its error.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;
@@ -10,7 +10,7 @@ fn the_first_is_told() {
     let record = Action::Record(1, 4, [1, 310].map(Value::Number).into());
     let options = WriteOptions { version: 0, ..WriteOptions::default() };
     let (good, _) = runtime::write(&generated::schema(number), &vec![record; 200], &options);
-    // Each is a tag, 1, and 310 - 300.
+    // Each constant follows a tag and 1, and is 310 - 300.
     let constants: Vec<_> =
         good.windows(3).enumerate().filter(|(_, bytes)| *bytes == [5, 1, 10]).map(|(at, _)| at + 2).collect();
     for at in [0, 1, 2, 50, 100, 190, 197, 198] {

@@ -1,5 +1,6 @@
-//! Where a record has several values of a leaf, some just over its base and some just under 0, those between may lie far from
-//! the base. The planner looked at the least and the greatest alone, and the writer had to make room that was not planned for.
+//! If a record has several values of a leaf, some just above its base and some just below 0, the values in between may
+//! be far from the base. The planner considered only the minimum and the maximum, and the writer had to widen the leaf
+//! against the plan.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

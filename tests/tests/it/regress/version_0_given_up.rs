@@ -1,5 +1,6 @@
-//! A version 0 trace of one section is written into memory at its place, behind room for header and table. When the trace was
-//! given up, that room, its first `section` record and what followed stayed behind what had been in memory before.
+//! A version 0 trace of one section is written into memory in place, after space for header and table. When the trace
+//! was abandoned, that space, the first `section` record and the content stayed after the previous content of the
+//! memory.
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;

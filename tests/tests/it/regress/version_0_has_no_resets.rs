@@ -1,6 +1,6 @@
-//! A version 0 file has no way to say that a section's state is reset, or that a group begins. The writer reset its own
-//! state all the same when it was asked to, and wrote what followed by widths the reader did not go back to: here the
-//! comment, whose length metadata had widened to 2 bytes, was read as one 2 bytes long.
+//! A version 0 file cannot express that a section's state is reset or that a group begins. The writer still reset its
+//! own state on request, and used widths that the reader did not restore: here, a reader took the comment, whose length
+//! metadata had widened to 2 bytes, for one 2 bytes long.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

@@ -1,18 +1,18 @@
-//! Times in nanoseconds since 1970 as differences of 4 bytes: the first of each group is a difference from 0, and does not fit. It
-//! widened the field to 8 bytes up to the end of the group. In the same way job numbers that go up by one were stored from the
-//! second group on, because a stride begins at the DTD's initial value again.
+//! Times in nanoseconds since 1970 are stored as 4-byte differences. The first one in each group is a difference from
+//! 0, which does not fit and widened the field to 8 bytes until the end of the group. Similarly, job numbers that
+//! increase by one were stored from the second group on, because a stride restarts at the DTD's initial value.
 
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf_tests::random::Action;
 use metatf_tests::{Value, runtime};
 
 const RECORDS: u16 = 20_000;
-/// The same, to count bytes with.
+/// The same number, for counting bytes.
 const COUNT: usize = RECORDS as usize;
-/// Of the tag and the difference.
+/// Bytes of the tag and the difference.
 const RECORD: usize = 1 + 4;
 
-/// Content of a trace of jobs whose times are these, in bytes, chunks and groups counted with 200 bytes each.
+/// Returns the content bytes of a trace of jobs at these times, plus 200 bytes per chunk and per group.
 fn content(times: impl Fn(u64) -> u64, group_size: usize) -> usize {
     let schema = runtime::schema(
         "time.width = 4; time.interpretation = delta 0;
@@ -45,7 +45,7 @@ fn a_pause_is_one_jump() {
 
 #[test]
 fn jumps_that_follow_each_other_widen_the_field() {
-    // A metadata record for each would take 12 bytes.
+    // A metadata record per value would need 12 bytes.
     let jumps = content(|i| i * 5_000_000_000, usize::MAX);
     assert!(jumps < COUNT * (1 + 8) + 450, "{jumps}");
 }

@@ -1,5 +1,5 @@
-//! A chunk's header has a width where its section is a stream of one number, or where it was transposed. In any other
-//! chunk it was not looked at.
+//! A chunk header has a width if its section is a stream of single numbers or if the chunk was transposed. In any other
+//! chunk the width was not checked.
 
 use metatf::ErrorKind;
 use metatf::container::{Codec, Filter, Reader, WriteOptions};

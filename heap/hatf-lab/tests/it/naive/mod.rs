@@ -62,7 +62,7 @@ impl Naive {
         self.give_back(payload - 8, size);
     }
 
-    /// Inserts a block into the list, merged with its neighbours, and moves the rover to it.
+    /// Inserts a block into the list, merged with its neighbors, and moves the rover to it.
     fn give_back(&mut self, address: u64, size: u64) {
         let below = self.list.iter().position(|(start, length)| start + length == address);
         let above = self.list.iter().position(|(start, _)| *start == address + size);

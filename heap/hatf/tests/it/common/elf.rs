@@ -1,7 +1,7 @@
-//! Files of programs that no compiler writes.
+//! ELF files that no compiler writes.
 #![allow(clippy::cast_possible_truncation, reason = "they are small")]
 
-/// A section: its name, its type, its flags, and its content.
+/// A section of an ELF file.
 pub(crate) struct Section<'a> {
     pub(crate) name: &'a str,
     pub(crate) kind: u32,
@@ -9,29 +9,29 @@ pub(crate) struct Section<'a> {
     pub(crate) content: Vec<u8>,
 }
 
-/// A section of bytes.
+/// Returns a section with this content.
 pub(crate) fn bytes(name: &str, content: Vec<u8>) -> Section<'_> {
     Section { name, kind: 1, flags: 0, content }
 }
 
-/// A compressed section which claims this many bytes. The algorithm is zlib.
+/// Returns a zlib-compressed section that claims this uncompressed size.
 pub(crate) fn compressed(name: &str, claimed: u64, content: Vec<u8>) -> Section<'_> {
     compressed_by(1, name, claimed, content)
 }
 
-/// A compressed section which claims this many bytes. The algorithms are zlib, 1, and zstd, 2.
+/// Returns a compressed section that claims this uncompressed size. Algorithm 1 is zlib, and 2 is zstd.
 pub(crate) fn compressed_by(algorithm: u64, name: &str, claimed: u64, mut content: Vec<u8>) -> Section<'_> {
     let header = [algorithm, claimed, 1].map(u64::to_le_bytes).concat();
     content.splice(0..0, header);
     Section { name, kind: 1, flags: 0x800, content }
 }
 
-/// A link to a file with debug information, whatever that is.
+/// Returns a link to a debug information file, with checksum 0.
 pub(crate) fn debug_link(name: &str) -> Section<'static> {
     debug_link_of(name, 0)
 }
 
-/// A link to a file with debug information, which has this checksum.
+/// Returns a link to a debug information file with this checksum.
 pub(crate) fn debug_link_of(name: &str, checksum: u32) -> Section<'static> {
     let mut content = [name.as_bytes(), &[0]].concat();
     content.resize(content.len().next_multiple_of(4), 0);
@@ -39,12 +39,12 @@ pub(crate) fn debug_link_of(name: &str, checksum: u32) -> Section<'static> {
     bytes(".gnu_debuglink", content)
 }
 
-/// Functions of 16 bytes each, from address 0x1000 on.
+/// Returns a symbol table of functions with 16 bytes each, starting at address 0x1000.
 pub(crate) fn functions(names: &[&[u8]]) -> [Section<'static>; 2] {
     let (mut strings, mut symbols) = (vec![0], vec![0; 24]);
     for (at, name) in (0_u64..).zip(names) {
         symbols.extend((strings.len() as u32).to_le_bytes());
-        // A function that all may call, in section 1.
+        // A global function in section 1.
         symbols.extend([0x12, 0, 1, 0]);
         symbols.extend([0x1000 + 16 * at, 16].map(u64::to_le_bytes).concat());
         strings.extend([name, &[0][..]].concat());
@@ -55,7 +55,7 @@ pub(crate) fn functions(names: &[&[u8]]) -> [Section<'static>; 2] {
     ]
 }
 
-/// Makes a program of 64 bits.
+/// Builds a 64-bit program.
 pub(crate) fn program(sections: Vec<Section<'_>>) -> Vec<u8> {
     let strings = Section { name: ".shstrtab", kind: 3, flags: 0, content: Vec::new() };
     let mut sections: Vec<_> = sections.into_iter().chain([strings]).collect();

@@ -1,4 +1,4 @@
-//! What holds for every trace that the recorder makes, whatever was recorded.
+//! Invariants of every trace that the recorder writes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{HashMap, HashSet};
@@ -8,7 +8,7 @@ use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{Event, EventKind, EventSource as _, Item};
 
-/// What was broken, and where first: at most this many of each kind are kept.
+/// Maximum number of listed violations of each kind.
 const KEPT: usize = 3;
 
 /// Checks a trace event by event.
@@ -24,15 +24,16 @@ pub(crate) struct Invariants {
     has_image: bool,
     /// The process has ended.
     is_over: bool,
-    /// Blocks that live, by their address.
+    /// Addresses of live blocks.
     live: HashSet<u64>,
-    /// Blocks may live, or have ended, that the trace does not know: it was off, or inherited them, or has lost events.
+    /// Whether unrecorded blocks may be live or have ended, because recording was off, blocks were inherited or events
+    /// were lost.
     uncertain: bool,
     broken: HashMap<&'static str, Vec<String>>,
     counts: HashMap<&'static str, u64>,
 }
 
-/// Returns what a trace breaks; a line for each kind.
+/// Returns the violations in a trace, one line for each kind.
 pub(crate) fn broken(trace: &Path) -> Vec<String> {
     let mut reader = TraceReader::open(trace).unwrap();
     let mut invariants = Invariants::default();
@@ -41,7 +42,7 @@ pub(crate) fn broken(trace: &Path) -> Vec<String> {
         let is_image = matches!(event.kind, EventKind::Image { .. });
         invariants.check(&event);
         if is_image && !std::mem::replace(&mut invariants.has_image, true) {
-            // A process that was forked has the blocks of its parent: which they are its trace does not know.
+            // A forked process inherits the blocks of its parent, which its trace does not list.
             invariants.uncertain = reader.user_metadata().contains_key("process");
         }
     }
@@ -67,7 +68,7 @@ impl Invariants {
         }
     }
 
-    /// Looks at the next event.
+    /// Checks the next event.
     pub(crate) fn check(&mut self, event: &Event<'_>) {
         self.number += 1;
         if let EventKind::Image { .. } = event.kind {
@@ -91,7 +92,7 @@ impl Invariants {
             }
             EventKind::ThreadEnd => drop(self.ended.insert(thread)),
             EventKind::Exit { .. } | EventKind::Killed { .. } => self.is_over = true,
-            // What was live then is not known where recording goes on; so it is of a process that was forked.
+            // The live blocks are unknown when recording resumes, after lost events, and in a forked process.
             EventKind::Recording { .. } | EventKind::Lost { .. } => self.uncertain = true,
             EventKind::Call(Call { old, address, .. }) => {
                 self.end(old, event);

@@ -1,4 +1,4 @@
-//! Runs `hatf`, and programs for it.
+//! Runs `hatf` and builds programs for it.
 #![allow(dead_code, reason = "not each test needs all")]
 
 pub(crate) mod elf;
@@ -25,17 +25,17 @@ pub(crate) fn hatf<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item 
     run(hatf.env_remove("COLUMNS"))
 }
 
-/// The source of a C program of `tests/programs`.
+/// Returns the source path of a C program in `tests/programs`.
 pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("c")
 }
 
-/// Compiles a C program of `tests/programs`; `None` where there is no compiler.
+/// Compiles a C program from `tests/programs`. Returns `None` if there is no compiler.
 pub(crate) fn compiled(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
     compiled_from(&source(name), folder, name, flags)
 }
 
-/// Compiles a C++ program of `tests/programs`; `None` if there is no compiler.
+/// Compiles a C++ program from `tests/programs`. Returns `None` if there is no compiler.
 pub(crate) fn compiled_cpp(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let program = folder.join(name);
     let source = source(name).with_extension("cpp");
@@ -49,7 +49,7 @@ pub(crate) fn compiled_cpp(folder: &Folder, name: &str, flags: &[&str]) -> Optio
     Some(program)
 }
 
-/// Compiles a C program.
+/// Compiles a C program from this source file.
 pub(crate) fn compiled_from(source: &Path, folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let out = folder.join(name);
     let mut command = Command::new("cc");

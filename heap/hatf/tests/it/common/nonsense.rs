@@ -1,13 +1,13 @@
-//! Traces that are well formed, and make no sense: each event can be written, and none need follow from another.
+//! Well-formed traces that make no sense: each event can be written, but need not follow from earlier ones.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hatf_trace::event::{Accesses, Call, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf_trace::{Event, EventKind, EventSink, Result};
 
-/// Events at most: simulators follow each.
+/// Maximum number of events, because simulators process each one.
 const MOST: usize = 400;
 
-/// Takes bytes one by one; zeros behind the last.
+/// Returns bytes one by one, and zeros after the last.
 struct Bytes<'b>(&'b [u8]);
 
 impl Bytes<'_> {
@@ -17,12 +17,12 @@ impl Bytes<'_> {
         first
     }
 
-    /// One of a few numbers, so that events meet each other.
+    /// Returns one of a few numbers, so that events refer to each other.
     fn few(&mut self) -> u64 {
         u64::from(self.next() % 6)
     }
 
-    /// Small numbers, powers of two and what is beside them, and the largest there is.
+    /// Returns a small number, a power of two, its predecessor or its negation.
     fn number(&mut self) -> u64 {
         let byte = self.next();
         let power = 1_u64 << (byte & 63);
@@ -34,7 +34,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// Where blocks are: few places, some within a block of others; now and then anywhere.
+    /// Returns an address: mostly one of a few, some of which are inside other blocks, and sometimes any number.
     fn address(&mut self) -> u64 {
         match self.next() {
             byte @ 0..=199 => 0x1000 + u64::from(byte % 40) * 16,
@@ -56,13 +56,13 @@ impl Bytes<'_> {
         let old = if function.is_realloc() { self.address() } else { 0 };
         let detail = if function.counts() || function.aligns() { 1 << (self.next() % 16) } else { 0 };
         let usable = if self.few() == 0 { self.size() } else { 0 };
-        // Sizes that are not known are those of reallocs.
+        // Only reallocs have unknown sizes.
         let size = if size == UNKNOWN_SIZE && !function.is_realloc() { 24 } else { size };
         Call { function, detail, size, usable, old, address }
     }
 }
 
-/// Gives a sink the events that these bytes stand for.
+/// Sends the events encoded by these bytes to a sink.
 pub(crate) fn give(bytes: &[u8], sink: &mut dyn EventSink) -> Result<()> {
     const NAMES: [&[u8]; 6] =
         [b"main", b"std::vec<int>::push_back(\"</script>\")", b"", b"\xff\x1b[2J", b"malloc", b"a.rs"];

@@ -1,7 +1,7 @@
-//! The machine code of the recorder's object: its functions, what each calls, and how much of the stack each takes.
+//! The machine code of the recorder's object: its functions, their calls and their stack usage.
 //!
-//! Nothing is guessed. Code that no function covers, a stack pointer that cannot be followed, and a call through a register whose target is not known
-//! are all reported.
+//! Nothing is guessed: code that no function covers, a stack pointer that cannot be followed, and a call through a
+//! register with an unknown target are all reported.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,7 +17,7 @@ pub(crate) enum Target {
     Own(u64),
     /// A function of another object.
     Import(String),
-    /// The function whose address is in one of the object's own variables.
+    /// The function whose address is in a variable of the object.
     Variable(String),
     /// The function whose address is in a register.
     Unknown,
@@ -27,23 +27,22 @@ pub(crate) enum Target {
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) target: Target,
-    /// Bytes that the caller's frame has then, with the return address that the call adds.
+    /// Bytes of the caller's frame at the call, including the return address that the call adds.
     pub(crate) depth: u64,
 }
 
-/// A function.
 #[derive(Debug)]
 pub(crate) struct Function {
-    /// Its name, without the hash that the compiler adds.
+    /// The name without the hash that the compiler adds.
     pub(crate) name: String,
     pub(crate) calls: Vec<Call>,
-    /// The most bytes that its own frame has, its return address left out.
+    /// Maximum size of its own frame in bytes, without its return address.
     pub(crate) frame: u64,
     /// The reason why the frame size is unknown.
     pub(crate) unclear: Option<String>,
 }
 
-/// All of the object.
+/// The code of the object.
 pub(crate) struct ObjectCode {
     pub(crate) functions: BTreeMap<u64, Function>,
     /// Exported functions, by name.
@@ -57,13 +56,13 @@ fn short(name: &str) -> String {
     name.replace("hatf_record::preload::", "").replace("hatf_record::", "")
 }
 
-/// The contents of addresses from which code reads function addresses.
+/// Contents of the addresses from which code reads function addresses.
 struct Slots {
-    /// Filled by the dynamic linker.
+    /// Slots filled by the dynamic linker.
     filled: HashMap<u64, Target>,
-    /// Variables of one word, by their addresses.
+    /// Variables of one word, by address.
     variables: BTreeMap<u64, String>,
-    /// The first addresses of functions.
+    /// Start addresses of functions.
     functions: BTreeSet<u64>,
 }
 
@@ -98,7 +97,7 @@ impl ObjectCode {
         {
             exports.insert(symbol.name().unwrap().to_owned(), symbol.address());
         }
-        // Functions of the C compiler's start-up files have no length.
+        // Functions in the C compiler's start-up files have no length.
         let starts: Vec<u64> = places.keys().copied().collect();
         for pair in starts.windows(2) {
             if places[&pair[0]].0 == 0 {
@@ -157,12 +156,13 @@ impl ObjectCode {
         Self { functions, exports, uncovered }
     }
 
-    /// Returns the functions of this name: there may be one for each type that it is made for.
+    /// Returns the functions of this name. A generic function may have one for each type.
     pub(crate) fn named(&self, name: &str) -> Vec<u64> {
         self.functions.iter().filter(|(_, function)| function.name == name).map(|(address, _)| *address).collect()
     }
 
-    /// Visits a function and all of the object that it reaches, with a path to each; what `stops` is visited, and not followed.
+    /// Visits a function and all functions of the object that it reaches, with a path to each. Functions in `stops` are
+    /// visited but not followed.
     pub(crate) fn reach(&self, from: u64, stops: impl Fn(&str) -> bool, mut visit: impl FnMut(&Function, &[&str])) {
         let (mut seen, mut todo) = (BTreeSet::from([from]), vec![(from, Vec::new())]);
         while let Some((address, mut path)) = todo.pop() {
@@ -182,8 +182,8 @@ impl ObjectCode {
         }
     }
 
-    /// Returns the most bytes of stack that a function takes with all of the object that it calls, and the path that takes them. What is `left_out` does not
-    /// count; of a function that calls itself, one round counts.
+    /// Returns the maximum bytes of stack of a function, including the functions of the object that it calls, and the
+    /// path with that maximum. Functions in `left_out` do not count, and a recursive function counts once.
     pub(crate) fn deepest(&self, from: u64, left_out: &impl Fn(&str) -> bool) -> (u64, Vec<&str>) {
         self.deepest_on(from, left_out, &mut Vec::new(), &mut HashMap::new())
     }
@@ -221,7 +221,7 @@ fn at(offset: u64) -> usize {
     usize::try_from(offset).unwrap()
 }
 
-/// Returns whether bytes between functions are those that the compiler aligns them by.
+/// Returns whether bytes between functions are alignment padding.
 fn is_padding(bytes: &[u8]) -> bool {
     let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
     decoder.iter().all(|instruction| {
@@ -229,7 +229,7 @@ fn is_padding(bytes: &[u8]) -> bool {
     }) || bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Takes the stubs by which imported functions are called.
+/// Adds the stubs that call imported functions.
 fn stubs(start: u64, data: &[u8], slots: &Slots, functions: &mut BTreeMap<u64, Function>) {
     let instructions: Vec<_> = Decoder::with_ip(64, data, start, DecoderOptions::NONE).iter().collect();
     for instruction in instructions {
@@ -243,7 +243,7 @@ fn stubs(start: u64, data: &[u8], slots: &Slots, functions: &mut BTreeMap<u64, F
                 unclear: None,
             };
             functions.insert(instruction.ip(), function);
-            // It may begin with a marker for indirect branches.
+            // The stub may begin with a marker for indirect branches.
             functions.insert(
                 instruction.ip() - 4,
                 Function {
@@ -262,15 +262,15 @@ fn stubs(start: u64, data: &[u8], slots: &Slots, functions: &mut BTreeMap<u64, F
 struct State {
     /// Bytes below the return address.
     rsp: u64,
-    /// The same of the frame pointer, where it is one.
+    /// Bytes below the return address at the frame pointer, if there is one.
     rbp: Option<u64>,
-    /// A large frame is touched page by page, down to this depth.
+    /// Depth down to which a large frame is touched page by page.
     probe: Option<u64>,
-    /// The functions that a register, or a word of the frame by its depth, may lead to. What is not here may lead anywhere.
+    /// Functions to which a register, or a word of the frame by its depth, may lead. Missing ones may lead anywhere.
     known: BTreeMap<Place, Targets>,
 }
 
-/// Functions that something may lead to.
+/// Functions to which a value may lead.
 type Targets = Rc<BTreeSet<Target>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,7 +284,7 @@ impl State {
         Self { rsp, rbp: None, probe: None, known: BTreeMap::new() }
     }
 
-    /// Joins what is known on another way to the same instruction; returns whether that changes anything.
+    /// Joins the state of another path to the same instruction. Returns whether anything changed.
     fn join(&mut self, other: &Self) -> bool {
         let before = (self.rsp, self.rbp, self.probe, self.known.len());
         let mut has_more = false;
@@ -306,14 +306,14 @@ impl State {
         Place::Register(register.full_register() as u32)
     }
 
-    /// Returns the word of the frame that an operand is.
+    /// Returns the frame word that is the operand.
     fn word(&self, instruction: &Instruction) -> Option<Place> {
         let is_plain = instruction.memory_index() == Register::None && instruction.memory_base() == Register::RSP;
         let by = instruction.memory_displacement64().cast_signed();
         is_plain.then(|| Place::Frame(self.rsp.wrapping_add_signed(-by)))
     }
 
-    /// Returns what an operand leads to.
+    /// Returns the functions to which an operand may lead.
     fn operand(&self, instruction: &Instruction, number: u32, slots: &Slots) -> Option<Targets> {
         match instruction.op_kind(number) {
             OpKind::Register => self.known.get(&Self::register(instruction.op_register(number))).cloned(),
@@ -336,7 +336,7 @@ impl State {
     }
 }
 
-/// The number of times that the frame at an instruction may grow.
+/// Maximum number of times that the frame at an instruction may grow.
 const VISITS: u32 = 20;
 
 fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<u64, (u64, String)>) -> Function {
@@ -349,9 +349,9 @@ fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<
     let mut states: Vec<Option<State>> = vec![None; instructions.len()];
     let mut visits = vec![0; instructions.len()];
     states[0] = Some(State::new(0));
-    // In order, so that an instruction is looked at when most of the ways to it are known.
+    // In order, so that most of the paths to an instruction are known when it is examined.
     let mut todo: BTreeSet<usize> = [0].into();
-    // Jump tables are not read: what nothing else leads to is reached with the frame at the jump.
+    // Jump tables are not read. Code that nothing else reaches is entered with the frame at the jump.
     let mut tables: Vec<u64> = Vec::new();
     loop {
         while let Some(at) = todo.pop_first() {
@@ -363,7 +363,7 @@ fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<
             let mut next = Vec::new();
             match instruction.flow_control() {
                 FlowControl::Next | FlowControl::Interrupt | FlowControl::Call | FlowControl::IndirectCall => {
-                    // Assembler calls parts of itself.
+                    // Assembly code calls parts of itself.
                     let part = number.get(&instruction.near_branch_target()).filter(|part| **part != 0);
                     if let (FlowControl::Call, Some(part)) = (instruction.flow_control(), part) {
                         next.push((*part, State { rsp: after.rsp + 8, ..after.clone() }));
@@ -386,7 +386,7 @@ fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<
             }
             for (at, state) in next.into_iter().filter(|(at, _)| *at < instructions.len()) {
                 let deeper = states[at].as_ref().is_some_and(|known| known.rsp < state.rsp);
-                // Code after a call that does not return seems to be reached from the call: the larger frame counts.
+                // Code after a call that does not return seems to be reached from the call. The larger frame counts.
                 visits[at] += u32::from(deeper);
                 if visits[at] > VISITS {
                     let problem = format!("a loop that takes ever more of the stack, at {:x}", instructions[at].ip());
@@ -460,7 +460,7 @@ fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<
     function
 }
 
-/// Returns what is known after an instruction, and what keeps the stack pointer from being known.
+/// Returns the state after an instruction, and the reason if the stack pointer becomes unknown.
 fn step(instruction: &Instruction, state: &State, slots: &Slots) -> (State, Option<&'static str>) {
     let mut after = state.clone();
     let written = |number| {
@@ -469,7 +469,7 @@ fn step(instruction: &Instruction, state: &State, slots: &Slots) -> (State, Opti
     };
     let is_read = matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push | Mnemonic::Bt);
     let to = written(0).filter(|_| !is_read);
-    // The new value of the register or the word.
+    // Set the new value of the register or of the word.
     match instruction.mnemonic() {
         Mnemonic::Mov if instruction.op0_kind() == OpKind::Memory => {
             if let Some(word) = state.word(instruction) {
@@ -581,7 +581,7 @@ fn step(instruction: &Instruction, state: &State, slots: &Slots) -> (State, Opti
     (after, moved.is_none().then_some("a change of the stack pointer"))
 }
 
-/// Returns whether a jump goes back to touch the next page of a large frame.
+/// Returns whether a jump returns to touch the next page of a large frame.
 fn is_probe(instructions: &[Instruction], at: usize) -> bool {
     at.checked_sub(1).and_then(|before| instructions.get(before)).is_some_and(|before| {
         before.mnemonic() == Mnemonic::Cmp
@@ -590,7 +590,7 @@ fn is_probe(instructions: &[Instruction], at: usize) -> bool {
     })
 }
 
-/// Returns whether a jump goes by a table of places in the same function: such a place is the table's own plus a number in it.
+/// Returns whether a jump uses a table of offsets to places in the same function.
 fn is_jump_table(instructions: &[Instruction], at: usize) -> bool {
     let jump = &instructions[at];
     if jump.op0_kind() == OpKind::Memory {

@@ -1,9 +1,9 @@
-//! A sink that keeps what it is given.
+//! A sink that keeps its input.
 
 use hatf_trace::event::{Event, EventSink, UserMetadata};
 use hatf_trace::{OwnedEvent, Result};
 
-/// Keeps all that it is given.
+/// Keeps all events and user metadata.
 #[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) events: Vec<OwnedEvent>,

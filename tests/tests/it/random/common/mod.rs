@@ -1,5 +1,4 @@
-//! What the tests over random traces have in common.
-//! Each test takes what it needs.
+//! Helpers shared by the tests over random traces. Each test uses only some of them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::container::Reader;
@@ -11,7 +10,7 @@ use metatf_tools::compare::{CompareOptions, Comparison, Input, compare};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Bytes for an example: at most this many for its DTD and its records.
+/// Generates a seed with at most this many bytes for its DTD and its records.
 pub(crate) fn seed(dtd: usize, data: usize) -> impl Strategy<Value = Seed> {
     (vec(any::<u8>(), 0..dtd), vec(any::<u8>(), 0..data), vec(any::<u8>(), 9)).prop_map(|(dtd, data, options)| Seed {
         dtd,
@@ -20,7 +19,7 @@ pub(crate) fn seed(dtd: usize, data: usize) -> impl Strategy<Value = Seed> {
     })
 }
 
-/// `METATF_TEST_FACTOR` asks for this many times the cases.
+/// Returns a configuration whose number of cases is multiplied by `METATF_TEST_FACTOR`.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let (factor, default) = (factor(), ProptestConfig::default());
     ProptestConfig {
@@ -32,15 +31,15 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// Compares traces, each of its schema.
+/// Compares two traces, each with its schema.
 pub(crate) fn diff(schemas: [&Schema; 2], [left, right]: [&[u8]; 2], options: &CompareOptions) -> Comparison {
     let left = Input { schema: schemas[0].clone(), open: &mut || Reader::from_slice(left) };
     let right = Input { schema: schemas[1].clone(), open: &mut || Reader::from_slice(right) };
     compare(left, right, options, &mut || {}).unwrap()
 }
 
-/// Every field that is an offset, by its DTD. A random offset leads nowhere, or into the middle of an element as a rule, and what
-/// stands there depends on how it is written.
+/// Returns the fields that the DTD declares as offsets. A random offset usually leads nowhere or into the middle of an
+/// element, so its target depends on the encoding.
 pub(crate) fn offsets(schema: &Schema) -> Vec<String> {
     let mut names = Vec::new();
     for record in &schema.dtd.records {

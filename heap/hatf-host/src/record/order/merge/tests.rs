@@ -166,8 +166,8 @@ fn a_slot_that_is_never_written() {
     assert_eq!(merge.counted().gaps, 1);
 }
 
-/// A chunk stays empty if a signal handler installs another one while the thread takes it. At the end of the process, the
-/// handler's chunk may be the last one with events, and nothing is missing.
+/// A chunk stays empty if a signal handler installs another one while the thread takes it. At the end of the process,
+/// the handler's chunk may be the last one with events, and nothing is missing.
 #[test]
 fn a_chunk_that_stays_empty() {
     let memory = Memory::new();
