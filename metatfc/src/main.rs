@@ -143,6 +143,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Fmt(args) => fmt::run(&args),
         Command::Gen(args) => r#gen::run(&args),
+        #[cfg(feature = "doc")]
+        Command::Show(ref args @ show::Args { doc: Some(ref folder), .. }) => doc::run(args, folder),
         Command::Show(args) => show::run(&args),
         Command::Compat(args) => compat::run(&args),
         #[cfg(feature = "lint")]

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 const MORE: &str = "\
 The table contains a row for each leaf. A row shows the index used by metadata
@@ -37,17 +38,22 @@ Examples:
   metatfc show spans.dtd --doc spans-doc --trace T.mtf
                                            document the format as HTML pages";
 
-/// Show the fields of all records: width, interpretation, and where the DTD sets them; or document them as HTML
+/// Show or document the fields of all records: width, interpretation, and where the DTD sets them
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// A DTD, a trace, or a file that a built-in DTD describes; `-` reads a DTD from standard input
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Source>,
+    /// Write HTML pages that document the format to this directory, which is created if it does not exist
     #[cfg(feature = "doc")]
-    #[command(flatten)]
-    doc: crate::doc::DocArgs,
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
+    pub(crate) doc: Option<PathBuf>,
+    /// With --doc: a trace to take example records from
+    #[cfg(feature = "doc")]
+    #[arg(long, value_name = "TRACE", requires = "doc")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     dtd: DtdArgs,
 }
@@ -59,15 +65,15 @@ enum Source {
     Dtd,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let dtd = match raw::dtd_of(&args.file) {
-        Some(dtd) => dtd,
-        None => dtd::of(&args.file, &args.dtd)?,
-    };
-    #[cfg(feature = "doc")]
-    if let Some(folder) = args.doc.folder() {
-        return crate::doc::run(&args.doc, &args.file, &dtd, folder);
+impl Args {
+    /// Returns the DTD of the file.
+    pub(crate) fn dtd(&self) -> Result<Arc<Dtd>> {
+        raw::dtd_of(&self.file).map_or_else(|| dtd::of(&self.file, &self.dtd), Ok)
     }
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let dtd = args.dtd()?;
     match args.output.format {
         FormatOr::Report(format) => {
             output::report(&Report::new(&input::name(&args.file), &dtd), &args.output.with(format))

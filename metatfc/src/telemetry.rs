@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Number of events to print for each kind and thread
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with_all = ["output", "kinds", "set_kinds"])]
     last: usize,
     /// Print all kinds of events and the enabled kinds
     #[arg(long, conflicts_with_all = ["output", "set_kinds"])]

@@ -21,40 +21,24 @@ use metatf_parser::schema::{Dtd, Section};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-#[derive(clap::Args)]
-pub(crate) struct DocArgs {
-    /// Write HTML pages that document the format to this directory, which is created if it does not exist
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
-    doc: Option<PathBuf>,
-    /// With --doc: a trace to take example records from
-    #[arg(long, value_name = "TRACE", requires = "doc")]
-    trace: Option<PathBuf>,
-}
-
-impl DocArgs {
-    /// Returns the directory for the pages, if they are requested.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        self.doc.as_deref()
-    }
-}
-
-/// Writes pages about the DTD of `file` to the directory `path`.
-pub(crate) fn run(args: &DocArgs, file: &Path, dtd: &Dtd, path: &Path) -> Result<()> {
+/// Writes pages about a DTD to the directory `path`.
+pub(crate) fn run(args: &show::Args, path: &Path) -> Result<()> {
+    let dtd = args.dtd()?;
     let examples = match &args.trace {
-        Some(trace) => Examples::of(trace, dtd)?,
+        Some(trace) => Examples::of(trace, &dtd)?,
         None => Examples::default(),
     };
     let folder = OutputFolder::create(path).map_err(|e| Failure::io(&path.display().to_string(), &e))?;
     // Check that the output directory does not contain an `index.html` of another origin before writing anything.
     check_ours(&folder, "index.html")?;
     let index = metatf_parser::index(dtd.text.as_bytes());
-    let name = input::name(file).into_owned();
+    let name = input::name(&args.file).into_owned();
     // The pages need not reveal the directory of the file.
     let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
     let places = Places::new(&index, &dtd.text);
-    let pages = Pages { name, folder: &folder, dtd, places: &places };
+    let pages = Pages { name, folder: &folder, dtd: &dtd, places: &places };
     let sections = pages.sections();
     let trace = args.trace.as_deref().map(input::name);
     for (position, section) in &sections {

@@ -43,7 +43,7 @@ fn child() {
 
 fn start(folder: &Path, scenario: &str) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "postmortem::child", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "telemetry::child", "--nocapture", "--test-threads=1"])
         .env(CHILD, scenario)
         .env("METATF_TELEMETRY_CONTROL", "all")
         .env("METATF_TELEMETRY_FILENAME", folder.join("events.mtf"))

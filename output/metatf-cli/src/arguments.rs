@@ -16,7 +16,7 @@ pub fn parse<C: clap::Parser>(with_file: impl Fn(&Path) -> String) -> C {
     let arguments: Vec<_> = std::env::args_os().collect();
     let mut command = installed_docs::with_option(C::command(), &arguments);
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|mut matches| {
-        installed_docs::write_if_asked(&mut command, &matches);
+        installed_docs::write_if_asked(C::command, &matches);
         C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     });
     parsed.unwrap_or_else(|error| explained(error, with_file).exit())

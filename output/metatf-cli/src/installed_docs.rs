@@ -30,15 +30,16 @@ pub(crate) fn with_option(command: Command, arguments: &[OsString]) -> Command {
     if is_given { command.subcommand_required(false).arg_required_else_help(false) } else { command }
 }
 
-/// Writes the files and exits if the option is given.
-pub(crate) fn write_if_asked(command: &mut Command, matches: &ArgMatches) {
+/// Writes the files and exits if the option is given. `command` creates the command without the option.
+pub(crate) fn write_if_asked(command: impl FnOnce() -> Command, matches: &ArgMatches) {
     let Some(folder) = matches.get_one::<PathBuf>(NAME) else { return };
+    let mut command = with_option(command(), &[]);
     if let Some(subcommand) = matches.subcommand_name() {
         let message = format!("--install-docs cannot be used with the command `{subcommand}`\n");
         command.error(ErrorKind::ArgumentConflict, message).exit();
     }
     let name = command.get_name().to_owned();
-    let status = match write(command.clone(), &name, folder) {
+    let status = match write(command, &name, folder) {
         Ok(()) => 0,
         Err(error) => {
             print_failure(&name, &format!("{}: {error}", folder.display()));

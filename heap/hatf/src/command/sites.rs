@@ -27,8 +27,8 @@ use crate::command::output::show;
 /// up in the programs and shared objects. A `realloc` ends a block, which counts for the stack that allocated it, and
 /// starts a new block, which counts for the stack of the `realloc`.
 ///
-/// In a flame graph, each box is a function, as wide as the bytes allocated by it and the functions it called; main is at
-/// the bottom.
+/// --format svg draws a flame graph. Each box is a function, as wide as the bytes allocated by it and the functions it
+/// called; main is at the bottom.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -84,15 +84,13 @@ pub(crate) struct Sites {
     symbols: Symbols,
 
     #[command(flatten)]
-    output: OutputOrArgs<Graphed>,
+    output: OutputOrArgs<Other>,
 }
 
-/// A flame graph of one measure, by default of the peak.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Graphed {
-    /// A flame graph.
-    Svg,
-    /// A line per stack, in the format that other flame graph tools read.
+/// An output format other than a report.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Other {
+    /// A line per stack, in the format that other flame graph tools read
     Folded,
 }
 
@@ -275,8 +273,9 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
     let format = match options.output.format {
+        FormatOr::Report(Format::Svg) => return flame(options, false),
         FormatOr::Report(format) => format,
-        FormatOr::Other(graphed) => return flame(options, graphed),
+        FormatOr::Other(Other::Folded) => return flame(options, true),
     };
     let Counted { mut heap, counts, at, between } =
         count(&options.source, &options.chosen, options.by.as_deref().unwrap_or_default())?;
@@ -327,8 +326,8 @@ fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     Err(Error::Trace(text.into()))
 }
 
-/// Draws the flame graph of a measure.
-fn flame(options: &Sites, graphed: Graphed) -> Result<u8> {
+/// Draws the flame graph of a measure, or prints its folded stacks.
+fn flame(options: &Sites, is_folded: bool) -> Result<u8> {
     let chosen: Vec<_> = options.chosen.measures().collect();
     let by = options.by.as_deref().unwrap_or_default();
     if chosen.len() + by.len() > 1 || options.of.is_some() || options.inclusive || options.group != Group::Function {
@@ -353,7 +352,6 @@ fn flame(options: &Sites, graphed: Graphed) -> Result<u8> {
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
     // Folded output contains full names for other tools.
-    let is_folded = graphed == Graphed::Folded;
     let name = |place: &Place| {
         let name = if is_folded { (&*place.name).into() } else { short_name(&place.name) };
         metatf_cli::shown(&name).into_owned()
@@ -368,9 +366,10 @@ fn flame(options: &Sites, graphed: Graphed) -> Result<u8> {
     graph.title = format!("{}: {total} {unit} {}", trace.display(), text(measure));
     let written = || {
         let (file, mut out) = OutputFile::create(options.output.output.as_deref().unwrap_or(Path::new("-")))?;
-        match graphed {
-            Graphed::Svg => render(&Page { figures: vec![graph.into()], ..Page::default() }, Printed::Svg, &mut out)?,
-            Graphed::Folded => folded(&graph, &mut out)?,
+        if is_folded {
+            folded(&graph, &mut out)?;
+        } else {
+            render(&Page { figures: vec![graph.into()], ..Page::default() }, Printed::Svg, &mut out)?;
         }
         file.keep(out)
     };
