@@ -93,7 +93,8 @@ fn a_full_output_is_an_error_with_a_name() {
 
 /// Returns whether this is a directory without files, also in its subdirectories.
 fn has_no_files(path: &Path) -> bool {
-    path.is_dir() && std::fs::read_dir(path).unwrap().all(|entry| has_no_files(&entry.unwrap().path()))
+    path.is_dir()
+        && std::fs::read_dir(path).expect("a directory").all(|entry| has_no_files(&entry.expect("an entry").path()))
 }
 
 #[test]
