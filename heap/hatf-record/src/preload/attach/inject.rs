@@ -111,7 +111,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: 
         }
         origin::remember(path);
         begin::again();
-        let Some(session) = begin::session() else { return Answer::NoSpool as c_int };
+        let Some(session) = begin::session_after_again() else { return Answer::NoSpool as c_int };
         session.set_multithreaded();
         // Tells the reader that earlier blocks exist. `hatf` has already requested this: nothing is recorded until all
         // calls reach hooks. Otherwise, a block whose start was seen by a hook could end in a call that is not hooked

@@ -23,10 +23,14 @@ static CHANGING: AtomicUsize = AtomicUsize::new(0);
 /// Returns whether recording is on, after performing a pending request.
 #[cold]
 pub(crate) fn is_on(session: &Session) -> bool {
-    if session.conditions().has(Conditions::CHANGE) {
+    let header = session.spool.header();
+    if header.conditions().has(Conditions::CHANGE) {
         change(session);
     }
-    !session.conditions().has(Conditions::OFF)
+    let conditions = header.conditions();
+    // Another thread may be in the middle of stopping.
+    let stops = conditions.has(Conditions::CHANGE) && header.off.load(Ordering::SeqCst) != 0;
+    !stops && !conditions.has(Conditions::OFF)
 }
 
 /// Performs the request made by [`crate::Header::ask`], unless another thread, or the code interrupted by this signal
@@ -34,8 +38,6 @@ pub(crate) fn is_on(session: &Session) -> bool {
 #[cold]
 pub(crate) fn change(session: &Session) {
     let header = session.spool.header();
-    // This must come first: a request made after this sets the bit again.
-    header.clear(Conditions::CHANGE);
     loop {
         let me = core::ptr::from_ref(thread_state::current()) as usize;
         if CHANGING.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst).is_err() {
@@ -47,6 +49,8 @@ pub(crate) fn change(session: &Session) {
         } else {
             start(session);
         }
+        // The bit is cleared last, because a thread that finds neither bit records its calls.
+        header.clear(Conditions::CHANGE);
         CHANGING.store(0, Ordering::SeqCst);
         // Requests made in the meantime were left to this thread.
         if header.off.load(Ordering::SeqCst) == off {

@@ -4,6 +4,8 @@ use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::{follow, origin, standalone};
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+use crate::clock::nanoseconds;
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent, TEXT_MAX};
 use crate::names;
@@ -20,6 +22,10 @@ static STATE: AtomicU32 = AtomicU32::new(UNDECIDED);
 const UNDECIDED: u32 = 0;
 const ATTACHING: u32 = 1;
 const DECIDED: u32 = 2;
+
+/// The maximum time in nanoseconds to wait for another thread that is beginning the session.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+const LONGEST: u64 = 5_000_000_000;
 
 /// Returns the session if this process is being recorded.
 #[inline]
@@ -83,6 +89,21 @@ fn attach(stack: Option<MappedStack>) {
 /// Discards the decision, for a process that will be recorded from now on.
 pub(crate) fn again() {
     STATE.store(UNDECIDED, Ordering::Release);
+}
+
+/// Returns the session after [`again`]. If a hook in another thread is beginning it, waits for that thread.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn session_after_again() -> Option<&'static Session> {
+    let begun = nanoseconds();
+    loop {
+        let session = session();
+        let is_over = STATE.load(Ordering::Acquire) == DECIDED || nanoseconds().wrapping_sub(begun) > LONGEST;
+        if session.is_some() || is_over {
+            return session.or_else(session::current);
+        }
+        // SAFETY: a call without arguments.
+        unsafe { libc::sched_yield() };
+    }
 }
 
 /// Stores the reason why the events could not be opened, in a symbolic link next to the event file. A process can
