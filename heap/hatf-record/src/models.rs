@@ -2,6 +2,7 @@
 //! that retires chunks.
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::sync::model::{model, spawn};
 
@@ -15,6 +16,12 @@ use crate::sync::Ordering;
 
 /// Slots of a chunk that threads share in a model.
 const SLOTS: usize = 6;
+
+/// Waits until no other model has a session, of which there is one per process.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static SESSION: Mutex<()> = Mutex::new(());
+    SESSION.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Creates a spool that is never freed.
 pub(crate) fn spool(chunks: usize) -> Spool<'static> {

@@ -96,3 +96,38 @@ fn record(session: &Session, kind: Kind) {
     }
     push::numbers(session, &SpoolEvent::new(kind, push::thread_number(session), session.clock.now()));
 }
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::models::{alone, share, spool};
+    use crate::preload::platform::process;
+    use crate::preload::spool::session;
+    use crate::reasons::WhenFull;
+    use crate::sync::model::{Share as _, model, spawn};
+
+    /// While a request to stop is pending or being performed, no thread finds recording on.
+    #[test]
+    fn no_thread_records_during_a_stop() {
+        let _alone = alone();
+        let spool = spool(1);
+        assert!(spool.make_ready(0));
+        let header = spool.header();
+        header.clock.store(Clock::Monotonic as u32, Ordering::Relaxed);
+        header.when_full.store(WhenFull::Drop as u32, Ordering::Relaxed);
+        header.ask(true);
+        session::begin(spool, process::task(), 1).unwrap();
+        let session = session::current().unwrap();
+        model(3, move || {
+            share(spool);
+            header.conditions.share();
+            header.off.share();
+            let hooks = [(); 2].map(|()| spawn(move || is_on(session)));
+            for hook in hooks {
+                assert!(!hook.join().unwrap(), "a request to stop is pending");
+            }
+            assert!(header.conditions().has(Conditions::OFF));
+        });
+    }
+}
