@@ -188,6 +188,11 @@ impl RecordReader<'_> {
 
     fn open_tagged(&mut self, section: usize, part: Part) -> Result<()> {
         self.check_no_width(&part)?;
+        if part.shared {
+            let expected = "bit 2 in stream sections only";
+            let what = ErrorKind::Invalid { what: "the chunk's flags", found: 5, expected };
+            return Err(self.part_error(&part, 8, what));
+        }
         let before = self.mark_seen(section);
         if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
             state.reset(&self.format);

@@ -12,6 +12,7 @@ mod offset_into_nothing;
 mod reset_of_nothing;
 mod salvage_gives_what_dump_gives;
 mod shared_table_of_numbers;
+mod shared_table_of_records;
 mod shared_value_in_items;
 mod stride_into_version_0;
 mod table_after_the_last_group;
