@@ -189,6 +189,7 @@ impl RecordReader<'_> {
     fn open_tagged(&mut self, section: usize, part: Part) -> Result<()> {
         self.check_no_width(&part)?;
         if part.shared {
+            // The container has checked that bits 0 and 2 are set, and bit 1 is not.
             let expected = "bit 2 in stream sections only";
             let what = ErrorKind::Invalid { what: "the chunk's flags", found: 5, expected };
             return Err(self.part_error(&part, 8, what));

@@ -294,7 +294,7 @@ fn the_dynamic_linker_finds_the_recorder() {
     assert!(!spool.exists() && !library.parent().unwrap().exists(), "{}", spool.display());
 }
 
-/// When a thread ends, the recorder frees its memory for the thread, even if the C library created the thread itself,
+/// The recorder frees its memory for a thread when the thread ends, even if the C library created the thread itself,
 /// as for a timer.
 #[test]
 fn threads_of_the_c_library_leave_nothing_behind() {
