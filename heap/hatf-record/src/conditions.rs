@@ -16,9 +16,9 @@ impl Conditions {
     pub const SAMPLE: Self = Self(2);
     /// Stacks are recorded.
     pub const STACKS: Self = Self(4);
-    /// Recording is off.
+    /// Recording is off: hooks record nothing.
     pub const OFF: Self = Self(8);
-    /// Recording must be switched on or off ([`Header::off`]); the next hook does so.
+    /// A request ([`Header::ask`]) is pending; the next hook performs it.
     pub const CHANGE: Self = Self(16);
     /// The usable sizes of blocks are recorded.
     pub const USABLE: Self = Self(32);
@@ -40,6 +40,8 @@ impl Conditions {
     pub const PROCESSORS: Self = Self(8192);
     /// `hatf` queries the kernel for the memory of the process.
     pub const RESIDENT: Self = Self(16384);
+    /// According to the events, recording is off.
+    pub const STOPPED: Self = Self(32768);
     /// Only some of the calls are recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 
@@ -86,9 +88,9 @@ impl Header {
         conditions.has(Conditions::OFF)
     }
 
-    /// Requests that recording be off or on from the next hook on.
+    /// Requests that recording be off or on. It is off immediately; the next hook records that, or turns it on.
     pub fn ask(&self, off: bool) {
         self.off.store(off.into(), Ordering::SeqCst);
-        self.set(Conditions::CHANGE);
+        self.set(if off { Conditions(Conditions::OFF.0 | Conditions::CHANGE.0) } else { Conditions::CHANGE });
     }
 }

@@ -56,6 +56,10 @@ fn frames_of_valgrind() {
     ] {
         assert!(!takes(lines, &stack), "{lines:?}");
     }
+    // Another recorder may have left names mangled.
+    for line in ["fun:_ZN3own5parseEv", "fun:_ZN3own*"] {
+        assert!(takes(&["...", line], &[frame("_ZN3own5parseEv", "")]), "{line}");
+    }
     let line = Frame { function: "f", object: "", file: "/home/me/src/own.c", line: 12 };
     for (text, is_it) in [
         ("src:own.c", true),

@@ -24,8 +24,8 @@ enum Line {
     Any,
     Function {
         pattern: String,
-        /// Whether the pattern is a mangled name with wildcards.
-        is_mangled: bool,
+        /// The demangled name, if the pattern is a mangled name without wildcards.
+        name: Option<String>,
     },
     Object(String),
     Source {
@@ -104,10 +104,8 @@ fn frame(line: &str) -> Result<Option<Line>, String> {
         "match-leak-kinds" => Ok(None),
         _ if text.is_empty() => Err(expected()),
         "fun" => {
-            let is_open = text.contains(['*', '?']);
-            let is_mangled = text.starts_with("_Z") && is_open;
-            let pattern = if is_open { text.to_owned() } else { demangled(text) };
-            Ok(Some(Line::Function { pattern, is_mangled }))
+            let name = Some(demangled(text)).filter(|name| name != text && !is_open(text));
+            Ok(Some(Line::Function { pattern: text.to_owned(), name }))
         }
         "obj" => Ok(Some(Line::Object(text.to_owned()))),
         "src" => {
@@ -119,14 +117,24 @@ fn frame(line: &str) -> Result<Option<Line>, String> {
     }
 }
 
+/// Returns whether a pattern contains wildcards.
+fn is_open(pattern: &str) -> bool {
+    pattern.contains(['*', '?'])
+}
+
 impl Line {
+    /// Returns whether the line is for a function of this name, which another recorder may have left mangled.
+    fn names(&self, function: &str) -> bool {
+        let Self::Function { pattern, name } = self else { return false };
+        let mut patterns = name.iter().chain([pattern]);
+        patterns.any(|pattern| matches(pattern, function, Wildcards::StarAndQuestion))
+    }
+
     fn takes(&self, frame: &Frame<'_>) -> bool {
         let is = |pattern: &str, text| matches(pattern, text, Wildcards::StarAndQuestion);
         match self {
             Self::Any => true,
-            Self::Function { pattern, .. } => {
-                is(pattern, if frame.function.is_empty() { UNKNOWN } else { frame.function })
-            }
+            Self::Function { .. } => self.names(if frame.function.is_empty() { UNKNOWN } else { frame.function }),
             Self::Object(pattern) => is(pattern, frame.object),
             Self::Source { file, line } => {
                 let name = frame.file.rsplit('/').next().unwrap_or_default();
@@ -141,7 +149,7 @@ impl Line {
         let is = |pattern: &str, text: &&str| matches(pattern, text, Wildcards::StarAndQuestion);
         match self {
             Self::Any => true,
-            Self::Function { pattern, .. } => ALLOCATE.iter().any(|name| is(pattern, name)),
+            Self::Function { .. } => ALLOCATE.iter().any(|name| self.names(name)),
             Self::Object(pattern) => PRELOADED.iter().any(|path| is(pattern, path)),
             Self::Source { .. } => false,
         }
@@ -180,7 +188,10 @@ impl Frames {
     }
 
     pub(super) fn cannot_match(&self) -> Option<&'static str> {
-        let is_mangled = |line: &Line| matches!(line, Line::Function { is_mangled: true, .. });
+        let is_mangled = |line: &Line| {
+            let Line::Function { pattern, .. } = line else { return false };
+            pattern.starts_with("_Z") && is_open(pattern)
+        };
         let why = "mangled names with wildcards cannot match: write the demangled name, as in fun:own::parse*";
         self.0.iter().any(is_mangled).then_some(why)
     }

@@ -20,20 +20,22 @@ use crate::preload::spool::session::Session;
 /// indicate that recording is off while it is on, or vice versa.
 static CHANGING: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns whether recording is on, after performing a pending request.
+/// Recording is off, and the events say so.
+const STOPPED: Conditions = Conditions(Conditions::OFF.0 | Conditions::STOPPED.0);
+
+/// Returns whether recording is on, after performing a pending request. If so, the caller's next stamp is later than
+/// that of the event that says so.
 #[cold]
 pub(crate) fn is_on(session: &Session) -> bool {
-    let header = session.spool.header();
-    if header.conditions().has(Conditions::CHANGE) {
+    if session.conditions().has(Conditions::CHANGE) {
         change(session);
     }
-    let conditions = header.conditions();
-    // Another thread may be in the middle of stopping.
-    let stops = conditions.has(Conditions::CHANGE) && header.off.load(Ordering::SeqCst) != 0;
-    !stops && !conditions.has(Conditions::OFF)
+    let is_on = !session.conditions().has(Conditions::OFF);
+    in_order();
+    is_on
 }
 
-/// Performs the request made by [`crate::Header::ask`], unless another thread, or the code interrupted by this signal
+/// Performs the requests made by [`crate::Header::ask`], unless another thread, or the code interrupted by this signal
 /// handler, is already doing so.
 #[cold]
 pub(crate) fn change(session: &Session) {
@@ -43,17 +45,19 @@ pub(crate) fn change(session: &Session) {
         if CHANGING.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return;
         }
-        let off = header.off.load(Ordering::SeqCst);
-        if off != 0 {
+        // This must come first: a request made after this sets the bit again.
+        header.clear(Conditions::CHANGE);
+        let off = header.off.load(Ordering::SeqCst) != 0;
+        // Even if the latest request is to start, a hook may have found that recording is off.
+        if off || header.conditions().has(Conditions::OFF) {
             stop(session);
-        } else {
+        }
+        if !off {
             start(session);
         }
-        // The bit is cleared last, because a thread that finds neither bit records its calls.
-        header.clear(Conditions::CHANGE);
         CHANGING.store(0, Ordering::SeqCst);
         // Requests made in the meantime were left to this thread.
-        if header.off.load(Ordering::SeqCst) == off {
+        if !header.conditions().has(Conditions::CHANGE) {
             return;
         }
     }
@@ -71,23 +75,24 @@ pub(crate) fn leave_process() {
 }
 
 fn stop(session: &Session) {
-    if !session.spool.header().set(Conditions::OFF).has(Conditions::OFF) {
+    if !session.spool.header().set(STOPPED).has(Conditions::STOPPED) {
         record(session, Kind::Stop);
     }
 }
 
 fn start(session: &Session) {
     let header = session.spool.header();
-    let conditions = header.conditions();
-    if !conditions.has(Conditions::OFF) {
+    if !header.conditions().has(Conditions::STOPPED) {
         return;
     }
-    if conditions.has_any(Conditions::PART) {
+    if header.conditions().has_any(Conditions::PART) {
         recorded_blocks::forget_all();
     }
     // The event is stamped and written before another thread can record a call.
     record(session, Kind::Start);
-    header.clear(Conditions::OFF);
+    // If there is another request by now, which may be one to stop, recording remains off until it is performed.
+    let next = |now| now & !if Conditions(now).has(Conditions::CHANGE) { Conditions::STOPPED.0 } else { STOPPED.0 };
+    let _ = header.conditions.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| Some(next(now)));
 }
 
 fn record(session: &Session, kind: Kind) {
@@ -101,33 +106,66 @@ fn record(session: &Session, kind: Kind) {
 mod models {
     use super::*;
     use crate::clock::Clock;
-    use crate::models::{alone, share, spool};
+    use crate::models::{alone, events, share, spool};
     use crate::preload::platform::process;
     use crate::preload::spool::session;
     use crate::reasons::WhenFull;
     use crate::sync::model::{Share as _, model, spawn};
 
+    /// Begins a session in a spool of two chunks, with a request to stop or start.
+    fn begin(off: bool) -> &'static Session {
+        let spool = spool(2);
+        let header = spool.header();
+        assert!(spool.make_ready(0) && spool.make_ready(1));
+        header.clock.store(Clock::Monotonic as u32, Ordering::Relaxed);
+        header.when_full.store(WhenFull::Drop as u32, Ordering::Relaxed);
+        header.ask(off);
+        session::begin(spool, process::task(), 2).unwrap();
+        session::current().unwrap()
+    }
+
+    fn share_all(session: &Session) {
+        let header = session.spool.header();
+        share(session.spool);
+        header.conditions.share();
+        header.off.share();
+    }
+
     /// While a request to stop is pending or being performed, no thread finds recording on.
     #[test]
     fn no_thread_records_during_a_stop() {
         let _alone = alone();
-        let spool = spool(1);
-        assert!(spool.make_ready(0));
-        let header = spool.header();
-        header.clock.store(Clock::Monotonic as u32, Ordering::Relaxed);
-        header.when_full.store(WhenFull::Drop as u32, Ordering::Relaxed);
-        header.ask(true);
-        session::begin(spool, process::task(), 1).unwrap();
-        let session = session::current().unwrap();
+        let session = begin(true);
         model(3, move || {
-            share(spool);
-            header.conditions.share();
-            header.off.share();
+            share_all(session);
             let hooks = [(); 2].map(|()| spawn(move || is_on(session)));
             for hook in hooks {
                 assert!(!hook.join().unwrap(), "a request to stop is pending");
             }
-            assert!(header.conditions().has(Conditions::OFF));
+            assert!(session.conditions().has(Conditions::OFF));
+        });
+    }
+
+    /// If a hook finds recording off, the events say so, even if a request to start follows immediately.
+    #[test]
+    fn what_a_hook_finds_is_recorded() {
+        let _alone = alone();
+        let session = begin(false);
+        let ask = move |off| {
+            session.spool.header().ask(off);
+            change(session);
+        };
+        model(3, move || {
+            share_all(session);
+            let other = spawn(move || ask(false));
+            ask(true);
+            // The other thread may have asked for a start after that.
+            let was_off = !is_on(session);
+            ask(false);
+            other.join().unwrap();
+            assert!(is_on(session), "the last request was to start");
+            let mut events = (0..2).flat_map(|chunk| events(session.spool, chunk));
+            assert!(!was_off || events.any(|event| event.kind == Kind::Stop));
         });
     }
 }
