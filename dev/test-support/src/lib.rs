@@ -12,6 +12,7 @@
 //! | [`page`] | fenced blocks of Markdown pages |
 //! | [`run()`] | running programs and capturing their output |
 //! | [`skip()`] | tests that cannot run on this machine |
+//! | [`time`] | time limits |
 //!
 //! Expected output in separate files is stored as `insta` snapshots, which tests use directly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failing test must panic")]
@@ -27,6 +28,7 @@ pub mod model;
 pub mod page;
 pub mod run;
 pub mod skip;
+pub mod time;
 
 pub use allocations::Counting;
 pub use alone::alone;
@@ -35,3 +37,4 @@ pub use factor::factor;
 pub use folder::{Folder, root, vectors};
 pub use run::{Run, run, run_with};
 pub use skip::skip;
+pub use time::{PATIENCE, limited, thread_time};

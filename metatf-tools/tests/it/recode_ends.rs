@@ -54,7 +54,7 @@ fn outcome(bytes: &[u8], threads: usize, space: usize) -> Result<(), Failure> {
         let recoded = recode(&mut trace, Forward(Short(space)), &write, plan, || {});
         done.send(recoded.map(|_| ())).unwrap();
     });
-    ended.recv_timeout(Duration::from_secs(300)).expect("recoding does not end")
+    ended.recv_timeout(Duration::from_secs(600)).expect("recoding does not end")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
-use metatf_test::Folder;
+use metatf_test::{Folder, PATIENCE};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ fn ends(mut child: Child, args: &[String]) -> bool {
         if let Some(status) = child.try_wait().expect("a child") {
             return status.success();
         }
-        if started.elapsed() > Duration::from_secs(120) {
+        if started.elapsed() > PATIENCE {
             child.kill().expect("a child");
             panic!("{args:?} does not end");
         }

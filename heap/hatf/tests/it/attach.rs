@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::common::{compiled, hatf};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
-use metatf_test::{Folder, skip};
+use metatf_test::{Folder, PATIENCE, skip};
 
 /// A running program that works on request.
 struct Running {
@@ -473,7 +473,7 @@ fn an_allocator_that_is_locked() {
     let loads = || u64::from_ne_bytes(std::fs::read(&counter).unwrap().try_into().unwrap());
     let loads_more = || {
         let (begun, before) = (Instant::now(), loads());
-        while begun.elapsed() < Duration::from_secs(60) && loads() < before + 2 {
+        while begun.elapsed() < PATIENCE && loads() < before + 2 {
             std::thread::sleep(Duration::from_millis(5));
         }
         loads() >= before + 2

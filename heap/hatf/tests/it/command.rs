@@ -4,7 +4,7 @@ use crate::common::hatf;
 use insta::assert_snapshot;
 use metatf::container::WriteOptions;
 use metatf::dynamic::{Schema, Trace, Writer};
-use metatf_test::{Folder, Run, vectors};
+use metatf_test::{Folder, PATIENCE, Run, vectors};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -104,7 +104,7 @@ fn a_recorder_that_is_killed_leaves_what_it_flushed() {
     // The header is written immediately.
     let length = || std::fs::metadata(&path).map_or(0, |m| m.len());
     let mut header = 0;
-    while (header == 0 || length() == header) && begun.elapsed() < Duration::from_secs(60) {
+    while (header == 0 || length() == header) && begun.elapsed() < PATIENCE {
         header = if header == 0 { length() } else { header };
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -443,7 +443,7 @@ fn an_interrupt_from_a_terminal_comes_once() {
 /// Returns the exit status of a recording, or `None` if it does not end.
 fn ended(recorder: &mut std::process::Child) -> Option<i32> {
     let begun = std::time::Instant::now();
-    while begun.elapsed() < std::time::Duration::from_secs(20) {
+    while begun.elapsed() < metatf_test::PATIENCE {
         if let Some(status) = recorder.try_wait().unwrap() {
             return status.code();
         }

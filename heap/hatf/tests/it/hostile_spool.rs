@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use metatf_test::PATIENCE;
+
 /// Options to record all events, the last part of them, and all details.
 const OPTIONS: [&[&str]; 3] = [&[], &["--keep", "256KiB"], &["--usable", "--pages"]];
 
@@ -23,7 +25,7 @@ fn record(options: &[&str], script: &str) -> Option<i32> {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(30) {
+    while begun.elapsed() < PATIENCE {
         if let Some(status) = recorder.try_wait().unwrap() {
             return status.code();
         }
@@ -106,7 +108,7 @@ fn words_of_another_process() {
         let begun = Instant::now();
         let mut ended = None;
         let (mut files, mut round) = (None, 0);
-        while ended.is_none() && begun.elapsed() < Duration::from_secs(30) {
+        while ended.is_none() && begun.elapsed() < PATIENCE {
             if let (None, Ok(spool)) = (&files, fs::read_to_string(folder.path().join("spool"))) {
                 let open = |path: &Path| fs::File::options().write(true).open(path).unwrap();
                 let spool = Path::new(spool.trim());
@@ -158,7 +160,7 @@ fn recover(parent: &Path, arguments: &[&Path]) -> Option<(Option<i32>, String)> 
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(20) {
+    while begun.elapsed() < PATIENCE {
         if let Some(status) = command.try_wait().unwrap() {
             return Some((status.code(), fs::read_to_string(&printed).unwrap()));
         }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
-use metatf_test::Folder;
+use metatf_test::{Folder, PATIENCE};
 
 /// Threads of the program.
 const THREADS: usize = 3;
@@ -62,7 +62,7 @@ fn is_there(process: i32) -> bool {
 fn until(what: &str, so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(begun.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

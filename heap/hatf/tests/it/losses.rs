@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::hatf;
 use metatf::container::Reader;
-use metatf_test::{Disk, Folder, Run, run, skip};
+use metatf_test::{Disk, Folder, PATIENCE, Run, run, skip};
 
 /// Compiles a C program or library. Returns `None` if there is no compiler.
 fn compiled(folder: &Folder, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
@@ -61,7 +61,7 @@ fn left_behind(folder: &Folder) -> Option<PathBuf> {
     let mut input = recorder.stdin.take().unwrap();
     let begun = Instant::now();
     while !folder.join("trace.mtf").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "there is no trace");
+        assert!(begun.elapsed() < PATIENCE, "there is no trace");
         std::thread::sleep(Duration::from_millis(1));
     }
     recorder.kill().unwrap();

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::hatf;
-use metatf_test::{Folder, run, skip};
+use metatf_test::{Folder, PATIENCE, run, skip};
 
 /// A user that owns no files.
 const NOBODY: Option<u32> = Some(65_534);
@@ -32,7 +32,7 @@ fn start(folder: &Folder, trace: &str) -> Child {
     // The program may start before the trace has its name.
     let begun = Instant::now();
     while id().is_none() || id() == before {
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(1));
     }
     recorder

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::{compiled, hatf};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
-use metatf_test::{Folder, Run};
+use metatf_test::{Folder, PATIENCE, Run};
 use serde_json::Value;
 
 /// A recording of `programs/processes.c`.
@@ -354,7 +354,7 @@ fn recover(options: &[&str]) -> Option<Recording> {
     let done = || fs::read(&count).ok().and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
     let begun = Instant::now();
     while done().is_none_or(|done| done < 20_000) {
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(5));
     }
     recorder.kill().unwrap();
@@ -375,7 +375,7 @@ fn recover(options: &[&str]) -> Option<Recording> {
     unsafe { libc::kill(id(&process), libc::SIGKILL) };
     let last = Instant::now();
     while hatf(["recover", "--keep", &spool]).status != 0 {
-        assert!(last.elapsed() < Duration::from_secs(60));
+        assert!(last.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(20));
     }
     let done = done().unwrap();

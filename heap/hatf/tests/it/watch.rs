@@ -19,12 +19,9 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use hatf_view::analysis::{Glance, MarkReport, ThreadReport, Timeline};
 use hatf_view::calls::Folding;
-use metatf_test::{Folder, skip};
+use metatf_test::{Folder, PATIENCE, skip};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-
-/// Maximum time until a screen shows the expected content.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the content of a screen for a growing server.
 fn shown() -> Shown {

@@ -593,7 +593,9 @@ fn a_set_user_id_program_ignores_the_environment() {
     }
     let scene = Scene::new("programs::child");
     let program = scene.folder.path().join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // A child copies it: a program that this process writes cannot be run while another test is about to run one.
+    let copied = std::process::Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
     let mode = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
