@@ -366,9 +366,12 @@ fn what_a_shortened_trace_misses() {
     output.read_to_end(&mut Vec::new()).unwrap();
     let (events, _, dropped) = readable(&trace);
     let file = std::fs::File::options().write(true).open(&trace).unwrap();
-    file.set_len(trace.metadata().unwrap().len() / 2).unwrap();
-    let (left, _, _) = readable(&trace);
-    assert!(left + SPOOL + 1000 < events, "{left} of {events}");
+    // On a busy machine, half of the bytes can contain almost all events, which are not equally compressible.
+    let mut left = events;
+    while left + SPOOL + 1000 >= events {
+        file.set_len(trace.metadata().unwrap().len() / 2).unwrap();
+        left = readable(&trace).0;
+    }
     let spool = std::fs::read_dir(&*folder).unwrap().map(|entry| entry.unwrap().path());
     let spool = spool.into_iter().find(|path| path.join("events").exists()).unwrap();
     let message = hatf([OsStr::new("recover"), spool.as_os_str()]).exits(1).err;
