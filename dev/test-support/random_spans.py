@@ -3,7 +3,7 @@
 
     python3 dev/test-support/random_spans.py METATFC FOLDER [COUNT [SEED]]
 
-writes traces into the folder and compares what `metatfc export --record spans --record events` makes of them, which needs the feature
+writes traces into the folder and compares what `metatfc convert --record spans --record events` makes of them, which needs the feature
 `tables`. tables/metatf-duckdb/tests/spans.py compares the tables of DuckDB.
 """
 import collections
@@ -107,7 +107,7 @@ def write(metatfc, folder, place, seed):
     (folder / "stacks.dtd").write_text(STACKS)
     lines = "".join(json.dumps(record) + "\n" for record in make(rng, rng.choice([3, 50, 800])))
     trace = folder / f"spans-{place}.mtf"
-    subprocess.run([metatfc, "encode", "--dtd", dtd, "-", trace], input=lines, text=True, check=True)
+    subprocess.run([metatfc, "convert", "--dtd", dtd, "-", trace], input=lines, text=True, check=True)
     return trace
 
 
@@ -195,7 +195,7 @@ def main():
     rows = 0
     for place in range(count):
         trace, tables = write(metatfc, folder, place, seed), folder / f"tables-{place}"
-        subprocess.run([metatfc, "export", trace, "--record", "spans", "--record", "events", "--to", "csv", "-o", tables], capture_output=True, check=True)
+        subprocess.run([metatfc, "convert", trace, "--record", "spans", "--record", "events", "--to", "csv", tables], capture_output=True, check=True)
         rows += compare(metatfc, trace, of_csv(tables / "spans.csv"), of_csv(tables / "events.csv"))
     print(f"{rows} spans and events")
 

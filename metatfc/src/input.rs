@@ -34,6 +34,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Returns the first byte of standard input, which remains to be read, or `None` if there is none.
+pub(crate) fn first_standard_byte() -> Result<Option<u8>> {
+    let mut input = std::io::stdin().lock();
+    let head = input.fill_buf().map_err(|e| Failure::io("standard input", &e))?;
+    Ok(head.first().copied())
+}
+
 /// Opens a text file for reading line by line.
 pub(crate) fn lines(path: &Path) -> Result<Box<dyn BufRead>> {
     if is_standard(path) {

@@ -8,20 +8,16 @@
 mod by_name;
 mod check;
 mod compat;
+mod convert;
 mod diff;
 #[cfg(feature = "doc")]
 mod doc;
 mod dtd;
 mod dump;
-mod encode;
-#[cfg(feature = "export")]
-mod export;
 mod failure;
 mod fields;
 mod fmt;
 mod r#gen;
-#[cfg(feature = "export")]
-mod import;
 mod input;
 mod labels;
 #[cfg(feature = "lint")]
@@ -34,7 +30,6 @@ mod options;
 mod output;
 mod pack;
 mod raw;
-mod recode;
 mod references;
 mod show;
 mod sort;
@@ -56,10 +51,11 @@ Examples:
   metatfc check spans.dtd                    report every mistake in a DTD
   metatfc lint --trace out.mtf spans.dtd     suggest improvements and savings
   metatfc gen spans.dtd -o spans.rs          generate a Rust reader and writer
-  metatfc encode --dtd spans.dtd in.jsonl out.mtf
+  metatfc convert --dtd spans.dtd in.jsonl out.mtf
+  metatfc convert out.mtf small.mtf          store the same records in fewer bytes
+  metatfc convert out.mtf tables --to parquet
   metatfc sort --by time out.mtf sorted.mtf  sort by a field
   metatfc merge a.mtf b.mtf -o both.mtf      merge traces by time
-  metatfc recode out.mtf small.mtf           store the same records in fewer bytes
   metatfc dump out.mtf | head                print a trace, one line per record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     check that a trace is intact
@@ -102,16 +98,11 @@ enum Command {
     #[cfg(feature = "lint")]
     Lint(lint::Args),
     Dump(Box<dump::Args>),
-    Encode(encode::Args),
-    #[cfg(feature = "export")]
-    Export(Box<export::Args>),
-    #[cfg(feature = "export")]
-    Import(import::Args),
+    Convert(Box<convert::Args>),
     #[cfg(feature = "export")]
     #[command(name = "__import-child", hide = true)]
-    ImportChild(import::ChildArgs),
+    ImportChild(convert::ChildArgs),
     Diff(diff::Args),
-    Recode(Box<recode::Args>),
     Sort(Box<sort::Args>),
     Merge(Box<merge::Args>),
     Spans(spans::Args),
@@ -150,18 +141,13 @@ fn main() -> ExitCode {
         #[cfg(feature = "lint")]
         Command::Lint(args) => lint::run(&args),
         Command::Dump(args) => dump::run(&args),
-        Command::Encode(args) => encode::run(&args),
-        #[cfg(feature = "export")]
-        Command::Export(args) => export::run(&args),
-        #[cfg(feature = "export")]
-        Command::Import(args) => import::run(&args, memory),
+        Command::Convert(args) => convert::run(&args, memory),
         #[cfg(feature = "export")]
         Command::ImportChild(args) => match Cli::parse_from(args.line()).command {
-            Command::Import(args) => import::serve(&args),
-            _ => failure::usage("__import-child serves `metatfc import`"),
+            Command::Convert(args) => convert::serve(&args),
+            _ => failure::usage("__import-child serves `metatfc convert`"),
         },
         Command::Diff(args) => diff::run(&args),
-        Command::Recode(args) => recode::run(&args),
         Command::Sort(args) => sort::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Spans(args) => spans::run(&args),

@@ -41,6 +41,11 @@ pub(crate) struct PackArgs {
 }
 
 impl PackArgs {
+    /// Returns whether any option is set to something other than its default.
+    pub(crate) fn is_given(&self) -> bool {
+        self.preset != Preset::Default || self.codec.is_some() || self.filter.is_some() || self.chunk.is_some()
+    }
+
     /// Sets the codec, filter, chunk size and groups.
     pub(crate) fn apply(&self, write: &mut WriteOptions) {
         self.preset.apply(write);

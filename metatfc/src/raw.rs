@@ -23,10 +23,10 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     pub(crate) raw: bool,
     /// With --raw: 1 for 32-bit, 2 for 64-bit [default: 2]
-    #[arg(long, requires = "raw", value_parser = parse_class)]
+    #[arg(long, value_parser = parse_class)]
     class: Option<Class>,
     /// With --raw: the byte order of the file, little or big (requires a DTD)
-    #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
+    #[arg(long, alias = "byteorder", value_parser = parse_order)]
     order: Option<Order>,
     /// With --raw and --order: skip this many bytes at the beginning of the file
     #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"], default_value_t = 0, hide_default_value = true)]
@@ -50,6 +50,21 @@ impl RawArgs {
     /// Returns whether `--raw` is set.
     pub(crate) fn is_given(&self) -> bool {
         self.file.raw
+    }
+
+    /// Returns whether the class or the byte order is set.
+    pub(crate) fn has_layout(&self) -> bool {
+        self.file.class.is_some() || self.file.order.is_some()
+    }
+
+    /// Returns the class, by default 64-bit.
+    pub(crate) fn class(&self) -> Class {
+        self.file.class.unwrap_or(Class::Bits64)
+    }
+
+    /// Returns the byte order, by default little.
+    pub(crate) fn order(&self) -> Order {
+        self.file.order.unwrap_or(Order::Little)
     }
 
     /// Opens a trace or a file without a header, and finds its DTD.
@@ -101,6 +116,9 @@ impl FileArgs {
         args: &DtdArgs,
         salvage: bool,
     ) -> Result<(Schema, Reader<'static>)> {
+        if !self.raw && (self.class.is_some() || self.order.is_some()) {
+            return usage("--class and --order describe a file without a header: add --raw");
+        }
         let class = self.class.unwrap_or(Class::Bits64);
         if let Some(order) = self.order.filter(|_| self.raw) {
             return Raw { class, order, section, skip: self.skip_bytes, take: self.take_bytes }.open(path, args);

@@ -3,7 +3,9 @@
 use crate::failure::{Failure, Result};
 use metatf::container::{FlushEvery, Sink};
 use metatf::format::Format;
-use metatf_cli::{OutputFile, OutputFolder};
+use metatf_cli::OutputFile;
+#[cfg(any(feature = "doc", feature = "export"))]
+use metatf_cli::OutputFolder;
 use std::path::Path;
 #[cfg(feature = "export")]
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ impl Target {
     }
 
     /// Opens a file in a directory as the target.
+    #[cfg(any(feature = "doc", feature = "export"))]
     pub(crate) fn create_in(folder: &OutputFolder, file: &str) -> Result<(Self, Box<dyn Sink + Send>)> {
         let name = folder.path().join(file).display().to_string();
         let (file, sink) = folder.file(file.as_ref()).map_err(|e| Failure::io(&name, &e))?;

@@ -11,7 +11,7 @@ mod any_table;
 /// The maximum number of bytes that a decoder may request in one allocation.
 const MOST: usize = 64 << 20;
 
-/// An allocator with a limit, like the allocator in the child process of `metatfc import`.
+/// An allocator with a limit, like the allocator in the child process of `metatfc convert`.
 struct Limited;
 
 // SAFETY: every call is forwarded to the system allocator unchanged, or fails as an allocator may.

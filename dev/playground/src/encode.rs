@@ -23,7 +23,7 @@ pub struct Options {
     pub lz4: bool,
 }
 
-/// Encodes JSON lines as a trace, like `metatfc encode`.
+/// Encodes JSON lines as a trace, like `metatfc convert` does.
 ///
 /// # Errors
 /// Returns an error if the DTD has errors, a line does not match any of its records, or a value cannot be stored.

@@ -53,23 +53,23 @@ metatfc gen IN/jobs.dtd -o out.rs
 metatfc gen IN/jobs.dtd
 metatfc gen --lang c IN/pools.dtd -o out.h
 metatfc show IN/jobs.dtd --doc pages --trace IN/jobs.mtf
-metatfc encode --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
-metatfc encode --version 0 --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
-metatfc recode --preset fast IN/jobs.mtf out.mtf
-metatfc recode --preset archive IN/jobs.mtf out.mtf
-metatfc recode --chunk 4K IN/packed.mtf -
-metatfc recode jobs.mtf jobs.mtf
-metatfc recode --raw --order little --dtd IN/jobs.dtd --section queue IN/jobs.raw out.mtf
+metatfc convert --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
+metatfc convert --version 0 --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
+metatfc convert --preset fast IN/jobs.mtf out.mtf
+metatfc convert --preset archive IN/jobs.mtf out.mtf
+metatfc convert --chunk 4K IN/packed.mtf -
+metatfc convert jobs.mtf jobs.mtf
+metatfc convert --raw --order little --dtd IN/jobs.dtd --section queue IN/jobs.raw out.mtf
 metatfc sort IN/jobs.mtf out.mtf
 metatfc sort --memory 1 IN/heap.mtf out.mtf --by size
 metatfc merge --by time IN/jobs.mtf IN/packed.mtf -o out.mtf
-metatfc export IN/jobs.mtf --to parquet -o tables
-metatfc export IN/jobs.mtf --to arrow -o tables
-metatfc export IN/jobs.mtf --to csv -o tables
-metatfc export IN/jobs.mtf --record done -o out.parquet
-metatfc export IN/jobs.mtf --to sqlite -o out.sqlite
-metatfc import --dtd IN/jobs.dtd -o out.mtf IN/csv/submit.csv IN/csv/done.csv
-metatfc import --dtd IN/jobs.dtd -o out.mtf IN/parquet/submit.parquet IN/parquet/done.parquet
+metatfc convert IN/jobs.mtf --to parquet tables
+metatfc convert IN/jobs.mtf --to arrow tables
+metatfc convert IN/jobs.mtf --to csv tables
+metatfc convert IN/jobs.mtf --record done out.parquet
+metatfc convert IN/jobs.mtf --to sqlite out.sqlite
+metatfc convert --dtd IN/jobs.dtd IN/csv/submit.csv IN/csv/done.csv out.mtf
+metatfc convert --dtd IN/jobs.dtd IN/parquet/submit.parquet IN/parquet/done.parquet out.mtf
 metatfc dump --format csv IN/jobs.mtf
 metatfc dump --dtd IN/jobs.dtd IN/plain.mtf
 metatfc spans IN/jobs.mtf --format html -o out.html
@@ -80,7 +80,7 @@ IN/pools
 """
 
 # Commands whose output differs between clean runs. Their outputs are compared by the number of records, or by their last bytes.
-VARYING = ("hatf record", "hatf run", "hatf recover", "hatf anonymize", "hatf replay", "hatf export IN/heap.mtf --to sqlite", "metatfc export IN/jobs.mtf --to sqlite", "IN/pools")
+VARYING = ("hatf record", "hatf run", "hatf recover", "hatf anonymize", "hatf replay", "hatf export IN/heap.mtf --to sqlite", "metatfc convert IN/jobs.mtf --to sqlite", "IN/pools")
 
 # Expected exit statuses of commands that return another status than 0 without a fault.
 STATUS = {"metatfc verify --salvage": 1}
@@ -103,9 +103,10 @@ class Command:
         # The command reports everything before the corruption, with status 1.
         self.goes_to_damage = line.startswith("metatfc spans")
         self.takes_spool = line.startswith("hatf recover")
-        self.needs_tables = self.words[1:2] == ["export"] or self.words[1:2] == ["import"]
+        is_of_tables = any(word in line for word in ("csv", "arrow", "parquet", "sqlite"))
+        self.needs_tables = self.words[1:2] == ["export"] or self.words[1:2] == ["convert"] and is_of_tables
         # The command does not replace an existing output.
-        self.needs_none = "export" in self.words and self.outputs and self.outputs[0].endswith((".db", ".sqlite"))
+        self.needs_none = self.needs_tables and self.outputs and self.outputs[0].endswith((".db", ".sqlite"))
 
 
 COMMANDS = [Command(line) for line in LINES.strip().splitlines()]

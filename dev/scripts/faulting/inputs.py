@@ -63,16 +63,16 @@ def make(folder, commands, repository, events, tables):
     run("hatf", "convert", "--to", "jsonl", "heap.mtf", "heap.jsonl")
     write("jobs.dtd", DTD)
     write("jobs.jsonl", "".join(json.dumps(line) + "\n" for line in lines(events // 8)))
-    run("metatfc", "encode", "--dtd", "jobs.dtd", "--chunk", "4K", "jobs.jsonl", "jobs.mtf")
-    run("metatfc", "recode", "jobs.mtf", "packed.mtf")
-    run("metatfc", "encode", "--dtd", "jobs.dtd", "--version", "0", "jobs.jsonl", "plain.mtf")
-    run("metatfc", "recode", "--to-raw", "jobs.mtf", "jobs.raw")
+    run("metatfc", "convert", "--dtd", "jobs.dtd", "--chunk", "4K", "jobs.jsonl", "jobs.mtf")
+    run("metatfc", "convert", "jobs.mtf", "packed.mtf")
+    run("metatfc", "convert", "--dtd", "jobs.dtd", "--version", "0", "jobs.jsonl", "plain.mtf")
+    run("metatfc", "convert", "--to", "raw", "jobs.mtf", "jobs.raw")
     with open(os.path.join(folder, "jobs.mtf"), "rb") as file:
         half = file.read()[: os.path.getsize(os.path.join(folder, "jobs.mtf")) * 2 // 3]
     with open(os.path.join(folder, "torn.mtf"), "wb") as file:
         file.write(half)
     for form in ("csv", "parquet") if tables else ():
-        run("metatfc", "export", "jobs.mtf", "--to", form, "-o", form)
+        run("metatfc", "convert", "jobs.mtf", "--to", form, form)
     write("misspelt.dtd", "section s 1 {\n  a: (tag, x) { tag.value = 4; x.width=4; x.interpretation = nonee; }\n}\n")
     write("ugly.dtd", "section s 1 {\n  a: (tag,    x) { tag.value=4; x.width=4;x.interpretation = none; }\n}\n")
     telemetry(folder, run, repository)

@@ -198,7 +198,7 @@ fn bad_traces_end_in_an_error_at_its_place() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Encodes JSON lines like `metatfc encode`.
+/// Encodes JSON lines like `metatfc convert`.
 fn encode(schema: &Schema, text: &[u8], options: &WriteOptions) -> Result<Vec<u8>, String> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
     let mut owned = OwnedRecord::default();

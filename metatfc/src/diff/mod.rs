@@ -48,7 +48,7 @@ Examples:
   metatfc diff a.mtf b.mtf && echo equal
   metatfc diff --ignore time,address-base run1.mtf run2.mtf
   metatfc diff --ignore free.heap --details a.mtf b.mtf
-  metatfc dump --format jsonl --all a.mtf | metatfc encode --dtd a.dtd - - | metatfc diff a.mtf -";
+  metatfc dump --format jsonl --all a.mtf | metatfc convert --dtd a.dtd - - | metatfc diff a.mtf -";
 
 /// Compare the values of two traces and summarize the differences by record type
 #[derive(clap::Args)]

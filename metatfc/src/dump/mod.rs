@@ -55,7 +55,7 @@ Conditions (--where):
 
 Formats (--format):
   text   one line per record; values follow the DTD's `format` and `unit`
-  jsonl  one JSON object per record; `metatfc encode` reads it back
+  jsonl  one JSON object per record; `metatfc convert` reads it back
   csv    one table. With a single --record, the columns are the fields of this
          record type. Otherwise, the columns are @section, @record and all field
          names, and a cell is empty if the record lacks the field. Repeated
@@ -77,7 +77,7 @@ Examples:
   metatfc dump --format sql T.mtf | sqlite3 T.db
   metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
   metatfc dump --format jsonl --all T.mtf |
-    metatfc encode --dtd D.dtd - copy.mtf
+    metatfc convert --dtd D.dtd - copy.mtf
   metatfc dump capture.pcap
   metatfc dump --raw --order little --dtd log.dtd app.log
   record-something | metatfc dump -

@@ -76,7 +76,7 @@ impl Source {
         let place = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
         let sink = place.reopen().map_err(Failure::temporary_file)?;
         let by_target = |e: &metatf::Error| failed(format!("{name} as {dtd}: {}", metatf::explain(&target.format, e)));
-        // Use the same writer as `encode` and programs. Unlike `recode`, it widens a field when a value requires it,
+        // Use the same writer as programs. Unlike `convert`, it widens a field when a value requires it,
         // and does not start over at each block.
         let mut writer = match Writer::new(sink, target, &write) {
             Ok(writer) => writer,

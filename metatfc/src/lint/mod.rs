@@ -31,7 +31,7 @@ and with --trace:
 disables rules for its line, or for the entire file if it is at the top:
   section Log 1 { // lint: allow similar-names
 
-With --trace, the command plans the encoding of the fields like `metatfc recode`.
+With --trace, the command plans the encoding of the fields like `metatfc convert`.
 If the plan uses a different width or interpretation from the DTD, the command
 tries this edit of the DTD. It writes the traces with the current DTD and with the
 edited DTD, as a program would write them. A finding reports the savings in bytes

@@ -178,7 +178,7 @@ fn versions_come_from_traces_and_options() {
     let here = Folder::new();
     here.write("v1.dtd", one(Some("1.2.3"), SIZE));
     here.write("v2.dtd", one(None, &SIZE.replace('4', "8")));
-    run(&here, &["encode", "--dtd", "v1.dtd", "-", "v1.mtf"], br#"{"@section":"s","@record":"a","size":1}"#).exits(0);
+    run(&here, &["convert", "--dtd", "v1.dtd", "-", "v1.mtf"], br#"{"@section":"s","@record":"a","size":1}"#).exits(0);
     let compat = |options: &[&str]| metatfc(&here, &[&["compat", "v1.mtf", "v2.dtd"], options].concat());
     compat(&[]).exits(1).prints("none in the new one (too low); required after a median change: 1.3.0");
     compat(&["--new-version", "1.3.0"]).exits(0).prints("1.3.0 in the new one; required after a median change: 1.3.0");
@@ -349,7 +349,7 @@ fn a_trace_of_another_version_is_refused() {
     for version in ["1.2.0", "1.2.5", "2.0.0"] {
         here.write(&format!("{version}.dtd"), dtd(version));
         let line = b"{\"@section\":\"s\",\"@record\":\"a\",\"n\":7}\n";
-        run(&here, &["encode", "--dtd", &format!("{version}.dtd"), "-", &format!("{version}.mtf")], line).exits(0);
+        run(&here, &["convert", "--dtd", &format!("{version}.dtd"), "-", &format!("{version}.mtf")], line).exits(0);
     }
     let none = dtd("").replace("tag.version = \"\";", "");
     here.write("none.dtd", none);
@@ -394,7 +394,7 @@ fn a_trace_is_shown_as_another_version_has_it() {
 {\"@section\":\"s\",\"@record\":\"removed\",\"n\":8}
 {\"@section\":\"s\",\"@record\":\"access\",\"n\":9,\"took_us\":32,\"path\":0,\"gone\":1}
 ";
-    run(&here, &["encode", "--dtd", "old.dtd", "-", "old.mtf"], lines.as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "old.dtd", "-", "old.mtf"], lines.as_bytes()).exits(0);
     let dump = ["dump", "--dtd", "new.dtd", "--by-name", "--format", "jsonl", "--resolve", "old.mtf"];
     let line = |took: u8, n: u8| {
         format!(

@@ -1,4 +1,4 @@
-//! `dump` and `export` share the language of conditions: they select the same rows and report the same mistakes.
+//! `dump` and `convert` share the language of conditions: they select the same rows and report the same mistakes.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ fn folder() -> Folder {
             )
         })
         .collect();
-    run(&folder, &["encode", "--dtd", "c.dtd", "-", "c.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["convert", "--dtd", "c.dtd", "-", "c.mtf"], lines.as_bytes()).exits(0);
     folder
 }
 
@@ -66,9 +66,9 @@ fn dumped(folder: &Folder, condition: &str) -> BTreeSet<u64> {
     lines.lines().map(|line| n(line).expect("a row")).collect()
 }
 
-/// Returns the `n` of the rows that `export` selects.
+/// Returns the `n` of the rows that `convert` selects.
 fn exported(folder: &Folder, condition: &str, more: &[&str]) -> BTreeSet<u64> {
-    let args = ["export", "c.mtf", "--columns", "n", "--where", condition, "-o", "c.csv"];
+    let args = ["convert", "c.mtf", "--columns", "n", "--where", condition, "c.csv"];
     metatfc(folder, &[&args[..], more].concat()).exits(0);
     let csv = std::fs::read_to_string(folder.path("c.csv")).expect("the export");
     std::fs::remove_file(folder.path("c.csv")).expect("the export");
@@ -154,6 +154,6 @@ fn the_same_mistakes() {
         ("", "expected a field, a number or a string"),
     ] {
         metatfc(folder, &["dump", "--where", condition, "c.mtf"]).exits(2).says(message);
-        metatfc(folder, &["export", "c.mtf", "--where", condition, "-o", "c.csv"]).exits(2).says(message);
+        metatfc(folder, &["convert", "c.mtf", "--where", condition, "c.csv"]).exits(2).says(message);
     }
 }

@@ -59,7 +59,7 @@ fn folder() -> Folder {
 }
 
 fn encode(here: &Path, lines: &[&str], out: &str, options: &[&str]) {
-    let args = [&["encode", "--dtd", "a.dtd"], options, &["-", out]].concat();
+    let args = [&["convert", "--dtd", "a.dtd"], options, &["-", out]].concat();
     run(here, &args, lines.join("\n").as_bytes()).exits(0);
 }
 
@@ -292,7 +292,7 @@ fn two_recordings() {
             start + 5,
             start + 7
         );
-        run(here, &["encode", "--dtd", "run.dtd", "-", out], lines.as_bytes()).exits(0);
+        run(here, &["convert", "--dtd", "run.dtd", "-", out], lines.as_bytes()).exits(0);
     };
     run_of("a.mtf", 100, [0x1000, 0x2000, 0x1000]);
     run_of("b.mtf", 900, [0x51000, 0x92000, 0x51000]);
@@ -352,7 +352,7 @@ fn other_dtds_by_name() {
             }
         })
         .collect();
-    run(here, &["encode", "--dtd", "b.dtd", "-", "b.mtf"], lines.join("\n").as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "b.dtd", "-", "b.mtf"], lines.join("\n").as_bytes()).exits(0);
     let same = metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(0);
     assert_eq!(
         same.text(),
@@ -360,7 +360,7 @@ fn other_dtds_by_name() {
     );
     std::fs::write(here.join("c.dtd"), "section other 1 { x: (y) { tag.value = 4; y.interpretation = default 0; } }")
         .expect("a file");
-    run(here, &["encode", "--dtd", "c.dtd", "-", "c.mtf"], b"").exits(0);
+    run(here, &["convert", "--dtd", "c.dtd", "-", "c.mtf"], b"").exits(0);
     metatfc(here, &["diff", "a.mtf", "c.mtf"]).exits(1).prints("no record type in common");
 }
 

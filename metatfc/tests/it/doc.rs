@@ -41,7 +41,7 @@ fn sample() {
     let samples = root().join("docs/samples");
     let dtd = samples.join("requests.dtd").display().to_string();
     let lines = samples.join("requests.jsonl").display().to_string();
-    let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
+    let _ = metatfc(&folder, &["convert", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
     let _ = metatfc(&folder, &["show", &dtd, "--doc", "pages", "--trace", "r.mtf"])
         .exits(0)
         .prints("pages/index.html: 5 pages");
@@ -114,7 +114,7 @@ fn nothing_else_is_replaced() {
     // A trace with a different DTD cannot provide examples.
     let dtd = root().join("docs/samples/requests.dtd").display().to_string();
     let lines = root().join("docs/samples/requests.jsonl").display().to_string();
-    let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
+    let _ = metatfc(&folder, &["convert", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
     let _ = metatfc(&folder, &["show", "a.dtd", "--doc", "new", "--trace", "r.mtf"])
         .exits(1)
         .says("the trace has a different DTD");

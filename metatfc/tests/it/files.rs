@@ -30,9 +30,9 @@ fn long_trace() -> Folder {
     let folder = folder();
     let line = r#"{"@section":"heap","@record":"list","time":1,"n":0,"value":[]}"#;
     folder.write("long.jsonl", format!("{line}\n").repeat(100_000));
-    metatfc(&folder, &["encode", "--dtd", "a.dtd", "--chunk", "4K", "--codec", "stored", "long.jsonl", "long.mtf"])
+    metatfc(&folder, &["convert", "--dtd", "a.dtd", "--chunk", "4K", "--codec", "stored", "long.jsonl", "long.mtf"])
         .exits(0);
-    metatfc(&folder, &["encode", "--dtd", "a.dtd", "--version", "0", "long.jsonl", "plain.mtf"]).exits(0);
+    metatfc(&folder, &["convert", "--dtd", "a.dtd", "--version", "0", "long.jsonl", "plain.mtf"]).exits(0);
     folder
 }
 
@@ -45,7 +45,7 @@ fn an_input_that_is_truncated_while_it_is_read() {
         ("long.jsonl", "long.jsonl: the file was truncated while it was being read"),
     ] {
         let args: &[&str] = match trace {
-            "long.jsonl" => &["encode", "--dtd", "a.dtd", "--chunk", "4K", "--codec", "stored", trace, "-"],
+            "long.jsonl" => &["convert", "--dtd", "a.dtd", "--chunk", "4K", "--codec", "stored", trace, "-"],
             _ => &["dump", "--threads", "1", trace],
         };
         let mut child = command(&folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("metatfc");
@@ -65,15 +65,15 @@ fn a_full_output_is_an_error_with_a_name() {
     let folder = long_trace();
     let before = names(&folder);
     for args in [
-        &["recode", "long.mtf", "out.mtf"][..],
+        &["convert", "long.mtf", "out.mtf"][..],
         &["sort", "--by", "time", "long.mtf", "out.mtf"],
-        &["export", "long.mtf", "--to", "csv", "-o", "tables"],
-        &["export", "long.mtf", "--to", "sqlite", "-o", "out.db"],
+        &["convert", "long.mtf", "--to", "csv", "tables"],
+        &["convert", "long.mtf", "--to", "sqlite", "out.db"],
         &["--install-docs", "share"],
         &["new", "spans"],
         &["verify", "--salvage", "out.mtf", "long.mtf"],
     ] {
-        if args[0] == "export" && cfg!(not(feature = "tables")) {
+        if args.contains(&"--to") && cfg!(not(feature = "tables")) {
             continue;
         }
         let limited = limited(&folder, "-f 0", args);
@@ -127,8 +127,8 @@ fn names_that_are_not_utf_8() {
     let run = |words: &[&OsStr]| run_with(command(&folder, &[]).args(words), b"");
     let [o, d, by] = ["-o", "--dtd", "--by"].map(OsStr::new);
     for words in [
-        &[OsStr::new("encode"), d, &dtd, &lines, &other][..],
-        &[OsStr::new("recode"), &trace, &other],
+        &[OsStr::new("convert"), d, &dtd, &lines, &other][..],
+        &[OsStr::new("convert"), &trace, &other],
         &[OsStr::new("sort"), by, OsStr::new("time"), &trace, &other],
         &[OsStr::new("merge"), by, OsStr::new("time"), &trace, o, &other],
         &[OsStr::new("gen"), &dtd, o, &code],

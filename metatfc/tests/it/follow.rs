@@ -17,8 +17,12 @@ fn trace(folder: &Folder) -> (Vec<u8>, String) {
     let record =
         |x: u64| format!("{{\"@section\":\"s\",\"@record\":\"r\",\"x\":{}}}\n", x.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let lines: String = (0..60_000).map(record).collect();
-    run(folder, &["encode", "--dtd", "a.dtd", "--codec", "stored", "--chunk", "65536", "-", "a.mtf"], lines.as_bytes())
-        .exits(0);
+    run(
+        folder,
+        &["convert", "--dtd", "a.dtd", "--codec", "stored", "--chunk", "65536", "-", "a.mtf"],
+        lines.as_bytes(),
+    )
+    .exits(0);
     let text = metatfc(folder, &["dump", "a.mtf"]).exits(0).text();
     (fs::read(folder.join("a.mtf")).unwrap(), text)
 }
@@ -71,6 +75,6 @@ fn what_ends_it() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     metatfc(&folder, &["dump", "--follow", "-"]).exits(2).says("--follow needs a file");
     fs::write(folder.join("old.mtf"), []).unwrap();
-    run(&folder, &["encode", "--dtd", "a.dtd", "--version", "0", "-", "old.mtf"], b"").exits(0);
+    run(&folder, &["convert", "--dtd", "a.dtd", "--version", "0", "-", "old.mtf"], b"").exits(0);
     metatfc(&folder, &["dump", "--follow", "old.mtf"]).exits(2).says("version 0");
 }

@@ -14,7 +14,7 @@ fn inputs_without_an_end() {
     metatfc(here, &["check", "/dev/zero"]).exits(1).says("the DTD is too long");
     metatfc(here, &["fmt", "/dev/zero"]).exits(1).says("the DTD is too long");
     metatfc(here, &["show", "/dev/zero"]).exits(1).says("the DTD is too long");
-    metatfc(here, &["encode", "--dtd", "a.dtd", "/dev/zero", "z.mtf"])
+    metatfc(here, &["convert", "--from", "jsonl", "--dtd", "a.dtd", "/dev/zero", "z.mtf"])
         .exits(1)
         .says("/dev/zero:1: the line is longer than");
     for command in ["verify", "stat", "dump"] {
@@ -34,8 +34,8 @@ fn outputs_that_are_full() {
     let here = &folder;
     let full: [&[&str]; 4] = [
         &["gen", "a.dtd", "-o", "/dev/full"],
-        &["encode", "--dtd", "a.dtd", "a.jsonl", "/dev/full"],
-        &["recode", "a.mtf", "/dev/full"],
+        &["convert", "--dtd", "a.dtd", "a.jsonl", "/dev/full"],
+        &["convert", "a.mtf", "/dev/full"],
         &["verify", "--salvage", "/dev/full", "a.mtf"],
     ];
     for args in full {
@@ -51,14 +51,14 @@ fn a_long_embedded_dtd() {
     let folder = folder();
     let here = &folder;
     here.write("long.dtd", here.text("a.dtd") + &"// a comment\n".repeat(30_000));
-    run(here, &["encode", "--dtd", "long.dtd", "-", "long.mtf"], b"").exits(0);
+    run(here, &["convert", "--dtd", "long.dtd", "-", "long.mtf"], b"").exits(0);
     assert!(here.read("long.mtf").len() < 2000, "it is compressed");
     for command in ["dump", "verify", "stat", "show"] {
         metatfc(here, &[command, "long.mtf"]).exits(1).says("the embedded DTD has").says("--large-dtd");
         metatfc(here, &[command, "--large-dtd", "long.mtf"]).exits(0);
     }
-    metatfc(here, &["recode", "long.mtf", "r.mtf"]).exits(1).says("--large-dtd");
-    metatfc(here, &["recode", "--large-dtd", "long.mtf", "r.mtf"]).exits(0);
+    metatfc(here, &["convert", "long.mtf", "r.mtf"]).exits(1).says("--large-dtd");
+    metatfc(here, &["convert", "--large-dtd", "long.mtf", "r.mtf"]).exits(0);
     metatfc(here, &["dump", "--force-dtd", "a.dtd", "long.mtf"]).exits(0);
 }
 
@@ -68,11 +68,11 @@ fn version_0_without_a_dtd() {
     let folder = folder();
     let here = &folder;
     let dtd = here.read("a.dtd");
-    run(here, &["encode", "--dtd", "-", "--version", "0", "a.jsonl", "v.mtf"], &dtd).exits(2).says("--url");
-    run(here, &["encode", "--dtd", "-", "a.jsonl", "v.mtf"], &dtd).exits(0);
-    metatfc(here, &["recode", "--version", "0", "v.mtf", "v0.mtf"]).exits(1).says("--version 0 cannot embed the DTD");
+    run(here, &["convert", "--dtd", "-", "--version", "0", "a.jsonl", "v.mtf"], &dtd).exits(2).says("--url");
+    run(here, &["convert", "--dtd", "-", "a.jsonl", "v.mtf"], &dtd).exits(0);
+    metatfc(here, &["convert", "--version", "0", "v.mtf", "v0.mtf"]).exits(1).says("--version 0 cannot embed the DTD");
     assert!(!here.join("v0.mtf").exists());
-    metatfc(here, &["recode", "--version", "0", "a.mtf", "v0.mtf"]).exits(0);
+    metatfc(here, &["convert", "--version", "0", "a.mtf", "v0.mtf"]).exits(0);
 }
 
 /// An output file has no name until it is complete, so a killed command leaves no incomplete file.
@@ -84,7 +84,7 @@ fn a_command_that_is_killed() {
     // SIGINT has the same effect as SIGTERM, but programs that a shell starts in the background ignore it.
     for signal in ["TERM", "KILL"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
-            .args(["encode", "--dtd", "a.dtd", "--chunk", "1K", "-", "killed.mtf"])
+            .args(["convert", "--dtd", "a.dtd", "--chunk", "1K", "-", "killed.mtf"])
             .current_dir(here)
             .stdin(Stdio::piped())
             .spawn()
@@ -145,7 +145,7 @@ fn tables_of_any_size() {
     let shown = metatfc(here, &["show", "long.dtd"]).exits(0);
     assert!(shown.out.len() < 600_000, "{} bytes", shown.out.len());
     let line = "{\"@section\":\"s\",\"@record\":\"t\"}\n".repeat(100);
-    run(here, &["encode", "--dtd", "long.dtd", "-", "long.mtf"], line.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "long.dtd", "-", "long.mtf"], line.as_bytes()).exits(0);
     let dumped = metatfc(here, &["dump", "long.mtf"]).exits(0);
     assert!(dumped.out.len() < 100_000, "{} bytes", dumped.out.len());
     let condition = format!("{}(", " ".repeat(70_000));
@@ -189,7 +189,7 @@ fn a_trace_that_takes_much_memory() {
     (0..300_000).for_each(|n| {
         lines.push_str(&format!("{{\"@section\":\"s\",\"@record\":\"begin\",\"time\":{n},\"id\":{n}}}\n"))
     });
-    run(here, &["encode", "--dtd", "m.dtd", "-", "m.mtf"], lines.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "m.dtd", "-", "m.mtf"], lines.as_bytes()).exits(0);
     assert!(here.size("m.mtf") < 10_000, "{} bytes", here.size("m.mtf"));
     metatfc(here, &["--max-memory", "8MiB", "spans", "m.mtf"])
         .exits(1)

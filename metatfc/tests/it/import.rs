@@ -1,4 +1,4 @@
-//! Tests `import`, which decodes tables in a child process, with intact and corrupt tables.
+//! Tests the conversion of tables, which are decoded in a child process, with intact and corrupt tables.
 #![cfg(all(feature = "tables", target_os = "linux"))]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,9 +13,9 @@ fn tables() -> Folder {
     }
     let rows = (0..300).map(|row| format!("{},{},n{}\n", 1_000_000 + row * 7, row % 50, row % 9));
     folder.write("r.csv", format!("time,size,name\n{}", rows.collect::<String>()));
-    metatfc(&folder, &["import", "--dtd", "table.dtd", "r.csv", "-o", "whole.mtf"]).exits(0);
+    metatfc(&folder, &["convert", "--dtd", "table.dtd", "r.csv", "whole.mtf"]).exits(0);
     for form in ["arrow", "parquet"] {
-        metatfc(&folder, &["export", "whole.mtf", "--to", form, "-o", form]).exits(0);
+        metatfc(&folder, &["convert", "whole.mtf", "--to", form, form]).exits(0);
     }
     folder
 }
@@ -30,17 +30,17 @@ fn tables_become_the_trace_they_were() {
     let whole = dump("whole.mtf");
     assert_eq!(whole.lines().count(), 300, "{whole}");
     for file in FILES {
-        metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "copy.mtf"]).exits(0);
+        metatfc(here, &["convert", "--dtd", "table.dtd", file, "copy.mtf"]).exits(0);
         assert_eq!(dump("copy.mtf"), whole, "{file}");
         // The first output is a file, whose header is completed at the end; the second is a stream.
         assert_eq!(here.read("copy.mtf"), here.read("whole.mtf"), "{file}");
-        let streamed = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "-"]).exits(0);
+        let streamed = metatfc(here, &["convert", "--dtd", "table.dtd", file, "-"]).exits(0);
         here.write("streamed.mtf", streamed.out);
         assert_eq!(dump("streamed.mtf"), whole, "{file}");
         // The DTD can only be read once.
-        run(here, &["import", "--dtd", "-", file, "-o", "copy.mtf"], &here.read("table.dtd")).exits(0);
+        run(here, &["convert", "--dtd", "-", file, "copy.mtf"], &here.read("table.dtd")).exits(0);
         assert_eq!(dump("copy.mtf"), whole, "{file}");
-        let full = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "/dev/full"]).exits(1);
+        let full = metatfc(here, &["convert", "--dtd", "table.dtd", file, "/dev/full"]).exits(1);
         assert_eq!(full.err, "metatfc: /dev/full: No space left on device (os error 28)\n");
     }
 }
@@ -50,12 +50,12 @@ fn mistakes_are_reported_as_by_the_command_itself() {
     let folder = tables();
     let here = &folder;
     here.write("short.csv", "time,size\n1,2\n");
-    metatfc(here, &["import", "--dtd", "table.dtd", "--record", "r", "short.csv", "-o", "x.mtf"])
+    metatfc(here, &["convert", "--dtd", "table.dtd", "--record", "r", "short.csv", "x.mtf"])
         .exits(1)
         .says("metatfc: short.csv: row 1: `name` is missing");
-    metatfc(here, &["import", "--dtd", "table.dtd", "none.csv", "-o", "x.mtf"]).exits(1).says("metatfc: none.csv: ");
+    metatfc(here, &["convert", "--dtd", "table.dtd", "none.csv", "x.mtf"]).exits(1).says("metatfc: none.csv: ");
     here.write("wrong.dtd", "section {");
-    metatfc(here, &["import", "--dtd", "wrong.dtd", "r.csv", "-o", "x.mtf"]).exits(1).says("wrong.dtd:1");
+    metatfc(here, &["convert", "--dtd", "wrong.dtd", "r.csv", "x.mtf"]).exits(1).says("wrong.dtd:1");
     assert!(!here.join("x.mtf").exists());
 }
 
@@ -64,7 +64,7 @@ fn mistakes_are_reported_as_by_the_command_itself() {
 #[track_caller]
 fn stands(here: &Folder, file: &str) -> bool {
     let _ = std::fs::remove_file(here.join("x.mtf"));
-    let done = metatfc(here, &["import", "--dtd", "table.dtd", "--record", "r", file, "-o", "x.mtf"]);
+    let done = metatfc(here, &["convert", "--dtd", "table.dtd", "--record", "r", file, "x.mtf"]);
     assert!(!done.err.contains("panicked"), "{}", done.err);
     if done.status == 0 {
         metatfc(here, &["verify", "x.mtf"]).exits(0);
@@ -80,7 +80,7 @@ fn stands(here: &Folder, file: &str) -> bool {
 #[test]
 fn failures_of_decoders_are_errors() {
     let folder = tables();
-    let import = |file| metatfc(&folder, &["import", "--dtd", "table.dtd", "--record", "r", file, "-o", "x.mtf"]);
+    let import = |file| metatfc(&folder, &["convert", "--dtd", "table.dtd", "--record", "r", file, "x.mtf"]);
     for file in ["panics.arrow", "panics.parquet"] {
         import(file).exits(1).says("the file is corrupt: its decoder failed: ");
         assert!(!stands(&folder, file));
@@ -89,7 +89,7 @@ fn failures_of_decoders_are_errors() {
         "exhausts.arrow: reading the file takes more than 1024 MiB; if the file is not corrupt, raise the limit with --max-memory",
     );
     // The error names the file that failed, not the previously read file.
-    let both = ["import", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "-o", "x.mtf"];
+    let both = ["convert", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "x.mtf"];
     metatfc(&folder, &both).exits(1).says("metatfc: exhausts.arrow: ");
 }
 

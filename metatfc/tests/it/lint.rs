@@ -58,7 +58,7 @@ fn jsonl(records: u32) -> String {
 fn log() -> Folder {
     let folder = Folder::new();
     folder.write("log.dtd", LOG);
-    let encoded = run(&folder, &["encode", "--dtd", "log.dtd", "-", "log.mtf"], jsonl(3000).as_bytes());
+    let encoded = run(&folder, &["convert", "--dtd", "log.dtd", "-", "log.mtf"], jsonl(3000).as_bytes());
     assert_eq!(encoded.status, 0, "{}", encoded.err);
     folder
 }
@@ -121,7 +121,7 @@ fn statuses() {
 /// Returns the sizes that `stat` reports for the trace when written with this DTD and without plans.
 fn measured(folder: &Folder, dtd: &str) -> (u64, u64) {
     let recoded =
-        metatfc(folder, &["recode", "--plan", "naive", "--dtd", dtd, "--no-embed-dtd", "log.mtf", "again.mtf"]);
+        metatfc(folder, &["convert", "--plan", "naive", "--to-dtd", dtd, "--no-embed-dtd", "log.mtf", "again.mtf"]);
     assert_eq!(recoded.status, 0, "{}", recoded.err);
     let stat = metatfc(folder, &["stat", "--format", "json", "--dtd", dtd, "again.mtf"]);
     let stat: Value = serde_json::from_slice(&stat.out).expect("JSON");
@@ -160,7 +160,7 @@ fn savings_are_true() {
     assert!(report["together"]["size"]["records"].as_u64().expect("bytes") < before.0 / 2, "{report:#}");
 }
 
-/// The reported sizes match those of `encode`, which does not widen a field for the first time, however far it is from
+/// The reported sizes match those of `convert` for JSON lines, which does not widen a field for the first time, however far it is from
 /// 0.
 #[test]
 fn sizes_are_those_of_encode() {
@@ -175,7 +175,7 @@ fn sizes_are_those_of_encode() {
         lines
     });
     let encoded = |dtd: &str| {
-        let written = run(&folder, &["encode", "--no-embed-dtd", "--dtd", dtd, "-", "log.mtf"], since_1970.as_bytes());
+        let written = run(&folder, &["convert", "--no-embed-dtd", "--dtd", dtd, "-", "log.mtf"], since_1970.as_bytes());
         assert_eq!(written.status, 0, "{}", written.err);
         let stat = metatfc(&folder, &["stat", "--format", "json", "--dtd", dtd, "log.mtf"]);
         let stat: Value = serde_json::from_slice(&stat.out).expect("JSON");

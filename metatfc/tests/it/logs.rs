@@ -98,17 +98,15 @@ impl Log {
 
     /// Runs a command without options other than a generated DTD.
     fn command(&self, here: &Folder, command: &[&str]) -> Run {
-        let option = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
-        let dtd = self.dtd.map_or(Vec::new(), |dtd| vec![option, dtd]);
+        let dtd = self.dtd.map_or(Vec::new(), |dtd| vec!["--dtd", dtd]);
         metatfc(here, &[command, &dtd].concat())
     }
 
     /// Runs a command with explicit options.
     fn command_as_said(&self, here: &Folder, command: &[&str]) -> Run {
-        let dtd = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
         let (name, order, skip, behind) = self.said;
         let (skip, take) = (skip.to_string(), self.content().len().to_string());
-        let mut args = vec!["--raw", "--order", order, dtd, name, "--skip-bytes", &skip];
+        let mut args = vec!["--raw", "--order", order, "--dtd", name, "--skip-bytes", &skip];
         if behind > 0 {
             args.extend(["--take-bytes", &take]);
         }
@@ -256,13 +254,13 @@ fn files_come_back_byte_for_byte() {
         }
         log.put(here);
         for profile in ["fast", "archive"] {
-            log.command(here, &["recode", log.name, "log.mtf", "--profile", profile]).exits(0);
+            log.command(here, &["convert", log.name, "log.mtf", "--profile", profile]).exits(0);
             metatfc(here, &["verify", "log.mtf"]).exits(0).prints("whole: ");
-            metatfc(here, &["recode", "log.mtf", "again", "--to-raw"]).exits(0);
+            metatfc(here, &["convert", "log.mtf", "again", "--to", "raw"]).exits(0);
             assert!(here.read("again") == log.bytes, "{}, {profile}", log.name);
         }
-        log.command_as_said(here, &["recode", log.name, "log.mtf"]).exits(0);
-        metatfc(here, &["recode", "log.mtf", "again", "--to-raw"]).exits(0);
+        log.command_as_said(here, &["convert", log.name, "log.mtf"]).exits(0);
+        metatfc(here, &["convert", "log.mtf", "again", "--to", "raw"]).exits(0);
         assert!(here.read("again") == log.content(), "{}", log.name);
     }
 }
@@ -376,13 +374,13 @@ fn a_file_by_a_dtd_of_its_own() {
     metatfc(here, &["dump", "--dtd", "heap", "a.log"])
         .exits(1)
         .says("heap does not describe how files without a header begin");
-    metatfc(here, &["recode", "--source-dtd", "log.dtd", "a.log", "a.mtf"]).exits(0);
-    metatfc(here, &["recode", "a.mtf", "again.log", "--to-raw"]).exits(0);
+    metatfc(here, &["convert", "--dtd", "log.dtd", "a.log", "a.mtf"]).exits(0);
+    metatfc(here, &["convert", "a.mtf", "again.log", "--to", "raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
     // The same holds through JSON lines.
     let json = metatfc(here, &["dump", "--format", "jsonl", "--all", "a.mtf"]).exits(0);
-    run(here, &["encode", "--dtd", "log.dtd", "--order", "big", "-", "b.mtf"], &json.out).exits(0);
-    metatfc(here, &["recode", "b.mtf", "again.log", "--to-raw"]).exits(0);
+    run(here, &["convert", "--dtd", "log.dtd", "--order", "big", "-", "b.mtf"], &json.out).exits(0);
+    metatfc(here, &["convert", "b.mtf", "again.log", "--to", "raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
 }
 

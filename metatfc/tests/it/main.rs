@@ -94,7 +94,7 @@ fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("a.dtd", DTD);
     folder.write("a.jsonl", LINES);
-    metatfc(&folder, &["encode", "--dtd", "a.dtd", "--codec", "stored", "a.jsonl", "a.mtf"]).exits(0);
+    metatfc(&folder, &["convert", "--dtd", "a.dtd", "--codec", "stored", "a.jsonl", "a.mtf"]).exits(0);
     folder
 }
 
@@ -129,11 +129,11 @@ fn arguments_that_are_no_numbers_or_no_files() {
     metatfc(here, &["dump", "a.mtf", "--head", "-1"]).exits(2).says("'--head <N>': expected an integer of at least 0");
     metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected an integer");
     metatfc(here, &["stat", "a.mtf", "--threads", "0"]).exits(2).says("expected a number from 1 to 1024");
-    metatfc(here, &["recode", "a.mtf", "b.mtf", "--chunk", "-1"]).exits(2).says("expected a size from 1 to 32M");
+    metatfc(here, &["convert", "a.mtf", "b.mtf", "--chunk", "-1"]).exits(2).says("expected a size from 1 to 32M");
     for command in ["dump", "stat", "verify", "check", "fmt", "show", "gen"] {
         metatfc(here, &[command, "."]).exits(1).says(". is a directory, not a file");
     }
-    metatfc(here, &["encode", "--dtd", "a.dtd", "a.jsonl", "."]).exits(1).says(". is a directory, not a file");
+    metatfc(here, &["convert", "--dtd", "a.dtd", "a.jsonl", "."]).exits(1).says(". is a directory, not a file");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn bytes_that_are_written_as_numbers() {
     here.write("bytes.dtd", dtd);
     let wrong = |a: &str, b: &str| {
         let line = format!(r#"{{"@section":"s","@record":"r","a":{a},"b":{b}}}"#);
-        run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], line.as_bytes()).exits(1)
+        run(here, &["convert", "--dtd", "bytes.dtd", "-", "-"], line.as_bytes()).exits(1)
     };
     wrong("[1,2,255]", "\"hi\"")
         .says("`a`: expected bytes in hex, found an array of numbers: write \"0102ff\" instead");
@@ -155,7 +155,7 @@ fn bytes_that_are_written_as_numbers() {
         .says("`a`: expected a string of hex digits, two per byte, such as \"00ff\", found \"0x\"");
     wrong("\"000102030405060708090a0b\"", "[104,105]")
         .says("`b`: expected bytes in hex, found an array of numbers: write {\"hex\":\"6869\"} instead");
-    run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
+    run(here, &["convert", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
         .exits(1)
         .says("expected a JSON object: expected value (column 6)");
 }
@@ -188,7 +188,7 @@ fn csv_for_data_frames() {
         thread(7),
         malloc(5),
     ];
-    run(here, &["encode", "--dtd", "heap", "-", "heap.mtf"], lines.join("\n").as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "heap", "-", "heap.mtf"], lines.join("\n").as_bytes()).exits(0);
     let threads = |options: &[&str]| {
         let text = csv(&[&["--thread-column"], options].concat(), "heap.mtf");
         let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
@@ -217,8 +217,8 @@ fn outputs_that_cannot_be_written() {
     let folder = folder();
     let here = &folder;
     let commands: &[&[&str]] = &[
-        &["encode", "--dtd", "a.dtd", "a.jsonl", "/dev/full"],
-        &["recode", "a.mtf", "/dev/full"],
+        &["convert", "--dtd", "a.dtd", "a.jsonl", "/dev/full"],
+        &["convert", "a.mtf", "/dev/full"],
         &["gen", "a.dtd", "-o", "/dev/full"],
     ];
     let error = "metatfc: /dev/full: No space left on device (os error 28)\n";
@@ -391,7 +391,7 @@ fn dump_selects() {
 fn dump_finds_the_dtd() {
     let folder = folder();
     let here = &folder;
-    let encode = ["encode", "--dtd", "a.dtd", "--no-embed-dtd", "--url"];
+    let encode = ["convert", "--dtd", "a.dtd", "--no-embed-dtd", "--url"];
     metatfc(here, &[&encode[..], &["file:///formats/a.dtd", "a.jsonl", "path.mtf"]].concat()).exits(0);
     metatfc(here, &["dump", "path.mtf"]).exits(0).prints("heap alloc");
     metatfc(here, &[&encode[..], &["https://example.org/a.dtd", "a.jsonl", "net.mtf"]].concat()).exits(0);
@@ -401,7 +401,7 @@ fn dump_finds_the_dtd() {
     metatfc(here, &["dump", "--dtd", "b.dtd", "a.mtf"]).exits(0).prints("heap alloc");
     metatfc(here, &["dump", "--force-dtd", "b.dtd", "a.mtf"]).exits(0).prints("store alloc");
     let line = r#"{"@section":"heap","@record":"createHeap","thread":0,"heap":0,"vfield":""}"#;
-    let trace = run(here, &["encode", "--dtd", "HATF10", "--no-embed-dtd", "-", "-"], line.as_bytes()).exits(0);
+    let trace = run(here, &["convert", "--dtd", "HATF10", "--no-embed-dtd", "-", "-"], line.as_bytes()).exits(0);
     run(here, &["dump", "-"], &trace.out).exits(0).prints("heap createHeap");
 }
 
@@ -443,25 +443,25 @@ fn encode() {
         &["--codec", "zlib:9", "--chunk", "1"],
         &["--codec", "lz4", "--filter", "transpose"],
     ] {
-        metatfc(here, &[&["encode", "--dtd", "a.dtd"], options, &["a.jsonl", "b.mtf"]].concat()).exits(0);
+        metatfc(here, &[&["convert", "--dtd", "a.dtd"], options, &["a.jsonl", "b.mtf"]].concat()).exits(0);
         assert_eq!(dump("b.mtf"), expected, "{options:?}");
     }
     // A value that does not fit is stored in a wider field or, with `--strict`, refused.
     let wide = r#"{"@section":"heap","@record":"alloc","time":1,"size":70000,"address":1,"name":0}"#;
-    let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], format!("{wide}\n{NAME}").as_bytes()).exits(0);
+    let trace = run(here, &["convert", "--dtd", "a.dtd", "-", "-"], format!("{wide}\n{NAME}").as_bytes()).exits(0);
     run(here, &["dump", "-"], &trace.out).exits(0).prints("size=70000");
     let lines = format!("{}\n{wide}\n", LINES.lines().next().unwrap_or_default());
     here.write("wide.jsonl", lines);
-    let strict = metatfc(here, &["encode", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
+    let strict = metatfc(here, &["convert", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
     strict.says("wide.jsonl:2: ").says("leaf size");
     // A failed command creates no file and does not change existing files.
     let before = here.read("a.mtf");
-    let broken = run(here, &["encode", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);
+    let broken = run(here, &["convert", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);
     broken.says("standard input:1: ");
     assert_eq!(here.read("a.mtf"), before);
     let names: Vec<_> = std::fs::read_dir(here).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
     assert!(!names.iter().any(|n| n == "none.mtf" || n.to_string_lossy().starts_with(".metatfc")), "{names:?}");
-    metatfc(here, &["encode", "--dtd", "a.dtd", "--codec", "gzip", "a.jsonl", "c.mtf"]).exits(2);
+    metatfc(here, &["convert", "--dtd", "a.dtd", "--codec", "gzip", "a.jsonl", "c.mtf"]).exits(2);
 }
 
 #[test]
@@ -503,7 +503,7 @@ fn verify() {
     let group = "{\"@group\":1}\n";
     let line = |n: u8| format!("{{\"@section\":\"heap\",\"@record\":\"list\",\"time\":{n},\"n\":1,\"value\":[{n}]}}\n");
     let lines = [line(1), group.to_owned(), line(2), group.to_owned(), line(3)].concat();
-    let encode = ["encode", "--dtd", "a.dtd", "--codec", "stored", "-", "g.mtf"];
+    let encode = ["convert", "--dtd", "a.dtd", "--codec", "stored", "-", "g.mtf"];
     run(here, &encode, lines.as_bytes()).exits(0);
     let mut bytes = here.read("g.mtf");
     let at = bytes.windows(4).position(|w| w == [5, 2, 0, 1]).expect("the second record");
@@ -531,7 +531,7 @@ fn salvage_does_not_move_offsets() {
 {"@group":1}
 {"@section":"heap","@record":"alloc","time":1,"size":1,"address":1,"name":4}
 "#;
-    run(here, &["encode", "--dtd", "a.dtd", "--codec", "stored", "-", "t.mtf"], lines.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "a.dtd", "--codec", "stored", "-", "t.mtf"], lines.as_bytes()).exits(0);
     metatfc(here, &["dump", "--resolve", "t.mtf"]).exits(0).prints("one").prints("two");
     let mut bytes = here.read("t.mtf");
     let at = bytes.windows(4).position(|w| w == b"\x03one").expect("the first name");
@@ -613,7 +613,7 @@ fn a_closed_pipe_is_quiet() {
     let folder = folder();
     let line = LINES.lines().next().unwrap_or_default();
     let lines = format!("{line}\n").repeat(100_000) + NAME;
-    run(&folder, &["encode", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["convert", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
     for format in ["text", "jsonl", "csv", "hex"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
             .args(["dump", "--format", format, "big.mtf"])

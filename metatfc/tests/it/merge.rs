@@ -47,7 +47,7 @@ fn folder() -> Folder {
 }
 
 fn encode(here: &Folder, name: &str, lines: &str) {
-    run(here, &["encode", "--dtd", "events.dtd", "-", name], lines.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "events.dtd", "-", name], lines.as_bytes()).exits(0);
 }
 
 fn lines(here: &Folder, name: &str) -> Vec<Value> {
@@ -97,7 +97,7 @@ fn one_trace_stays_as_it_is() {
         &[note("first"), sync(3, 1000), step(5, 1, 0), note("behind"), sync(9, 2000), step(9, 1, 1)].concat(),
     );
     metatfc(here, &["merge", "a.mtf", "-o", "one.mtf"]).exits(0);
-    metatfc(here, &["recode", "a.mtf", "recoded.mtf"]).exits(0);
+    metatfc(here, &["convert", "a.mtf", "recoded.mtf"]).exits(0);
     metatfc(here, &["diff", "one.mtf", "recoded.mtf"]).exits(0);
     // The result is the same with pipes.
     let bytes = here.read("a.mtf");
@@ -347,8 +347,8 @@ fn versions_of_a_dtd() {
     let old = [sync(0, 1000), step(10, 1, 0).replace("number", "count")].concat();
     let new = [sync(0, 1000), step(5, 2, 1), "{\"@section\":\"events\",\"@record\":\"stop\",\"time\":20}\n".to_owned()]
         .concat();
-    run(here, &["encode", "--dtd", "older.dtd", "-", "old.mtf"], old.as_bytes()).exits(0);
-    run(here, &["encode", "--dtd", "newer.dtd", "-", "new.mtf"], new.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "older.dtd", "-", "old.mtf"], old.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "newer.dtd", "-", "new.mtf"], new.as_bytes()).exits(0);
     metatfc(here, &["merge", "old.mtf", "new.mtf", "-o", "both.mtf"]).exits(0);
     let both = lines(here, "both.mtf");
     assert_eq!(numbers(&both, "number"), [1, 0]);
@@ -363,14 +363,14 @@ fn versions_of_a_dtd() {
         (format!("tag.version = \"2.0.0\";{newer}"), new.clone(), ""),
     ] {
         here.write("third.dtd", &dtd);
-        run(here, &["encode", "--dtd", "third.dtd", "-", "third.mtf"], lines.as_bytes()).exits(0);
+        run(here, &["convert", "--dtd", "third.dtd", "-", "third.mtf"], lines.as_bytes()).exits(0);
         let old = if dtd.contains("number.unit") {
             unit.replace("pages", "bytes")
         } else {
             format!("tag.version = \"1.0.0\";{newer}")
         };
         here.write("second.dtd", if why == "cpu" { &newer } else { &old });
-        run(here, &["encode", "--dtd", "second.dtd", "-", "second.mtf"], new.as_bytes()).exits(0);
+        run(here, &["convert", "--dtd", "second.dtd", "-", "second.mtf"], new.as_bytes()).exits(0);
         let merged = metatfc(here, &["merge", "second.mtf", "third.mtf", "-o", "no.mtf"]).exits(1);
         merged.says(why).says("metatfc compat third.mtf second.mtf");
         assert!(!here.join("no.mtf").exists());
@@ -398,7 +398,7 @@ fn what_cannot_be_merged_is_said() {
     let heap = metatf_test::root().join("dtds/heap.dtd");
     let line =
         NO_STACK.to_owned() + "{\"@section\":\"heap\",\"@record\":\"free\",\"time\":0,\"stack\":0,\"address\":64}\n";
-    run(here, &["encode", "--dtd", heap.to_str().unwrap(), "-", "heap.mtf"], line.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", heap.to_str().unwrap(), "-", "heap.mtf"], line.as_bytes()).exits(0);
     metatfc(here, &["merge", "--by", "time", "heap.mtf", "heap.mtf", "-o", "no.mtf"])
         .exits(1)
         .says("the heap of one program");
@@ -434,7 +434,7 @@ fn an_offset_that_leads_nowhere() {
 fn damaged_traces() {
     let here = &folder();
     let all: String = (0..5000).map(|n| step(n, 1, n)).collect();
-    run(here, &["encode", "--chunk", "1K", "--dtd", "events.dtd", "-", "a.mtf"], all.as_bytes()).exits(0);
+    run(here, &["convert", "--chunk", "1K", "--dtd", "events.dtd", "-", "a.mtf"], all.as_bytes()).exits(0);
     encode(here, "b.mtf", &step(2500, 2, 9999));
     let mut bytes = here.read("a.mtf");
     let middle = bytes.len() / 2;

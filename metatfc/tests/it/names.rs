@@ -37,7 +37,7 @@ fn folder() -> Folder {
     folder.write("named.dtd", DTD);
     folder.write("named.jsonl", LINES);
     metatfc(&folder, &["check", "--deny-warnings", "named.dtd"]).exits(0);
-    metatfc(&folder, &["encode", "--dtd", "named.dtd", "named.jsonl", "named.mtf"]).exits(0);
+    metatfc(&folder, &["convert", "--dtd", "named.dtd", "named.jsonl", "named.mtf"]).exits(0);
     folder
 }
 
@@ -76,11 +76,11 @@ fn names_are_read() {
     for names in [&["--names"][..], &[]] {
         let args = [&["dump", "--all", "--format", "jsonl", "named.mtf"], names].concat();
         folder.write("again.jsonl", metatfc(folder, &args).exits(0).text());
-        metatfc(folder, &["encode", "--dtd", "named.dtd", "again.jsonl", "again.mtf"]).exits(0);
+        metatfc(folder, &["convert", "--dtd", "named.dtd", "again.jsonl", "again.mtf"]).exits(0);
         metatfc(folder, &["diff", "named.mtf", "again.mtf"]).exits(0);
     }
     folder.write("wrong.jsonl", LINES.replace("\"running\"", "\"runing\""));
-    metatfc(folder, &["encode", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"])
+    metatfc(folder, &["convert", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"])
         .exits(1)
         .says("the field has no value with the name \"runing\"");
 }
@@ -145,7 +145,7 @@ fn formats_have_words() {
     folder.write("f.dtd", FORMATS);
     folder.write("f.jsonl", FORMATTED);
     metatfc(folder, &["check", "--deny-warnings", "f.dtd"]).exits(0);
-    metatfc(folder, &["encode", "--dtd", "f.dtd", "f.jsonl", "f.mtf"]).exits(0);
+    metatfc(folder, &["convert", "--dtd", "f.dtd", "f.jsonl", "f.mtf"]).exits(0);
     let printed = |args: &[&str]| metatfc(folder, &[&["dump", "f.mtf"], args].concat()).exits(0).text();
     assert_snapshot!("formats-text", printed(&[]));
     assert_snapshot!("formats-jsonl", printed(&["--format", "jsonl"]));
@@ -153,13 +153,13 @@ fn formats_have_words() {
     assert_snapshot!("formats-words", words);
     assert_snapshot!("formats-csv", printed(&["--format", "csv", "--names"]));
     folder.write("words.jsonl", words);
-    metatfc(folder, &["encode", "--dtd", "f.dtd", "words.jsonl", "again.mtf"]).exits(0);
+    metatfc(folder, &["convert", "--dtd", "f.dtd", "words.jsonl", "again.mtf"]).exits(0);
     metatfc(folder, &["diff", "f.mtf", "again.mtf"]).exits(0);
     for condition in ["ok == true", "ok != true", "v4 == \"10.0.0.1\"", "c == a", "v4 & 0x75000000", "d < 2000"] {
         assert_eq!(printed(&["--where", condition]).lines().count(), 1, "{condition}");
     }
     folder.write("wrong.jsonl", FORMATTED.replace("10.0.0.1", "10.0.0"));
-    metatfc(folder, &["encode", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"])
+    metatfc(folder, &["convert", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"])
         .exits(1)
         .says("the field has no value with the name \"10.0.0\"");
 }
@@ -182,7 +182,7 @@ fn earlier_names() {
         new.replace("tag.value = 4;", "tag.value = 4; tag.was = \"hop\"; line.was = \"vec, vector\";"),
     );
     folder.write("old.jsonl", "{\"@section\":\"s\",\"@record\":\"hop\",\"vector\":7,\"note\":1}\n");
-    metatfc(folder, &["encode", "--dtd", "old.dtd", "old.jsonl", "old.mtf"]).exits(0);
+    metatfc(folder, &["convert", "--dtd", "old.dtd", "old.jsonl", "old.mtf"]).exits(0);
     for old in ["old.dtd", "old.mtf"] {
         let check = |args: &[&str]| metatfc(folder, &[&["check", "--reads", old], args].concat());
         check(&["new.dtd"])
@@ -195,8 +195,8 @@ fn earlier_names() {
     }
     folder.write("wrong.dtd", OLD.replace("note.width = 1", "note.width = 9"));
     metatfc(folder, &["check", "--reads", "old.mtf", "wrong.dtd"]).exits(1).says("`s.hop.note` is an array of 9 bytes");
-    metatfc(folder, &["recode", "old.mtf", "new.mtf", "--dtd", "new.dtd"]).exits(1).says("has no record hop");
-    metatfc(folder, &["recode", "old.mtf", "new.mtf", "--dtd", "healed.dtd"]).exits(0);
+    metatfc(folder, &["convert", "old.mtf", "new.mtf", "--to-dtd", "new.dtd"]).exits(1).says("has no record hop");
+    metatfc(folder, &["convert", "old.mtf", "new.mtf", "--to-dtd", "healed.dtd"]).exits(0);
     metatfc(folder, &["dump", "new.mtf"]).exits(0).prints("s jump  line=7  note=1");
     metatfc(folder, &["show", "healed.dtd"]).exits(0).prints("was vec, vector");
 }

@@ -25,7 +25,7 @@ fn folder() -> Folder {
     let here = Folder::new();
     here.write("s.dtd", DTD);
     for order in ["little", "big"] {
-        let args = ["encode", "--dtd", "s.dtd", "--order", order, "-", &format!("{order}.mtf")];
+        let args = ["convert", "--dtd", "s.dtd", "--order", order, "-", &format!("{order}.mtf")];
         run(&here, &args, LINES.as_bytes()).exits(0);
     }
     here
@@ -58,7 +58,7 @@ fn copied_by_every_tool() {
     let here = &folder();
     for (preset, order) in [("fast", "little"), ("archive", "big")] {
         let (trace, new) = (&format!("{order}.mtf"), &format!("{preset}.mtf"));
-        metatfc(here, &["recode", "--preset", preset, trace, new]).exits(0);
+        metatfc(here, &["convert", "--preset", preset, trace, new]).exits(0);
         assert_eq!(metatfc(here, &["dump", "--format", "jsonl", new]).exits(0).text(), LINES);
         metatfc(here, &["diff", trace, new]).exits(0);
     }
@@ -98,6 +98,6 @@ fn lines_that_do_not_agree() {
         ("option\",\"code\":3", "comment\",\"code\":3", "`options`: the section has no record `comment`"),
     ] {
         let line = line.replace(from, to);
-        run(here, &["encode", "--dtd", "s.dtd", "-", "x.mtf"], line.as_bytes()).exits(1).says(says);
+        run(here, &["convert", "--dtd", "s.dtd", "-", "x.mtf"], line.as_bytes()).exits(1).says(says);
     }
 }

@@ -52,7 +52,7 @@ fn the_samples_of_the_book() {
             samples.join(dtd).with_extension("dtd").display().to_string()
         };
         let lines = samples.join(sample).with_extension("jsonl").display().to_string();
-        metatfc(folder, &["encode", "--dtd", &dtd, "--codec", "stored", &lines, "sample.mtf"]).exits(0);
+        metatfc(folder, &["convert", "--dtd", &dtd, "--codec", "stored", &lines, "sample.mtf"]).exits(0);
         assert_snapshot!(
             format!("sample-{sample}"),
             printed(folder, &["dump", "--format", "hex", "--all", "sample.mtf"])
@@ -66,7 +66,7 @@ fn bytes_that_end_at_a_byte() {
     let folder = &Folder::new();
     folder.write("s.dtd", "section s 1 { r: (tag, line, n) { tag.value = 4; line.width = until 10; line.interpretation = none; n.width = 1; n.interpretation = none; } }");
     folder.write("s.jsonl", "{\"@section\":\"s\",\"@record\":\"r\",\"line\":\"6869\",\"n\":7}\n");
-    metatfc(folder, &["encode", "--dtd", "s.dtd", "--codec", "stored", "s.jsonl", "s.mtf"]).exits(0);
+    metatfc(folder, &["convert", "--dtd", "s.dtd", "--codec", "stored", "s.jsonl", "s.mtf"]).exits(0);
     let dump = printed(folder, &["dump", "--format", "hex", "s.mtf"]);
     let rows: Vec<Vec<&str>> = dump.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
     let start: u64 = rows[0][0].parse().unwrap();

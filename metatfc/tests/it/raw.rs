@@ -9,9 +9,7 @@ const LOG: &[u8] = include_bytes!("../mps/mps.raw");
 const RAW: [&str; 3] = ["--raw", "--order", "little"];
 
 fn mps(here: &Folder, command: &[&str]) -> Run {
-    // In `recode`, `--dtd` is the target DTD if both are given.
-    let dtd = if command.contains(&"--dtd") { "--source-dtd" } else { "--dtd" };
-    metatfc(here, &[command, &RAW, &[dtd, "mps"]].concat())
+    metatfc(here, &[command, &RAW, &["--dtd", "mps"]].concat())
 }
 
 fn lines(run: &Run) -> usize {
@@ -31,21 +29,21 @@ fn each_command_reads_one() {
     mps(here, &["stat", "--format", "json", "mps.log"]).exits(0).prints("\"version\": null");
     // Converting to a trace and back yields the same file with any encoding.
     for profile in ["fast", "archive"] {
-        mps(here, &["recode", "mps.log", "mps.mtf", "--profile", profile]).exits(0);
-        metatfc(here, &["recode", "mps.mtf", "again.log", "--to-raw"]).exits(0);
+        mps(here, &["convert", "mps.log", "mps.mtf", "--profile", profile]).exits(0);
+        metatfc(here, &["convert", "mps.mtf", "again.log", "--to", "raw"]).exits(0);
         assert_eq!(here.read("again.log"), LOG, "{profile}");
     }
     // The same holds with another DTD.
-    mps(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split", "--profile", "archive"]).exits(0);
-    metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
+    mps(here, &["convert", "mps.log", "mps.mtf", "--to-dtd", "mps-split", "--profile", "archive"]).exits(0);
+    metatfc(here, &["convert", "mps.mtf", "again.log", "--to-dtd", "mps", "--to", "raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
     run(here, &[&["verify", "-", "--dtd", "mps"][..], &RAW].concat(), LOG).exits(0).prints("standard input: whole");
     metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw with --order requires a DTD");
     metatfc(here, &["stat", "mps.log", "--skip-bytes", "3"]).exits(2).says("--raw");
     // The file format is recognized.
     metatfc(here, &["verify", "mps.log"]).exits(0).prints(&format!("whole: {records} records"));
-    metatfc(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split"]).exits(0);
-    metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
+    metatfc(here, &["convert", "mps.log", "mps.mtf", "--to-dtd", "mps-split"]).exits(0);
+    metatfc(here, &["convert", "mps.mtf", "again.log", "--to-dtd", "mps", "--to", "raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
     // A single event is not sufficient to recognize the format.
     here.write("first.log", &LOG[..50]);
@@ -114,22 +112,22 @@ fn events_of_another_version_are_stepped_over() {
     let counted = mps(here, &["stat", "newer.log"]).exits(0);
     counted.prints(&format!("0x0 {}", codes[&0])).prints(&format!("{unknown} "));
     // Converting to a trace and back yields the same file, with columns of one DTD and with streams of the other.
-    for how in [&["--profile", "fast"][..], &["--profile", "archive", "--dtd", "mps-split"]] {
-        mps(here, &[&["recode", "newer.log", "newer.mtf"], how].concat()).exits(0);
-        metatfc(here, &["recode", "newer.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
+    for how in [&["--profile", "fast"][..], &["--profile", "archive", "--to-dtd", "mps-split"]] {
+        mps(here, &[&["convert", "newer.log", "newer.mtf"], how].concat()).exits(0);
+        metatfc(here, &["convert", "newer.mtf", "again.log", "--to-dtd", "mps", "--to", "raw"]).exits(0);
         assert_eq!(here.read("again.log"), log, "{how:?}");
     }
     // The same holds through JSON lines.
     let json = mps(here, &["dump", "--format", "jsonl", "newer.log"]).exits(0);
-    run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &json.out).exits(0);
-    metatfc(here, &["recode", "again.mtf", "again.log", "--to-raw"]).exits(0);
+    run(here, &["convert", "--dtd", "mps", "-", "again.mtf"], &json.out).exits(0);
+    metatfc(here, &["convert", "again.mtf", "again.log", "--to", "raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
     // Sorting loses no event.
     mps(here, &["sort", "newer.log", "sorted.mtf"]).exits(0);
     metatfc(here, &["verify", "sorted.mtf"]).exits(0).prints(&format!("whole: {records} records"));
     // An unknown event must not use the code of a defined event.
     let taken = String::from_utf8_lossy(&json.out).replacen("\"tag\":0,", "\"tag\":6,", 1);
-    run(here, &["encode", "--dtd", "mps", "-", "taken.mtf"], taken.as_bytes())
+    run(here, &["convert", "--dtd", "mps", "-", "taken.mtf"], taken.as_bytes())
         .exits(1)
         .says("tag 6 belongs to another");
 }
@@ -149,12 +147,12 @@ fn another_dtd_has_the_tag() {
     here.write("new.dtd", dtd("named: (tag, size) { tag.value = 768; }", "other"));
     here.write("one.dtd", dtd("", "768"));
     let line = r#"{"@section":"s","@record":"other","tag":768,"size":6}"#;
-    run(here, &["encode", "--dtd", "old.dtd", "-", "old.mtf"], line.as_bytes()).exits(0);
-    let recode = |dtd| metatfc(here, &["recode", "old.mtf", "new.mtf", "--dtd", dtd]).exits(1);
+    run(here, &["convert", "--dtd", "old.dtd", "-", "old.mtf"], line.as_bytes()).exits(0);
+    let recode = |dtd| metatfc(here, &["convert", "old.mtf", "new.mtf", "--to-dtd", dtd]).exits(1);
     recode("new.dtd").says("tag 768 belongs to another record");
     recode("one.dtd").says("other.tag");
-    run(here, &["encode", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
-    metatfc(here, &["recode", "one.mtf", "new.mtf", "--dtd", "old.dtd"])
+    run(here, &["convert", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
+    metatfc(here, &["convert", "one.mtf", "new.mtf", "--to-dtd", "old.dtd"])
         .exits(1)
         .says("other has one tag in the trace but any tag in the target");
     metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named  record added");
@@ -173,12 +171,12 @@ fn what_is_no_raw_stream() {
     let other = r#"{"@section":"t","@record":"q","b":7}"#;
     for (text, problem) in [(large.to_owned(), "widths"), (format!("{small}\n{other}"), "records of only one section")]
     {
-        run(here, &["encode", "--dtd", "two.dtd", "-", "two.mtf"], text.as_bytes()).exits(0);
-        metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw"]).exits(1).says("two.raw").says(problem);
+        run(here, &["convert", "--dtd", "two.dtd", "-", "two.mtf"], text.as_bytes()).exits(0);
+        metatfc(here, &["convert", "two.mtf", "two.raw", "--to", "raw"]).exits(1).says("two.raw").says(problem);
         assert!(!here.join("two.raw").exists());
     }
-    run(here, &["encode", "--dtd", "two.dtd", "-", "two.mtf"], small.as_bytes()).exits(0);
-    metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw"]).exits(0);
+    run(here, &["convert", "--dtd", "two.dtd", "-", "two.mtf"], small.as_bytes()).exits(0);
+    metatfc(here, &["convert", "two.mtf", "two.raw", "--to", "raw"]).exits(0);
     assert_eq!(here.read("two.raw"), [4, 7]);
-    metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw", "--plan", "best"]).exits(2);
+    metatfc(here, &["convert", "two.mtf", "two.raw", "--to", "raw", "--plan", "best"]).exits(2);
 }

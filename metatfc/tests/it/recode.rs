@@ -1,4 +1,4 @@
-//! `metatfc recode`: fields moved to another DTD, and presets.
+//! `metatfc convert`: fields moved to another DTD, and presets.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -27,7 +27,7 @@ fn folder() -> Folder {
             put("\"comment\",\"text\":\"halfway\"".to_owned());
         }
     }
-    run(&folder, &["encode", "--dtd", "HATF10", "-", "heap.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["convert", "--dtd", "HATF10", "-", "heap.mtf"], lines.as_bytes()).exits(0);
     folder
 }
 
@@ -45,7 +45,7 @@ fn section<'v>(stat: &'v Value, name: &str) -> &'v Value {
 fn there_and_back() {
     let folder = folder();
     let here = &folder;
-    metatfc(here, &["recode", "heap.mtf", "split.mtf", "--dtd", "HATF10-split.dtd"]).exits(0);
+    metatfc(here, &["convert", "heap.mtf", "split.mtf", "--to-dtd", "HATF10-split.dtd"]).exits(0);
     let split = stat(here, "split.mtf");
     assert_eq!(split["dtd"], "HATF10-split.dtd");
     assert!(section(&split, "addresses")["raw_bytes"].as_u64().expect("bytes") > 3000 * 6);
@@ -56,13 +56,13 @@ fn there_and_back() {
     assert_eq!(told.text(), "");
     let plans = ["naive", "best", "optimal"];
     for (version, plan) in ["0", "1"].into_iter().flat_map(|version| plans.map(|plan| (version, plan))) {
-        let args = ["recode", "--plan", plan, "--version", version, "split.mtf", "back.mtf", "--dtd", "HATF10"];
+        let args = ["convert", "--plan", plan, "--version", version, "split.mtf", "back.mtf", "--to-dtd", "HATF10"];
         metatfc(here, &args).exits(0);
         metatfc(here, &["verify", "back.mtf"]).exits(0);
         metatfc(here, &["diff", "--order", "heap.mtf", "back.mtf"]).exits(0);
     }
     let input = here.read("split.mtf");
-    let piped = run(here, &["recode", "--dtd", "HATF10", "--codec", "stored", "-", "-"], &input).exits(0);
+    let piped = run(here, &["convert", "--to-dtd", "HATF10", "--codec", "stored", "-", "-"], &input).exits(0);
     here.write("piped.mtf", piped.out);
     metatfc(here, &["diff", "heap.mtf", "piped.mtf"]).exits(0);
 }
@@ -80,7 +80,7 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
         realloc: (tag, address, address) { tag.value = 6; }
     }";
     here.write("small.dtd", dtd);
-    let args = ["recode", "heap.mtf", "small.mtf", "--dtd", "small.dtd"];
+    let args = ["convert", "heap.mtf", "small.mtf", "--to-dtd", "small.dtd"];
     let told = metatfc(here, &args).exits(1);
     let told = told.says("no record createHeap, destroyHeap, createThread, destroyThread").says("alloc.vfield.data");
     assert!(!here.join("small.mtf").exists() && told.err.contains("free.time"), "{}", told.err);
@@ -92,8 +92,8 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
     diff.prints("only in small.mtf: field alloc.kind").prints("only in heap.mtf: record heap createThread");
     metatfc(here, &["dump", "--head", "1", "small.mtf"]).exits(0).prints("kind=3");
     metatfc(here, &[&args[..], &["--drop", "nothing"]].concat()).exits(2).says("does not define field nothing");
-    metatfc(here, &["recode", "heap.mtf", "-", "--drop", "time"]).exits(2).says("--dtd");
-    metatfc(here, &["recode", "heap.mtf", "-", "--dtd", "none.dtd"]).exits(1).says("none.dtd");
+    metatfc(here, &["convert", "heap.mtf", "-", "--drop", "time"]).exits(2).says("--to-dtd");
+    metatfc(here, &["convert", "heap.mtf", "-", "--to-dtd", "none.dtd"]).exits(1).says("none.dtd");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn profiles() {
     let here = &folder;
     for profile in ["fast", "default", "archive"] {
         let out = format!("{profile}.mtf");
-        metatfc(here, &["recode", "heap.mtf", &out, "--dtd", "HATF10-split", "--profile", profile]).exits(0);
+        metatfc(here, &["convert", "heap.mtf", &out, "--to-dtd", "HATF10-split", "--profile", profile]).exits(0);
         metatfc(here, &["diff", "heap.mtf", &out]).exits(0);
         metatfc(here, &["verify", &out]).exits(0);
     }
@@ -114,19 +114,42 @@ fn profiles() {
         Some(vec!["LZ4".to_owned()])
     );
     // Explicit options override the preset.
-    metatfc(here, &["recode", "heap.mtf", "a.mtf", "--profile", "fast", "--codec", "zstd:5", "--plan", "best"])
+    metatfc(here, &["convert", "heap.mtf", "a.mtf", "--profile", "fast", "--codec", "zstd:5", "--plan", "best"])
         .exits(0);
     assert!(codecs("a.mtf").get("zstd").is_some_and(|n| n.as_u64() > Some(0)));
-    let args = ["recode", "heap.mtf", "b.mtf", "--dtd", "HATF10-split", "--filter", "transpose", "--codec", "lz4"];
+    let args = ["convert", "heap.mtf", "b.mtf", "--to-dtd", "HATF10-split", "--filter", "transpose", "--codec", "lz4"];
     metatfc(here, &args).exits(0);
     let b = stat(here, "b.mtf");
     assert!(section(&b, "addresses")["filters"]["transpose"].as_u64() > Some(0));
     metatfc(here, &["stat", "b.mtf"]).exits(0).prints("LZ4 transpose 1");
-    metatfc(here, &["recode", "heap.mtf", "c.mtf", "--profile", "best"]).exits(2).says("fast, default, archive");
-    // The presets apply to `encode`, too.
+    metatfc(here, &["convert", "heap.mtf", "c.mtf", "--profile", "best"]).exits(2).says("fast, default, archive");
+    // The presets apply to JSON lines, too.
     let lines = metatfc(here, &["dump", "--format", "jsonl", "heap.mtf"]).exits(0).out;
-    run(here, &["encode", "--dtd", "HATF10", "--profile", "archive", "-", "d.mtf"], &lines).exits(0);
-    run(here, &["encode", "--dtd", "HATF10", "--profile", "fast", "-", "e.mtf"], &lines).exits(0);
+    run(here, &["convert", "--dtd", "HATF10", "--profile", "archive", "-", "d.mtf"], &lines).exits(0);
+    run(here, &["convert", "--dtd", "HATF10", "--profile", "fast", "-", "e.mtf"], &lines).exits(0);
     assert!(here.size("d.mtf") < here.size("e.mtf"));
     metatfc(here, &["diff", "--ignore", "comment", "heap.mtf", "d.mtf"]).exits(0);
+}
+
+/// An option that a conversion cannot obey is an error that names both.
+#[test]
+fn options_of_another_conversion() {
+    let folder = folder();
+    let here = &folder;
+    for (args, says) in [
+        (&["heap.mtf", "x.mtf", "--strict"][..], "--strict: no effect on a conversion of a trace to a trace"),
+        (&["heap.mtf", "x.mtf", "--class", "1"], "--class and --order describe a file without a header: add --raw"),
+        (&["heap.mtf", "x.bin", "--to", "raw", "--plan", "best"], "--plan: no effect on a conversion of a trace to a"),
+        (
+            &["heap.jsonl", "x.mtf", "--dtd", "HATF10", "--group", "0"],
+            "--group: no effect on a conversion of JSON lines",
+        ),
+        (&["heap.jsonl", "x.mtf"], "JSON lines and tables contain no DTD: add --dtd FILE"),
+        (&["heap.mtf", "x.jsonl"], "to write JSON lines, use `metatfc dump --format jsonl --all`"),
+        (&["heap.mtf", "heap.mtf", "x.mtf"], "to combine traces, use `metatfc merge`"),
+        (&["heap.mtf"], "expected an input and an output"),
+    ] {
+        metatfc(here, &[&["convert"], args].concat()).exits(2).says(says);
+    }
+    assert!(!here.join("x.mtf").exists() && !here.join("x.bin").exists());
 }

@@ -47,7 +47,7 @@ fn failing_recodes_end() {
     }
     folder.write("s.jsonl", lines);
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let encode = words("encode --dtd s.dtd --chunk 1K s.jsonl s.mtf");
+    let encode = words("convert --dtd s.dtd --chunk 1K s.jsonl s.mtf");
     assert!(ends(metatfc(&folder, &encode), &encode));
     let whole = folder.read("s.mtf");
     let mut seed = 1_u32;
@@ -66,7 +66,7 @@ fn failing_recodes_end() {
             let (threads, block) = (2 + random(3), ["256", "1K", "64K"][random(3)]);
             let (chunk, codec) = (["1K", "16K", "4M"][random(3)], ["zstd:19", "zstd:1", "lz4"][random(3)]);
             let args = words(&format!(
-                "recode --threads {threads} --block {block} --chunk {chunk} --codec {codec} in{n}.mtf {out}"
+                "convert --threads {threads} --block {block} --chunk {chunk} --codec {codec} in{n}.mtf {out}"
             ));
             (metatfc(&folder, &args), args)
         });

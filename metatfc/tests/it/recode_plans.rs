@@ -1,4 +1,4 @@
-//! `metatfc recode`: plans.
+//! `metatfc convert`: plans.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -30,7 +30,7 @@ fn folder() -> Folder {
         )
     };
     let lines: String = (0..500).map(line).collect();
-    run(&folder, &["encode", "--dtd", "h.dtd", "-", "t.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["convert", "--dtd", "h.dtd", "-", "t.mtf"], lines.as_bytes()).exits(0);
     folder
 }
 
@@ -50,7 +50,7 @@ fn every_plan_keeps_the_records() {
         "best",
         "optimal",
     ] {
-        metatfc(folder, &["recode", "t.mtf", plan, "--plan", plan, "--codec", "stored"]).exits(0);
+        metatfc(folder, &["convert", "t.mtf", plan, "--plan", plan, "--codec", "stored"]).exits(0);
         metatfc(folder, &["diff", "t.mtf", plan]).exits(0);
         metatfc(folder, &["verify", plan]).exits(0).prints("whole");
         sizes.push(folder.size(plan));
@@ -64,13 +64,13 @@ fn every_plan_keeps_the_records() {
 fn only_the_fields_given_are_planned() {
     let folder = &folder();
     let recode = |out: &str, fields: &str| {
-        metatfc(folder, &["recode", "t.mtf", out, "--codec", "stored", "--fields", fields]).exits(0);
+        metatfc(folder, &["convert", "t.mtf", out, "--codec", "stored", "--fields", fields]).exits(0);
         metatfc(folder, &["diff", "t.mtf", out]).exits(0);
         folder.size(out)
     };
     let (one, both) = (recode("one", "alloc.address"), recode("both", "size,address"));
     assert!(both + 3 * 500 < one, "{one} {both}");
-    let wrong = metatfc(folder, &["recode", "t.mtf", "o", "--fields", "adress"]).exits(2);
+    let wrong = metatfc(folder, &["convert", "t.mtf", "o", "--fields", "adress"]).exits(2);
     wrong.says("no numeric field `adress`").says("metatfc show");
     assert!(!folder.join("o").exists());
 }
@@ -79,15 +79,15 @@ fn only_the_fields_given_are_planned() {
 fn through_pipes_and_containers() {
     let folder = &folder();
     let trace = folder.read("t.mtf");
-    let once = run(folder, &["recode", "-", "-", "--version", "0"], &trace).exits(0).out;
+    let once = run(folder, &["convert", "-", "-", "--version", "0"], &trace).exits(0).out;
     folder.write("v0.mtf", &once);
     metatfc(folder, &["diff", "--dtd", "h.dtd", "t.mtf", "v0.mtf"]).exits(0);
-    let groups = run(folder, &["recode", "-", "-", "--block", "100", "--group", "1K"], &trace).exits(0).out;
+    let groups = run(folder, &["convert", "-", "-", "--block", "100", "--group", "1K"], &trace).exits(0).out;
     let verified = run(folder, &["verify", "-"], &groups).exits(0);
     assert!(!verified.text().contains("1 group"), "{}", verified.text());
-    run(folder, &["recode", "-", "-", "--plan", "perfect"], &trace)
+    run(folder, &["convert", "-", "-", "--plan", "perfect"], &trace)
         .exits(2)
         .says("expected a plan: one of naive, small-size");
-    run(folder, &["recode", "-", "o.mtf"], &trace[..trace.len() - 300]).exits(1);
+    run(folder, &["convert", "-", "o.mtf"], &trace[..trace.len() - 300]).exits(1);
     assert!(!folder.join("o.mtf").exists(), "a torn trace leaves nothing behind");
 }

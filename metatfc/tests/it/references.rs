@@ -1,4 +1,4 @@
-//! Offsets into stream sections: `verify` and `encode` report offsets at which no element begins.
+//! Offsets into stream sections: `verify` and `convert` report offsets at which no element begins.
 
 use super::common::{metatfc, run, written};
 use metatf_test::{Folder, Run};
@@ -47,7 +47,7 @@ fn verify(here: &Folder, name: &str, threads: &str) -> Run {
 fn a_reference_into_an_empty_table() {
     let here = &folder();
     let lines = line("log", r#""number","x":7"#) + "\n" + &line("log", ACCESS);
-    let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
+    let refused = run(here, &["convert", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
     refused.says(
         "standard input:3: record `access`: `path` is 0, but no element of section `paths` starts at that offset",
     );
@@ -82,7 +82,7 @@ fn references_that_lead_to_elements() {
         ("behind", of_group(&elements)),
         ("a table", shared.clone() + &access + group + &access + &line("log", r#""access","path":2,"n":1"#)),
     ] {
-        run(here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+        run(here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
         for threads in ["1", "4"] {
             verify(here, "s.mtf", threads).exits(0).prints("whole");
         }
@@ -91,7 +91,7 @@ fn references_that_lead_to_elements() {
     }
     // The next group cannot refer to elements of this group.
     let lost = elements + &records + group + &access;
-    let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lost.as_bytes()).exits(1);
+    let refused = run(here, &["convert", "--dtd", "s.dtd", "-", "no.mtf"], lost.as_bytes()).exits(1);
     refused.says("standard input:8: record `access`: `path` is 0");
     write(here, "s.mtf", &lost, 1);
     for threads in ["1", "4"] {
@@ -120,7 +120,7 @@ fn references_beside_elements() {
         ),
     ] {
         let lines = elements.clone() + &record;
-        let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
+        let refused = run(here, &["convert", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
         refused.says(&format!("`{field}` is {offset}, but no element"));
         for version in [0, 1] {
             write(here, "s.mtf", &lines, version);
@@ -145,6 +145,6 @@ fn the_first_of_many_groups() {
     for threads in ["1", "2", "4"] {
         verify(here, "s.mtf", threads).exits(1).says("section 2 has no element at offset 123 ");
     }
-    let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
+    let refused = run(here, &["convert", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
     refused.says("standard input:95: record `access`: `path` is 123");
 }

@@ -12,7 +12,7 @@ fn traces() -> Folder {
     here.write("b.dtd", dtd.replace("size.unit = \"bytes\";", "size.unit = \"words\";"));
     let lines = here.text("a.jsonl");
     let first = format!("{}\n{NAME}\n", lines.lines().next().unwrap_or_default());
-    run(&here, &["encode", "--dtd", "a.dtd", "-", "b.mtf"], first.as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "a.dtd", "-", "b.mtf"], first.as_bytes()).exits(0);
     let spans = "section s 1 { time.width = 4; time.interpretation = none; time.role = \"time\";
         thread.width = 1; thread.interpretation = none; thread.role = \"thread\";
         load: (tag, time, thread) { tag.value = 4; tag.span = \"begin\"; }
@@ -21,7 +21,7 @@ fn traces() -> Folder {
     let span =
         |name: &str, time: u32| format!("{{\"@section\":\"s\",\"@record\":\"{name}\",\"time\":{time},\"thread\":1}}\n");
     let lines = [span("load", 1000), span("load", 2000), span("loaded", 5000), span("loaded", 9000)].concat();
-    run(&here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
     here
 }
 

@@ -23,8 +23,8 @@ fn whole_traces_are_copied() {
             .expect("a string");
         }
     }
-    run(here, &["encode", "--dtd", "heap", "-", "wide.mtf"], lines.as_bytes()).exits(0);
-    metatfc(here, &["recode", "wide.mtf", "heap.mtf"]).exits(0);
+    run(here, &["convert", "--dtd", "heap", "-", "wide.mtf"], lines.as_bytes()).exits(0);
+    metatfc(here, &["convert", "wide.mtf", "heap.mtf"]).exits(0);
     metatfc(here, &["verify", "--salvage", "copy.mtf", "heap.mtf"]).exits(0).prints("whole");
     metatfc(here, &["diff", "heap.mtf", "copy.mtf"]).exits(0);
 }
@@ -56,7 +56,7 @@ fn every_reader_tells_what_is_missing() {
         (0..50).map(|n| record(100 * group + n)).chain(["{\"@group\":true}\n".to_owned()]).collect::<String>()
     };
     let lines: String = (0..4).map(group).collect();
-    run(here, &["encode", "--dtd", "a.dtd", "-", "whole.mtf"], lines.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "a.dtd", "-", "whole.mtf"], lines.as_bytes()).exits(0);
     let whole = here.read("whole.mtf");
     let mut reader = metatf::container::Reader::from_slice(&whole).expect("a trace");
     let chunks = reader.chunks().expect("chunks");
@@ -68,8 +68,8 @@ fn every_reader_tells_what_is_missing() {
         &["dump", "--format", "csv", "--threads", "1", "cut.mtf"],
         &["dump", "--tail", "3", "cut.mtf"],
         &["diff", "cut.mtf", "cut.mtf"],
-        &["recode", "cut.mtf", "r.mtf"],
-        &["recode", "--threads", "1", "cut.mtf", "r.mtf"],
+        &["convert", "cut.mtf", "r.mtf"],
+        &["convert", "--threads", "1", "cut.mtf", "r.mtf"],
         &["sort", "--by", "time", "cut.mtf", "s.mtf"],
         &["merge", "--by", "time", "cut.mtf", "-o", "m.mtf"],
         &["stat", "cut.mtf"],

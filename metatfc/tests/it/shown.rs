@@ -48,8 +48,8 @@ section s 1 {{
         ]
         .concat()
     };
-    run(&here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines(7).as_bytes()).exits(0);
-    run(&here, &["encode", "--dtd", "t.dtd", "-", "t.mtf"], lines(8).as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], lines(7).as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "t.dtd", "-", "t.mtf"], lines(8).as_bytes()).exits(0);
     let mut torn = here.read("s.mtf");
     torn.truncate(torn.len() - 40);
     here.write("torn.mtf", torn);
@@ -69,8 +69,8 @@ fn what_a_terminal_obeys_is_shown() {
         &["fmt", "--check", "s.dtd"],
         &["gen", "s.dtd", "-o", "s.rs"],
         &["show", "s.dtd", "--trace", "s.mtf", "--doc", "pages"],
-        &["export", "s.mtf", "-o", "tables"],
-        &["import", "--dtd", "s.dtd", "tables/name.csv", "-o", "i.mtf"],
+        &["convert", "s.mtf", "tables"],
+        &["convert", "--dtd", "s.dtd", "tables/name.csv", "i.mtf"],
         &["sql", "s.mtf", "select 1"],
         &["lint", "s.dtd"],
         &["lint", "--trace", "s.mtf", "s.dtd"],
@@ -86,10 +86,10 @@ fn what_a_terminal_obeys_is_shown() {
         &["dump", "--format", "jsonl", "--all", "--resolve", "s.mtf"],
         &["dump", "--where", "time == x", "s.mtf"],
         &["dump", "--salvage", "torn.mtf"],
-        &["encode", "--dtd", "bad.dtd", "-", "z.mtf"],
+        &["convert", "--dtd", "bad.dtd", "-", "z.mtf"],
         &["diff", "s.mtf", "t.mtf"],
         &["diff", "--format", "json", "s.mtf", "t.mtf"],
-        &["recode", "s.mtf", "r.mtf"],
+        &["convert", "s.mtf", "r.mtf"],
         &["sort", "--by", "time", "s.mtf", "o.mtf"],
         &["merge", "s.mtf", "s.mtf", "-o", "m.mtf"],
         &["merge", "s.mtf", "t.mtf", "-o", "m.mtf"],

@@ -28,7 +28,7 @@ fn events_read_as_their_own_printer_has_them() {
     let labelled = r#"pool=0x7f4591b6f0b8  extendBy=32768"#;
     metatfc(here, &["dump", "--resolve", "sorted.mtf"]).exits(0).prints(r#"["VMArena"]"#).prints(labelled);
     // A dump with labels can be encoded again.
-    run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &lines.out).exits(0);
+    run(here, &["convert", "--dtd", "mps", "-", "again.mtf"], &lines.out).exits(0);
     metatfc(here, &["diff", "sorted.mtf", "again.mtf"]).exits(0);
 }
 
@@ -124,7 +124,7 @@ fn runs_are_merged() {
             writeln!(lines, r#"{{"@section":"s","@record":"comment","text":"{i}"}}"#).expect("a string");
         }
     }
-    run(here, &["encode", "--dtd", "n.dtd", "-", "n.mtf"], lines.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "n.dtd", "-", "n.mtf"], lines.as_bytes()).exits(0);
     metatfc(here, &["sort", "--by", "n", "n.mtf", "whole.mtf"]).exits(0);
     metatfc(here, &["sort", "--by", "r.n", "n.mtf", "no.mtf"]).exits(2);
     metatfc(here, &["sort", "--by", "n", "--memory", "1", "n.mtf", "runs.mtf"]).exits(0);
@@ -183,7 +183,7 @@ fn predefined_records_have_other_tags() {
     let lines = metatfc(here, &raw).exits(0);
     insta::assert_snapshot!(lines.text());
     for version in ["0", "1"] {
-        run(here, &["encode", "--version", version, "--dtd", "m.dtd", "-", "m.mtf"], &lines.out).exits(0);
+        run(here, &["convert", "--version", version, "--dtd", "m.dtd", "-", "m.mtf"], &lines.out).exits(0);
         let again = metatfc(here, &["dump", "--format", "jsonl", "m.mtf"]).exits(0).text();
         let data =
             lines.text().lines().filter(|l| l.contains("\"a\"") || l.contains("\"b\"") || l.contains("\"c\"")).count();

@@ -55,7 +55,7 @@ fn folder() -> Folder {
         .iter()
         .map(|(record, fields)| format!("{{\"@section\":\"s\",\"@record\":\"{record}\",{fields}}}\n"))
         .collect();
-    run(&here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
     here
 }
 
@@ -104,7 +104,7 @@ fn a_trace_for_viewers() {
 fn what_has_no_spans() {
     let here = &folder();
     here.write("n.dtd", "section s 1 { n: (tag) { tag.value = 4; } }");
-    run(here, &["encode", "--dtd", "n.dtd", "-", "n.mtf"], b"{\"@section\":\"s\",\"@record\":\"n\"}").exits(0);
+    run(here, &["convert", "--dtd", "n.dtd", "-", "n.mtf"], b"{\"@section\":\"s\",\"@record\":\"n\"}").exits(0);
     metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: its DTD does not define spans");
     metatfc(here, &["spans", "--format", "chrome", "n.mtf"]).exits(0);
     // The records before corruption are counted.
@@ -170,7 +170,7 @@ fn program() -> Folder {
     ];
     let lines: String = lines.iter().map(|line| format!("{{\"@section\":\"tracing\",\"@record\":{line}}}\n")).collect();
     let dtd = root().join("telemetry/metatf-tracing/tracing.dtd");
-    run(&here, &["encode", "--dtd", dtd.to_str().expect("a path"), "-", "server.mtf"], lines.as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", dtd.to_str().expect("a path"), "-", "server.mtf"], lines.as_bytes()).exits(0);
     here
 }
 
@@ -274,7 +274,7 @@ fn numbered(records: &[&str]) -> Folder {
     let here = Folder::new();
     here.write("s.dtd", NUMBERED);
     let lines: String = records.iter().map(|line| format!("{{\"@section\":\"s\",\"@record\":{line}}}\n")).collect();
-    run(&here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+    run(&here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
     here
 }
 

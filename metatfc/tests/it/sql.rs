@@ -27,7 +27,7 @@ const LINES: &str = r#"{"@section":"s","@record":"all","n":18446744073709551615,
 fn tables_of_records() {
     let here = &Folder::new();
     here.write("s.dtd", DTD);
-    run(here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], LINES.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], LINES.as_bytes()).exits(0);
     let sql = metatfc(here, &["dump", "--format", "sql", "s.mtf"]).exits(0);
     insta::assert_snapshot!("sql", sql.text());
     let script = "import sqlite3, sys\n\
@@ -65,7 +65,7 @@ fn csv_without_formulas() {
         )
     };
     let lines: String = texts.iter().map(line).collect();
-    run(here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
     let cells = |options: &[&str]| -> Vec<String> {
         let args = [&["dump", "--format", "csv", "--record", "all"], options, &["s.mtf"]].concat();
         let csv = metatfc(here, &args).exits(0).text();
@@ -101,7 +101,7 @@ const TASKS: &str = r#"{"@section":"names","@record":"name_item","vfield":"spawn
 fn strings_are_text_and_optional_fields_are_values() {
     let here = &Folder::new();
     here.write("t.dtd", OPTIONAL);
-    run(here, &["encode", "--dtd", "t.dtd", "-", "t.mtf"], TASKS.as_bytes()).exits(0);
+    run(here, &["convert", "--dtd", "t.dtd", "-", "t.mtf"], TASKS.as_bytes()).exits(0);
     let csv = metatfc(here, &["dump", "--format", "csv", "--resolve", "t.mtf"]).exits(0).text();
     assert_eq!(csv, "comm,has_cpu,cpu\nspawned/0,1,100\n\"it's, quoted\",0,\nspawned/0,2,\"[1,2]\"\n");
     let plain = metatfc(here, &["dump", "--format", "csv", "t.mtf"]).exits(0).text();

@@ -1,4 +1,4 @@
-//! Tests `export` and `import` of a `metatfc` built without Parquet.
+//! Tests tables with a `metatfc` built without Parquet.
 #![cfg(not(feature = "tables"))]
 
 use crate::common::metatfc;
@@ -22,19 +22,19 @@ fn csv_and_sqlite_need_no_feature() {
         assert_eq!(run.status, status, "{args:?}: {}", run.err);
         run
     };
-    run(&["encode", "--dtd", "p.dtd", "p.jsonl", "p.mtf"], 0);
-    run(&["export", "p.mtf", "--record", "p", "-o", "p.csv"], 0);
-    run(&["export", "p.mtf", "-o", "p.sqlite"], 0);
+    run(&["convert", "--dtd", "p.dtd", "p.jsonl", "p.mtf"], 0);
+    run(&["convert", "p.mtf", "--record", "p", "p.csv"], 0);
+    run(&["convert", "p.mtf", "p.sqlite"], 0);
     assert!(std::fs::read(here.join("p.sqlite")).unwrap().starts_with(b"SQLite format 3"));
-    run(&["import", "--dtd", "p.dtd", "p.csv", "-o", "back.mtf"], 0);
+    run(&["convert", "--dtd", "p.dtd", "p.csv", "back.mtf"], 0);
     run(&["diff", "p.mtf", "back.mtf"], 0);
     // In a build of the whole workspace, other crates enable Parquet.
-    if !run(&["export", "-h"], 0).text().contains("[possible values: csv, sqlite]") {
+    if !run(&["convert", "-h"], 0).text().contains("[possible values: csv, sqlite]") {
         return;
     }
-    let refused = run(&["export", "p.mtf", "--to", "parquet", "-o", "tables"], 2);
+    let refused = run(&["convert", "p.mtf", "--to", "parquet", "tables"], 2);
     assert!(refused.err.contains("[possible values: csv, sqlite]"), "{}", refused.err);
     std::fs::write(here.join("p.parquet"), b"PAR1....PAR1").unwrap();
-    let refused = run(&["import", "--dtd", "p.dtd", "p.parquet", "-o", "x.mtf"], 1);
+    let refused = run(&["convert", "--dtd", "p.dtd", "p.parquet", "x.mtf"], 1);
     assert!(refused.err.contains("p.parquet: this build cannot read Parquet and Arrow files"), "{}", refused.err);
 }

@@ -1,4 +1,4 @@
-//! The number of threads does not affect the output of `dump`, `stat`, `verify` and `recode`.
+//! The number of threads does not affect the output of `dump`, `stat`, `verify` and `convert`.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -58,7 +58,7 @@ fn folder() -> Folder {
     }
     folder.write("a.dtd", DTD);
     folder.write("a.jsonl", lines);
-    metatfc(&folder, &["encode", "--dtd", "a.dtd", "a.jsonl", "a.mtf"]).exits(0);
+    metatfc(&folder, &["convert", "--dtd", "a.dtd", "a.jsonl", "a.mtf"]).exits(0);
     metatfc(&folder, &["verify", "a.mtf"]).exits(0).prints("9 groups");
     folder
 }
@@ -127,11 +127,11 @@ fn what_is_written() {
     let folder = folder();
     let read = |name: &str| folder.read(name);
     let commands: [&[&str]; 5] = [
-        &["recode", "a.mtf"],
-        &["recode", "a.mtf", "--profile", "archive", "--chunk", "1K"],
-        &["recode", "a.mtf", "--profile", "fast", "--chunk", "100", "--filter", "auto"],
-        &["recode", "a.mtf", "--plan", "best", "--block", "100"],
-        &["encode", "--dtd", "a.dtd", "--chunk", "300", "a.jsonl"],
+        &["convert", "a.mtf"],
+        &["convert", "a.mtf", "--profile", "archive", "--chunk", "1K"],
+        &["convert", "a.mtf", "--profile", "fast", "--chunk", "100", "--filter", "auto"],
+        &["convert", "a.mtf", "--plan", "best", "--block", "100"],
+        &["convert", "--dtd", "a.dtd", "--chunk", "300", "a.jsonl"],
     ];
     for args in commands {
         for (threads, out) in [("1", "one.mtf"), ("2", "two.mtf"), ("4", "four.mtf")] {

@@ -164,7 +164,7 @@ fn dump_and_encode() {
         }
         std::fs::write(&dtd, metatfc(&case, &["show", "--format", "dtd", "trace.mtf"]).exits(0).out).expect("a file");
         let all = dump(&case, "trace.mtf", &["--all".to_owned()]).exits(0);
-        let encode = ["encode", "--dtd", &dtd.display().to_string(), "-", &out];
+        let encode = ["convert", "--dtd", &dtd.display().to_string(), "-", &out];
         let models = case.file_name().is_some_and(|name| name.to_string_lossy().starts_with("x-predicted"));
         // Elements that models add to section `m` depend on the writer's size rule and on the state carried into a
         // group.
@@ -196,12 +196,12 @@ fn good_traces_are_written_again() {
         &["--codec", "stored", "--filter", "none"],
     ];
     for case in cases("good") {
-        if json(&case.join("case.json")).get("encode") != Some(&Value::Bool(true)) {
+        if json(&case.join("case.json")).get("convert") != Some(&Value::Bool(true)) {
             continue;
         }
         let out = folder.path("out.mtf");
         for way in ways {
-            let mut args = vec!["encode", "--dtd", "format.dtd"];
+            let mut args = vec!["convert", "--dtd", "format.dtd"];
             args.extend(way);
             args.extend(["expected_all.jsonl", &out]);
             let run = metatfc(&case, &args);

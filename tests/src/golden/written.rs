@@ -63,7 +63,7 @@ fn every(schema: &Schema, lines: &str, options: &WriteOptions) -> Result<Vec<u8>
     runtime::from_json(schema, &lines, options)
 }
 
-/// Recodes a file with the preset at the end of its name, as `metatfc recode --preset` does.
+/// Recodes a file with the preset at the end of its name, as `metatfc convert --preset` does.
 fn recoded(folder: &Path, name: &str, bytes: &[u8], preset: Preset) -> Result<Vec<u8>, String> {
     let schema = schema(folder, name, bytes);
     let mut trace = open(&schema, name, bytes).map_err(|e| e.to_string())?;

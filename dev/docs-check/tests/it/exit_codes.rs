@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 /// Commands that create the files used below: `good.mtf`, `slow.mtf` (one value differs), `torn.mtf`, `heap.mtf`,
 /// `cut.mtf`.
 const FILES: &str = "\
-metatfc encode --dtd samples/requests.dtd --codec stored samples/requests.jsonl good.mtf
-sed 's/\"took\":180/\"took\":190/' samples/requests.jsonl | metatfc encode --dtd samples/requests.dtd - slow.mtf
+metatfc convert --dtd samples/requests.dtd --codec stored samples/requests.jsonl good.mtf
+sed 's/\"took\":180/\"took\":190/' samples/requests.jsonl | metatfc convert --dtd samples/requests.dtd - slow.mtf
 head -c 1330 good.mtf > torn.mtf
 hatf convert samples/short.rep heap.mtf
 head -c 200 heap.mtf > cut.mtf
@@ -57,14 +57,14 @@ const CASES: &[(&str, &str, u8)] = &[
     ("metatfc dump --salvage", "metatfc dump --salvage good.mtf", 0),
     ("metatfc dump --salvage", "metatfc dump --salvage torn.mtf", 1),
     ("metatfc dump --salvage", "metatfc dump --salvage --raw good.mtf", 2),
-    ("metatfc encode", "metatfc encode --dtd samples/requests.dtd samples/requests.jsonl out.mtf", 0),
-    ("metatfc encode", "metatfc encode --dtd samples/requests.dtd bad.jsonl out.mtf", 1),
-    ("metatfc encode", "metatfc encode --dtd samples/requests.dtd samples/requests.jsonl /dev/full", 1),
-    ("metatfc encode", "metatfc encode samples/requests.jsonl out.mtf", 2),
-    ("metatfc recode", "metatfc recode good.mtf out.mtf", 0),
-    ("metatfc recode", "metatfc recode torn.mtf out.mtf", 1),
-    ("metatfc recode", "metatfc recode good.mtf out.mtf --dtd heap", 1),
-    ("metatfc recode", "metatfc recode good.mtf out.mtf --fields nothing", 2),
+    ("metatfc convert", "metatfc convert --dtd samples/requests.dtd samples/requests.jsonl out.mtf", 0),
+    ("metatfc convert", "metatfc convert --dtd samples/requests.dtd bad.jsonl out.mtf", 1),
+    ("metatfc convert", "metatfc convert --dtd samples/requests.dtd samples/requests.jsonl /dev/full", 1),
+    ("metatfc convert", "metatfc convert samples/requests.jsonl out.mtf", 2),
+    ("metatfc convert", "metatfc convert good.mtf out.mtf", 0),
+    ("metatfc convert", "metatfc convert torn.mtf out.mtf", 1),
+    ("metatfc convert", "metatfc convert good.mtf out.mtf --to-dtd heap", 1),
+    ("metatfc convert", "metatfc convert good.mtf out.mtf --fields nothing", 2),
     ("metatfc diff", "metatfc diff good.mtf good.mtf", 0),
     ("metatfc diff", "metatfc diff good.mtf slow.mtf", 1),
     ("metatfc diff", "metatfc diff good.mtf torn.mtf", 1),

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 const DTD: &str = include_str!("../../dtds/mps.dtd");
 
 /// The format of logs from a 64-bit little-endian machine. The input can also be a trace that `metatfc sort` or
-/// `metatfc recode` made from a log.
+/// `metatfc convert` made from a log.
 pub(super) static FORM: Form = Form {
     name: "mps",
     about: "Telemetry logs of the Memory Pool System, event version 2.0.0",

@@ -30,7 +30,7 @@ pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
     run
 }
 
-/// Writes a trace from JSON lines with the library. Unlike `encode`, this accepts dangling references.
+/// Writes a trace from JSON lines with the library. Unlike `convert`, this accepts dangling references.
 pub(crate) fn written(folder: &Folder, name: &str, dtd: &str, lines: &str, version: u8) {
     let schema = Schema::parse("events.dtd", dtd.as_bytes()).expect("a DTD");
     let options = WriteOptions { version, dtd_url: "events.dtd".to_owned(), ..WriteOptions::default() };

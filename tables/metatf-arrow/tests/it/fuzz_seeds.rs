@@ -1,6 +1,6 @@
 //! Runs the fuzz target `import` on the stable toolchain with its seeds, and with slightly damaged CSV files.
 //!
-//! Damaged Arrow and Parquet files may request any amount of memory, so they are tested with `metatfc import`, whose
+//! Damaged Arrow and Parquet files may request any amount of memory, so they are tested with `metatfc convert`, whose
 //! child process has a memory limit.
 
 use metatf_tests::importing::TABLES;

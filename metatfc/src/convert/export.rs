@@ -1,13 +1,12 @@
 //! Writes tables to files.
 
-use super::Args;
+use super::{Args, extension};
 use crate::dtd;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::target::Target;
 use crate::{input, output};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use clap::builder::PossibleValuesParser;
 use metatf::container::Sink;
 use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
 use metatf_arrow::{Conditions, OpenOptions, Selection, Table, Together, open_tables};
@@ -40,20 +39,20 @@ struct OpenFile {
     writer: TableWriter<Box<dyn Sink + Send>>,
 }
 
-/// Returns a parser for the names of the formats supported by this build.
-pub(super) fn forms() -> PossibleValuesParser {
-    PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
+/// Returns the names of the formats supported by this build.
+pub(super) fn forms() -> impl Iterator<Item = &'static str> {
+    Form::ALL.iter().map(|form| form.name()).chain([SQLITE])
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let is_database = args.to.as_deref() == Some(SQLITE) || args.to.is_none() && extension(&args.output) == SQLITE;
+pub(super) fn run(args: &Args) -> Result<()> {
+    let is_database = args.to.as_deref() == Some(SQLITE) || args.to.is_none() && extension(args.output()) == SQLITE;
     let form = if is_database { None } else { Some(form(args)?) };
-    let traces = args.traces.iter().map(|path| Ok((&**path, tables(path, args)?))).collect::<Result<Vec<_>>>()?;
+    let traces = args.inputs().iter().map(|path| Ok((&**path, tables(path, args)?))).collect::<Result<Vec<_>>>()?;
     check_names(&traces, args)?;
     let mut said = String::new();
     match form {
         None => database(&traces, args, &mut said)?,
-        Some(form) if Form::named(&extension(&args.output)).is_some() => one_file(&traces, form, args, &mut said)?,
+        Some(form) if Form::named(&extension(args.output())).is_some() => one_file(&traces, form, args, &mut said)?,
         Some(form) => folder(&traces, form, args, &mut said)?,
     }
     output::print(&said)
@@ -61,19 +60,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Returns the format of the tables.
 fn form(args: &Args) -> Result<Form> {
-    let named = args.to.as_deref().map_or_else(|| Form::named(&extension(&args.output)), Form::named);
-    let Some(form) = named else {
-        let forms: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
-        return usage(format!(
-            "the file extension of the output is no table format of this build: choose one with --to ({}, {SQLITE})",
-            forms.join(", ")
-        ));
+    let Some(form) = args.to.as_deref().map_or_else(|| Form::named(&extension(args.output())), Form::named) else {
+        return usage("--to: this build does not support the format");
     };
     Ok(form)
-}
-
-fn extension(path: &Path) -> String {
-    path.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Returns the selected tables of a trace.
@@ -138,7 +128,7 @@ fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selec
         return Ok(None);
     }
     let mut conditions = Conditions::default();
-    if let Some(text) = &args.filter
+    if let Some(text) = &args.condition
         && let Err(error) = conditions.add(table, text)
     {
         let (name, path) = (table.name(), path.display());
@@ -153,7 +143,7 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
     for (path, Tables { wanted, .. }) in traces {
         let [(_, table)] = wanted.as_slice() else {
             return usage(format!(
-                "{}: cannot write {} tables to one file: select one (--record), or name a directory (-o)",
+                "{}: cannot write {} tables to one file: select one with --record, or name a directory as the output and its format with --to",
                 path.display(),
                 wanted.len()
             ));
@@ -166,7 +156,7 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
             None => {
                 let none = selection.rows(RecordBatch::new_empty(batches.schema()));
                 let none = none.map_err(|error| read_failure(&error))?;
-                file.insert(OpenFile::new(Target::create(&args.output)?, form, &none.schema())?)
+                file.insert(OpenFile::new(Target::create(args.output())?, form, &none.schema())?)
             }
         };
         for batch in batches {
@@ -179,7 +169,7 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
 /// Writes all tables to a directory. No file is written for an empty table.
 fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
-    let root = &args.output;
+    let root = args.output();
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
         return failed(format!(
             "{}: the directory is not empty: choose a new one, so that tables are not mixed",
@@ -243,7 +233,7 @@ impl Tables {
 /// Writes all tables to a database. With several traces, a column contains the name of the trace. Empty tables are
 /// omitted.
 fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Result<()> {
-    let (target, mut sink) = Target::create(&args.output)?;
+    let (target, mut sink) = Target::create(args.output())?;
     let write = |sink: &mut Box<dyn Sink + Send>| {
         let failure = |error: &WriteError| failure(target.name(), error);
         let mut database = Database::create_in(&target.folder()).map_err(|error| failure(&error))?;
@@ -269,7 +259,7 @@ fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Resul
     rows.sort();
     for (name, rows) in rows {
         // Writing to a string does not fail.
-        let _ = writeln!(said, "{}: {name}: {} rows", args.output.display(), count(rows));
+        let _ = writeln!(said, "{}: {name}: {} rows", args.output().display(), count(rows));
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ const READING: u8 = b'r';
 const END: u8 = b'.';
 const ERROR: u8 = b'!';
 
-/// Import tables in a child process, for `metatfc import`
+/// Import tables in a child process, for `metatfc convert`
 #[derive(clap::Args)]
 pub(crate) struct ChildArgs {
     /// The arguments of the command.
@@ -90,15 +90,15 @@ impl Limits {
     }
 }
 
-pub(crate) fn run(args: &Args, memory: MemoryLimit) -> Result<()> {
-    let dtd = dtd::text(&args.dtd)?;
+pub(super) fn run(args: &Args, memory: MemoryLimit) -> Result<()> {
+    let dtd = dtd::text(args.dtd_of_records()?)?;
     // Print errors in the DTD before starting the child.
     dtd::parse(&dtd.0, &dtd.1)?;
-    let (target, mut sink) = Target::create(&args.output)?;
-    let limits = Limits::of(file_bytes(&args.files), memory.given());
+    let (target, mut sink) = Target::create(args.output())?;
+    let limits = Limits::of(file_bytes(args.inputs()), memory.given());
     let (output, appears_whole) = (target.name().to_owned(), target.flush() == FlushEvery::NEVER);
     let request = Request { dtd, mark: sink.mark(), appears_whole, output, limits };
-    let mut import = Import { args, limits, file: args.files.first() };
+    let mut import = Import { args, limits, file: args.inputs().first() };
     let mut child = import.start(&request).map_err(|death| import.died(&death))?;
     loop {
         let Message { kind, content } = child.receive().map_err(|death| import.died(&death))?;
@@ -141,7 +141,7 @@ impl Import<'_> {
 
     fn reads(&mut self, number: &[u8]) {
         let number = number.first_chunk().map(|number| u64::from_le_bytes(*number));
-        let file = number.and_then(|number| self.args.files.get(usize::try_from(number).ok()?));
+        let file = number.and_then(|number| self.args.inputs().get(usize::try_from(number).ok()?));
         self.file = file.or(self.file);
     }
 
@@ -187,7 +187,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     let Request { dtd: (name, text), mark, appears_whole, output, limits } = request;
     limits.apply();
     let schema = Schema::new(dtd::parse(&name, &text)?);
-    let dtd_url = dtd::source_name(&args.dtd).into_owned();
+    let dtd_url = dtd::source_name(args.dtd_of_records()?).into_owned();
     let mut options = WriteOptions { dtd_url, embed_dtd: true, ..WriteOptions::default() };
     args.pack.apply(&mut options);
     let options = options.flush_every(if appears_whole { FlushEvery::NEVER } else { FlushEvery::default() });
@@ -196,13 +196,13 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     let mut writer = Writer::new(ParentSink { parent: &parent, at: mark }, &schema, &options).map_err(problem)?;
     let mut reading = |file: &Path| {
         limits.apply();
-        let number = args.files.iter().position(|other| other == file).unwrap_or(0) as u64;
+        let number = args.inputs().iter().position(|other| other == file).unwrap_or(0) as u64;
         // Ignore errors here. If the parent has ended, sending the next bytes of the trace fails and reports the error.
         let _ = lock(&parent).send(READING, &number.to_le_bytes());
         let _ = lock(&parent).flush();
     };
-    let record = args.record.as_deref();
-    if let Err(error) = metatf_arrow::files::import(&schema, &args.files, record, &mut writer, &mut reading) {
+    let record = args.record.first().map(String::as_str);
+    if let Err(error) = metatf_arrow::files::import(&schema, args.inputs(), record, &mut writer, &mut reading) {
         writer.abandon();
         return Err(Failure::Failed(error.to_string()));
     }
