@@ -250,6 +250,9 @@ impl<'b> Chunk<'b> {
     fn check(&self, rules: Rules) -> Result<(), Wrong> {
         let known = self.kind < 4 || self.kind >= 128;
         rules.demand(Rule::KindKnown, known, "a kind that is not known")?;
+        if self.kind >= 128 && rules.holds(Rule::OtherFieldsFree) {
+            return Ok(());
+        }
         rules.demand(Rule::CodecKnown, self.codec < 4, "a codec that is not known")?;
         rules.demand(Rule::FilterKnown, self.filter < 4, "a filter that is not known")?;
         rules.demand(Rule::FlagsKnown, self.flags < 8, "flags that are not known")?;
@@ -344,7 +347,8 @@ impl<'d> Chunks<'d> {
                 self.stands_right(&chunk)?;
                 parts.push(chunk.part(chunk.content(rules)?));
             } else {
-                let bare = chunk.section == 0 && chunk.group == 0;
+                let free = chunk.kind >= 128 && rules.holds(Rule::OtherFieldsFree);
+                let bare = free || chunk.section == 0 && chunk.group == 0;
                 rules.demand(Rule::OtherKindsBare, bare, "a chunk that is not data, of a section or group")?;
                 chunk.check(rules)?;
             }

@@ -140,6 +140,7 @@ rules! {
         ChunkOfHeader, "Chunks have the class and the byte order of the header. Broken: they may have others.";
         OtherKindsBare, "Chunks that are not data have section and group 0. Broken: they may have others.";
         KindKnown, "Kinds from 4 to 127 are errors. Broken: they are skipped.";
+        OtherFieldsFree, "Kinds from 128 on may have any section, group, codec, filter and so on. Broken: they may not.";
         CodecKnown, "Codecs from 4 on are errors. Broken: they are as 0.";
         FilterKnown, "Filters from 4 on are errors. Broken: they are as 0.";
         FlagsKnown, "Flags from bit 3 on are errors. Broken: they are ignored.";

@@ -47,7 +47,7 @@ impl SetUp {
         let stack_room = file.spool().mapped() * CHUNK_BYTES / STACKS_PART;
         if options.stacks > 0 {
             create_stack_file(file.folder(), options.stacks, stack_room)
-                .map_err(Error::system("cannot create the stack table"))?;
+                .map_err(Error::system(file.folder().path().join(names::STACKS).display().to_string()))?;
         }
         for (file_name, list) in [
             (names::PROGRAMS, &options.follow_programs),
