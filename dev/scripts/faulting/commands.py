@@ -2,8 +2,8 @@
 
 LINES = """
 hatf record -q -o out.mtf IN/program 2000
-hatf record -q --stacks --preset archive -o out.mtf IN/program 2000
-hatf record -q --group 500 -o out.mtf IN/program 8000
+hatf record -q --stacks --preset archive --no-resident -o out.mtf IN/program 2000
+hatf record -q --no-resident --group 500 -o out.mtf IN/program 8000
 hatf record -q -o - IN/program 1000
 hatf run -o out.mtf IN/program 1000
 hatf recover spool

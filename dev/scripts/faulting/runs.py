@@ -296,7 +296,7 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
     if command.takes_spool and "cannot be read" in run.message:
         return []
     # SQLite has its own error messages.
-    if "sqlite" in command.line and re.search("disk I/O error|readonly database|unable to open database|disk is full", run.message):
+    if "sqlite" in command.line and re.search("disk I/O error|disk image is malformed|readonly database|unable to open database|disk is full", run.message):
         return []
     if fault.startswith("E") and os.strerror(getattr(errno, fault)) not in run.message:
         return ["the message lacks the system's words"]

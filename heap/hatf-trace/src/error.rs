@@ -37,6 +37,25 @@ impl Error {
         move |error| Self::Trace(format!("{form}: {error}").into())
     }
 
+    /// Converts a runtime error, replacing numbers by the names in the DTD.
+    pub(crate) fn in_trace(format: &metatf::format::Format, error: &metatf::Error) -> Self {
+        let text = metatf::explain(format, error).to_string();
+        Self::Trace(match &error.kind {
+            metatf::ErrorKind::Io(system) => io::Error::new(io::Error::from(*system).kind(), text).into(),
+            _ => text.into(),
+        })
+    }
+
+    /// Returns whether a system call failed, as opposed to the content being wrong.
+    #[must_use]
+    pub fn is_of_system(&self) -> bool {
+        match self {
+            Self::System(..) | Self::Start(..) => true,
+            Self::Trace(error) => error.is::<io::Error>(),
+            Self::Usage(_) => false,
+        }
+    }
+
     /// Returns whether the reader of the output has closed the pipe. Commands do not treat this as an error.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {

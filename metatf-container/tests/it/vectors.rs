@@ -151,6 +151,7 @@ const BY_RECORDS: &[&str] = &[
     "vfield-past-end",
     "width-negative",
     "x-table-unknown-section",
+    "x-v1-shared-records",
     "x-v1-width-0",
     "x-v1-width-elsewhere",
 ];

@@ -98,7 +98,7 @@ pub enum Dialect {
     Native,
 }
 
-/// Converts a runtime error, replacing numbers by the names in the DTD.
+/// Converts a runtime error.
 fn failed(error: metatf::Error) -> Error {
-    Error::Trace(metatf::explain(&format::FORMAT, &error).to_string().into())
+    Error::in_trace(&format::FORMAT, &error)
 }

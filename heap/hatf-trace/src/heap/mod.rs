@@ -22,7 +22,7 @@ pub const VERSION: u64 = 1;
 /// number forgets its stacks and writes them again when they recur.
 const MOST_FRAMES: usize = if cfg!(test) { 1 << 10 } else { 1 << 23 };
 
-/// Converts a runtime error, replacing numbers by the names in the DTD.
+/// Converts a runtime error.
 fn failed(error: metatf::Error) -> Error {
-    Error::Trace(metatf::explain(&format::FORMAT, &error).to_string().into())
+    Error::in_trace(&format::FORMAT, &error)
 }

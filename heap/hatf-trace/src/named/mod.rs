@@ -39,9 +39,9 @@ impl<'t> NamedReader<'t> {
     }
 }
 
-/// Converts a runtime error, replacing numbers by the names in the DTD.
+/// Converts a runtime error.
 fn failed(trace: &Trace<'_>, error: &metatf::Error) -> Error {
-    Error::Trace(metatf::explain(&trace.schema().format, error).to_string().into())
+    Error::in_trace(&trace.schema().format, error)
 }
 
 /// Returns the event that a record describes.

@@ -214,11 +214,16 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
     let mut reader = match TraceReader::open(path) {
         Ok(reader) => reader,
         Err(Error::System(_, error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error @ Error::System(..)) => return Err(error),
+        Err(error) if error.is_of_system() => return Err(error),
         Err(_) => return Ok(None),
     };
-    // Read the first event, because user metadata precedes it.
-    let _ = reader.next();
+    // Read the first event, because user metadata precedes it. If the content is corrupt, the recording may be named
+    // all the same; if it cannot be read, another attempt may find the name.
+    if let Err(error) = reader.next()
+        && error.is_of_system()
+    {
+        return Err(Error::Trace(format!("{}: {error}", path.display()).into()));
+    }
     let recording = reader.user_metadata().get("recording").cloned();
     let is_same = recording.is_some() && recording.as_ref() == spooled.recording();
     is_same.then(|| TraceReader::open(path)).transpose()

@@ -60,7 +60,11 @@ impl Database {
         let columns: Vec<_> = lead.map(|lead| (lead, "TEXT")).into_iter().chain(fields).collect();
         let list: Vec<_> = columns.iter().map(|(name, of)| format!("{} {of}", quoted(name))).collect();
         let sql = format!("create table {} ({})", quoted(name), list.join(", "));
-        self.connection.execute(&sql, ()).map_err(|e| WriteError::Table(format!("table {name}: {e}")))?;
+        self.connection.execute(&sql, ()).map_err(|error| match error.sqlite_error_code() {
+            // SQLite rejects the statement.
+            Some(rusqlite::ErrorCode::Unknown) | None => WriteError::Table(format!("table {name}: {error}")),
+            Some(_) => output(error),
+        })?;
         self.tables.insert(name.to_owned(), (columns.len(), 0));
         Ok(())
     }
@@ -112,6 +116,10 @@ impl Database {
 fn output(error: rusqlite::Error) -> WriteError {
     WriteError::Output(match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => io::Error::new(io::ErrorKind::StorageFull, "No space left on device"),
+        // SQLite also reports this if the system fails to read the file.
+        Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
+            io::Error::other("the temporary database next to it cannot be read back (database disk image is malformed)")
+        }
         _ => io::Error::other(error),
     })
 }

@@ -301,6 +301,7 @@ impl Drain<'_> {
             flushed: self.flushed,
             allocations: self.encode.sink.allocations,
             lost,
+            not_grown: self.returned.refused(),
             repairs,
             images: self.encode.translator.images(),
             programs: self.encode.sink.programs,

@@ -26,6 +26,8 @@ pub struct Recorded {
     pub allocations: u64,
     /// Events of the program that were lost, so the trace does not contain them.
     pub lost: u64,
+    /// The reason why the spool could not grow, if it could not.
+    pub not_grown: Option<io::Error>,
     /// Events that were held until an event of another thread was passed on, because the stamps of the two events
     /// contradicted each other.
     pub repairs: u64,
@@ -180,7 +182,13 @@ impl Outcome {
             });
         }
         let lost = self.recorded.lost;
-        let lost = (lost > 0).then(|| format!("{lost} events were lost"));
+        let lost = (lost > 0).then(|| match &self.recorded.not_grown {
+            Some(error) => {
+                let spool = self.spool.0.path();
+                format!("{lost} events were lost, because {} could not grow: {error}", spool.display())
+            }
+            None => format!("{lost} events were lost"),
+        });
         let ended = self.recorded.ended_early();
         let ended =
             ended.map(|why| format!("recording ended early: {why}; later events of the program were not recorded"));

@@ -3,8 +3,9 @@
 //! The keeper has its own thread, so the program never waits for the trace to be written.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ pub(crate) struct Returned {
     chunks: Mutex<Vec<usize>>,
     /// The number of chunks that threads own, as of the keeper's last iteration.
     used: AtomicUsize,
+    /// The error number of the last failed request for memory, or 0.
+    refused: AtomicI32,
     stop: AtomicBool,
 }
 
@@ -47,6 +50,12 @@ impl Returned {
     /// Returns the number of chunks that threads own or that were not returned yet.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Returns the reason why the spool could not grow, if it could not.
+    pub(crate) fn refused(&self) -> Option<io::Error> {
+        let number = self.refused.load(Ordering::Relaxed);
+        (number != 0).then(|| io::Error::from_raw_os_error(number))
     }
 }
 
@@ -133,7 +142,8 @@ impl<'a> Keeper<'a> {
             return false;
         }
         let Some(chunk) = self.absent.first().copied().filter(|chunk| *chunk < mapped) else { return false };
-        if self.file.reserve_chunk(chunk).is_err() {
+        if let Err(error) = self.file.reserve_chunk(chunk) {
+            self.returned.refused.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed);
             self.full_since = Some(Instant::now());
             return false;
         }

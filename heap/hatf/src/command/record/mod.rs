@@ -83,13 +83,14 @@ fn run_program(options: &Options) -> Result<u8> {
         let why = "--symbolize rewrites the trace, so the output must be a file in heap format";
         return Err(Error::Usage(why.to_owned()));
     }
-    let (outcome, failure) = match &output {
+    let (outcome, failure, lost) = match &output {
         Some(path) => to_file(options, path, analysis.as_mut(), known)?,
         None => {
             let into = Into { output: None, started: None, dump: None, processes: None };
             let outcome = record(options, analysis.get_or_insert_with(report), None, known, into)?;
             print_summary(options, &outcome, None, None, known);
-            (outcome, None)
+            let lost = outcome.recorded.lost;
+            (outcome, None, lost)
         }
     };
     let printed = analysis
@@ -98,6 +99,9 @@ fn run_program(options: &Options) -> Result<u8> {
     let mut code = outcome.exit_code();
     if code == 0 && outcome.recorded.images == 0 && outcome.followed == 0 {
         // Nothing was recorded. A message above explains why.
+        code = FAILED;
+    }
+    if code == 0 && lost > 0 && options.when_full() != options::WhenFull::Drop {
         code = FAILED;
     }
     let of_traces = [failure, outcome.recorded.sink_error];
@@ -123,13 +127,14 @@ fn run_program(options: &Options) -> Result<u8> {
 }
 
 /// Records to a file. The file gets its name only after the program has started, so an existing file is left unchanged
-/// if the program cannot be started. The optional error in the result is an error in writing the file.
+/// if the program cannot be started. Returns the outcome, the error in writing the file, if there was one, and the
+/// number of events that were lost in all processes.
 fn to_file(
     options: &Options,
     path: &Path,
     analysis: Option<&mut HeapTracker<ReportBuilder>>,
     known: Known<'_>,
-) -> Result<(Outcome, Option<Error>)> {
+) -> Result<(Outcome, Option<Error>, u64)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
     if OutputFile::is_being_written(path) {
@@ -190,7 +195,8 @@ fn to_file(
             symbolize(&folder.path().join(&name), || folder.file(name.as_ref()), form, &write);
         }
     }
-    Ok((outcome, failure))
+    let lost = outcome.recorded.lost + processes.as_ref().map_or(0, Processes::lost);
+    Ok((outcome, failure, lost))
 }
 
 /// Returns the path of a trace that was written as `path`. If the file has lost this name in the meantime, copies the

@@ -124,6 +124,11 @@ impl<'a> Processes<'a> {
         self.written().allocations
     }
 
+    /// Returns the number of lost events.
+    pub(super) fn lost(&self) -> u64 {
+        self.written().lost
+    }
+
     /// Returns the number of processes without stacks although stacks were requested.
     pub(super) fn stackless(&self) -> u64 {
         self.written().stackless
