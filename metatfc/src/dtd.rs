@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Options that choose the DTD of a trace
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -38,6 +38,14 @@ pub(crate) struct DtdArgs {
 pub(crate) fn load(path: &Path) -> Result<Dtd> {
     match named_built_in(path) {
         Some((name, text)) => parse(name, text.as_bytes()),
+        None if input::is_standard(path) => {
+            // A command may need the DTD each time it opens a trace.
+            static TEXT: OnceLock<Vec<u8>> = OnceLock::new();
+            if TEXT.get().is_none() {
+                let _ = TEXT.set(input::read(path)?);
+            }
+            parse(&input::name(path), TEXT.get().map_or(&[], Vec::as_slice))
+        }
         None => parse(&input::name(path), &input::read(path)?),
     }
 }

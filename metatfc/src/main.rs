@@ -24,7 +24,6 @@ mod labels;
 mod lint;
 #[cfg(feature = "lsp")]
 mod lsp;
-mod merge;
 mod new;
 mod options;
 mod output;
@@ -54,8 +53,8 @@ Examples:
   metatfc convert --dtd spans.dtd in.jsonl out.mtf
   metatfc convert out.mtf small.mtf          store the same records in fewer bytes
   metatfc convert out.mtf tables --to parquet
-  metatfc sort --by time out.mtf sorted.mtf  sort by a field
-  metatfc merge a.mtf b.mtf -o both.mtf      merge traces by time
+  metatfc sort out.mtf -o sorted.mtf         sort by time
+  metatfc sort a.mtf b.mtf -o both.mtf       sort the records of several traces into one
   metatfc dump out.mtf | head                print a trace, one line per record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     check that a trace is intact
@@ -104,7 +103,6 @@ enum Command {
     ImportChild(convert::ChildArgs),
     Diff(diff::Args),
     Sort(Box<sort::Args>),
-    Merge(Box<merge::Args>),
     Spans(spans::Args),
     Sql(sql::Args),
     Stat(stat::Args),
@@ -149,7 +147,6 @@ fn main() -> ExitCode {
         },
         Command::Diff(args) => diff::run(&args),
         Command::Sort(args) => sort::run(&args),
-        Command::Merge(args) => merge::run(&args),
         Command::Spans(args) => spans::run(&args),
         Command::Sql(args) => sql::run(&args),
         Command::Stat(args) => stat::run(&args),

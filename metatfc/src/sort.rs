@@ -1,51 +1,87 @@
-//! `sort`: sorts the records of a trace by a field.
+//! `sort`: sorts the records of one or more traces by time or by another field.
 
-pub(crate) mod key;
-pub(crate) mod runs;
+mod clock;
+mod fit;
+mod input;
+mod key;
+mod runs;
+mod source;
+mod survey;
+mod work;
 
 use crate::dtd::DtdArgs;
-use crate::failure::{Failure, Result, failed};
-use crate::input;
+use crate::failure::{Failure, Result, failed, print_message, usage};
+use crate::input::Reopenable;
 use crate::options::{MemoryArgs, ThreadArgs};
+use crate::output;
 use crate::pack::{PROFILES, PackArgs};
 use crate::raw::RawArgs;
 use crate::target::Target;
+use clock::{Clock, Times};
+use input::Order;
 use key::Keys;
-use metatf::container::{Sink, WriteOptions};
-use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
-use metatf::format::{Interpretation, LeafKind};
-use metatf::reader::{At, Event};
+use metatf::container::WriteOptions;
+use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_cli::Progress;
-use metatf_tools::merge::Keyed;
-use runs::Runs;
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use survey::Survey;
+use work::Work;
 
 const MORE: &str = "\
-Records of all sections are sorted by the field --by. Records with equal values
-keep their order. Comments and records without the field stay after the record
-that precedes them. Values are compared as unsigned numbers, or as signed numbers
-if the format of the field is \"signed\".
-
+Records of all sections are sorted by the field with the role \"time\", or by the
+field --by. Records with equal values keep their order; those of the trace listed
+first come first. Comments and records without the field stay after the record
+that precedes them in their section. Values are compared as unsigned numbers, or
+as signed numbers if the format of the field is \"signed\". Records that exceed
+--memory are sorted in parts, which are stored in temporary files (see TMPDIR).
 The new trace contains the same records and tables, but its groups and metadata
-records may differ. Records that exceed --memory are sorted in parts, which are
-stored in temporary files (see TMPDIR).
+records may differ.
+
+Several traces become one. Each trace has its own clock. Its clock_sync records
+relate this clock to the wall clock, and times between two clock_sync records are
+interpolated. If a trace contains no such record, the start time in its user
+metadata is used. The new trace uses the clock of the trace that started first,
+and the times of the other traces are adjusted, unless --by is used.
+
+Tables are merged: equal elements are stored once, and offsets to them are
+adjusted. The DTDs of the traces may differ if all records can be converted to one
+of these DTDs by name without loss; `metatfc compat` shows the differences. A
+corrupt trace is an error; with --salvage, its intact records are sorted.
+
+A field with the role or source \"process\" identifies the process of a record. If
+the records contain no such field, use --source FIELD. This adds the field to each
+record and stores the number of the trace, starting at 1. The new trace contains
+the user metadata of the trace that started first, and an object `merge` that
+lists all traces with their numbers and user metadata.
 
 Examples:
-  metatfc sort --by time T.mtf sorted.mtf
-  metatfc sort mps.log mps.mtf
-  metatfc sort --memory 64 T.mtf - | metatfc dump -";
+  metatfc sort mps.log -o mps.mtf
+  metatfc sort --by size T.mtf -o sorted.mtf
+  metatfc sort events.*.mtf -o all.mtf
+  metatfc sort client.mtf server.mtf --source process -o both.mtf
+  metatfc sort --by time part1.mtf part2.mtf -o - | metatfc dump -";
 
-/// Sort the records of a trace by a field
+/// Sort the records of a trace by time, or those of several traces into one
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
-    /// The trace; `-` reads standard input
-    input: PathBuf,
+    /// The traces; `-` reads standard input
+    #[arg(required = true, value_name = "TRACE")]
+    inputs: Vec<PathBuf>,
     /// The new trace; `-` writes to standard output
+    #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Field to sort by: its name or path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
+    /// Field for the number of the trace; added if no record has a field with this name
+    #[arg(long, value_name = "FIELD")]
+    source: Option<String>,
+    /// Omit corrupt parts of the traces
+    #[arg(long)]
+    salvage: bool,
     #[command(flatten)]
     memory: MemoryArgs,
     #[command(flatten)]
@@ -58,144 +94,138 @@ pub(crate) struct Args {
     threads: ThreadArgs,
 }
 
+/// A trace to sort.
+struct Given {
+    file: Reopenable,
+    schema: Schema,
+    /// The class, byte order and DTD name of the trace.
+    write: WriteOptions,
+    survey: Survey,
+    clock: Option<Arc<Clock>>,
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let name = input::name(&args.input);
-    let name = &*name;
-    let (schema, reader) = args.raw.open(&args.input, &args.dtd)?;
-    let keys = Keys::new(&schema, args.by.as_deref(), name)?;
-    let header = reader.header();
-    let mut write = WriteOptions {
-        class: header.class,
-        order: header.order,
-        dtd_url: header.dtd_url.clone(),
-        threads: args.threads.number(),
-        ..WriteOptions::default()
+    not_an_input(args)?;
+    let mut progress = Progress::new("records");
+    let given = args.inputs.iter().map(|path| Given::new(args, path, &mut progress));
+    let mut given = given.collect::<Result<Vec<_>>>()?;
+    drop(progress);
+    let reference = clocks(args, &mut given)?;
+    let all: Vec<_> = given.iter().map(|one| (one.file.name(), &one.schema)).collect();
+    let (fitting, schema) = fit::target(&all)?;
+    let orders = given.iter().map(|one| one.write.order);
+    if fit::has_nested(schema) && orders.clone().zip(orders.skip(1)).any(|(one, next)| one != next) {
+        return failed("the traces have different byte orders, so the records in their byte arrays would be misread");
+    }
+    let schema = match &args.source {
+        Some(field) => source::with_field(schema, field)?,
+        None => schema.clone(),
     };
-    let records = header.nrecords;
+    let numbered = args.source.as_deref().map(|field| source::places(&schema, field)).transpose()?;
+    let order = match &args.by {
+        by if by.is_some() || args.inputs.len() == 1 => {
+            Order::Field(Keys::new(&schema, by.as_deref(), "the new trace")?)
+        }
+        _ => {
+            let times = Times::new(&schema).map_err(Failure::Failed)?;
+            let clock = given.get(reference).and_then(|one| one.clock.clone());
+            Order::Times(times, clock.unwrap_or_else(|| Arc::new(Clock::default())))
+        }
+    };
+    let mut write = given.get(fitting).map_or_else(WriteOptions::default, |one| one.write.clone());
+    write.threads = args.threads.number();
     args.pack.apply(&mut write);
-    let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
-    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
-    trace.reader_mut().set_all(true);
     let (target, sink) = Target::create(&args.output)?;
     let write = write.flush_every(target.flush());
-    let mut writer = Writer::new(sink, &schema, &write).map_err(|e| target.failure(&schema.format, &e))?;
-    let mut sorting = Sorting {
-        name,
-        keys,
-        runs: Runs::new(&schema, &write, args.memory.bytes()),
-        streams: Streams::new(&schema),
-        groups: 0,
-        last: 0,
+    let mut out = Writer::new(sink, &schema, &write).map_err(|e| target.failure(&schema.format, &e))?;
+    let order = Arc::new(order);
+    let work = Work {
+        args,
+        given: &given,
+        schema: &schema,
+        write: &write,
+        target: &target,
+        order,
+        reference,
+        numbered,
+        kept: RefCell::default(),
     };
-    let mut progress = Progress::new("records").of(records);
-    let done = sorting.read(&mut trace, &mut writer, &mut progress).and_then(|()| {
-        for json in trace.reader().container().user_metadata() {
-            if let Ok(json) = std::str::from_utf8(json) {
-                writer.inner().user_metadata(json).map_err(|e| target.failure(&schema.format, &e))?;
-            }
-        }
-        sorting.runs.write(&mut writer, &mut |writer, keyed| {
-            let put = writer.record(keyed.section, keyed.record, &keyed.owned);
-            put.map_err(|e| target.failure(&schema.format, &e))
-        })
-    });
-    drop(progress);
-    if let Err(failure) = done {
+    if let Err(failure) = work.all(&mut out) {
         // Abandon the trace; dropping `target` removes its temporary file.
-        writer.abandon();
+        out.abandon();
         return Err(target.cause(failure));
     }
-    let sink = writer.finish().map_err(|e| target.failure(&schema.format, &e))?;
+    let sink = out.finish().map_err(|e| target.failure(&schema.format, &e))?;
     target.keep(sink)
 }
 
-/// The stream sections whose elements are values of records. The writer creates these elements again.
-struct Streams {
-    /// For each section, whether records stride through it.
-    strided: Vec<bool>,
-    /// For each section, whether offsets in records refer to it.
-    pointed_at: Vec<bool>,
-}
-
-impl Streams {
-    fn new(schema: &Schema) -> Self {
-        let format = &schema.format;
-        let sections = format.sections.len();
-        let mut streams = Self { strided: vec![false; sections], pointed_at: vec![false; sections] };
-        for leaf in format.records.iter().flat_map(|record| record.leaves.iter()) {
-            if let LeafKind::Number { interpretation, .. } = leaf.kind {
-                streams.note(schema, interpretation);
-            }
-        }
-        streams
+/// Checks that the new trace does not replace one of the inputs.
+fn not_an_input(args: &Args) -> Result<()> {
+    if args.inputs.iter().filter(|path| crate::input::is_standard(path)).count() > 1 {
+        return usage("only one of the traces can be read from standard input");
     }
-
-    fn note(&mut self, schema: &Schema, interpretation: Interpretation) {
-        let model = |model: u16| schema.format.models.get(usize::from(model)).map(|model| model.section);
-        let (list, number) = match interpretation {
-            Interpretation::SectionStride(number, _) => (&mut self.strided, Some(number)),
-            Interpretation::Predicted(number) => (&mut self.strided, model(number)),
-            Interpretation::SectionOffset(number) => (&mut self.pointed_at, Some(number)),
-            _ => return,
-        };
-        let index = number.and_then(|number| schema.format.section_index(number));
-        if let Some(known) = index.and_then(|index| list.get_mut(index)) {
-            *known = true;
-        }
+    let Ok(output) = std::fs::canonicalize(&args.output) else { return Ok(()) };
+    let is_output = |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|input| input == output);
+    match args.inputs.iter().filter(|path| !crate::input::is_standard(path)).find(is_output) {
+        Some(path) => usage(format!("{} is also an input: choose another name for the output", path.display())),
+        None => Ok(()),
     }
 }
 
-/// The work in progress.
-struct Sorting<'a> {
-    name: &'a str,
-    keys: Keys,
-    runs: Runs<'a>,
-    streams: Streams,
-    groups: u32,
-    /// The key of the previous record.
-    last: u64,
-}
-
-impl Sorting<'_> {
-    /// Reads all records, and passes table elements to the writer.
-    fn read<S: Sink>(&mut self, trace: &mut Trace<'_>, writer: &mut Writer<S>, progress: &mut Progress) -> Result<()> {
-        let schema = trace.schema().clone();
-        loop {
-            let entry = trace.next_entry();
-            let problem =
-                |e: &metatf::Error| Failure::Failed(format!("{}: {}", self.name, metatf::explain(&schema.format, e)));
-            let Some(entry) = entry.map_err(|e| problem(&e))? else { return Ok(()) };
-            match entry.event {
-                Event::Record(at) | Event::Comment(at) => {
-                    let key = self.keys.of(at.record, entry.record).unwrap_or(self.last);
-                    self.last = key;
-                    let owned = entry.record.clone();
-                    self.runs.add(Keyed { key, section: at.section, record: at.record, owned })?;
-                }
-                Event::Element(at, shared) => self.element(writer, at, shared, entry.record)?,
-                Event::Metadata(_, metadata) if metadata.property & 7 == 7 => {
-                    let number = u8::try_from(metadata.values[0]).unwrap_or(0);
-                    self.streams.note(&schema, Interpretation::SectionStride(number, 1));
-                }
-                Event::Group(_) => self.groups += 1,
-                Event::Metadata(..) | Event::Section(..) | Event::Reset(_) => {}
-            }
-            progress.step();
-        }
+/// Determines the clocks of all traces and returns the index of the trace that started first.
+fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
+    if args.by.is_some() || given.len() == 1 {
+        return Ok(0);
     }
-
-    fn element<S: Sink>(&mut self, writer: &mut Writer<S>, at: At, shared: bool, owned: &OwnedRecord) -> Result<()> {
-        let is = |list: &[bool]| list.get(at.section).copied().unwrap_or(false);
-        if is(&self.streams.strided) {
-            return Ok(());
-        }
-        if is(&self.streams.pointed_at) && !shared && self.groups > 0 {
+    for one in &mut *given {
+        let name = one.file.name();
+        let Some((clock, left_out)) = Clock::new(std::mem::take(&mut one.survey.points), one.survey.start) else {
             return failed(format!(
-                "{}: each group has its own table, and tables cannot be merged: sort a trace with only one group",
-                self.name
+                "{name}: the start time of the trace is unknown, because it has neither a clock_sync record nor a \
+                 start time in its user metadata; to order records by the values of a field, use --by FIELD"
+            ));
+        };
+        if left_out > 0 {
+            let records = output::count(left_out, "clock_sync record");
+            print_message(&format!("{name}: warning: the wall clock was set back: {records} ignored"));
+        }
+        one.clock = Some(Arc::new(clock));
+    }
+    let began = given.iter().map(|one| one.clock.as_ref().map_or(0, |clock| clock.real(0)));
+    Ok(began.enumerate().min_by_key(|(_, began)| *began).map_or(0, |(index, _)| index))
+}
+
+impl Given {
+    fn new(args: &Args, path: &Path, progress: &mut Progress) -> Result<Self> {
+        let file = args.raw.reopenable(path, &args.dtd, args.salvage)?;
+        let (schema, reader) = args.raw.reopen(&file, &args.dtd, args.salvage)?;
+        let name = file.name();
+        // Check this before looking up fields.
+        if args.inputs.len() > 1 && fit::is_heap(&schema) {
+            return failed(format!(
+                "{name}: traces that describe the heap of one program cannot be merged, because addresses of different \
+                 programs would be confused; to compare two heap traces, use `hatf diff`"
             ));
         }
-        let shared = shared || is(&self.streams.pointed_at);
-        writer.element(at.section, shared, owned).map(drop).map_err(|e| Failure::Failed(format!("{}: {e}", self.name)))
+        let header = reader.header();
+        let write = WriteOptions {
+            class: header.class,
+            order: header.order,
+            dtd_url: header.dtd_url.clone(),
+            ..WriteOptions::default()
+        };
+        let keys = Keys::new(&schema, args.by.as_deref(), name)?;
+        let times = match args.by {
+            None if args.inputs.len() > 1 => {
+                Some(Times::new(&schema).map_err(|error| Failure::Failed(format!("{name}: {error}")))?)
+            }
+            _ => None,
+        };
+        let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
+        let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
+        trace.reader_mut().set_salvage(args.salvage);
+        let survey = Survey::new((name, args.salvage), &mut trace, (&keys, times.as_ref()), progress)?;
+        drop(trace);
+        Ok(Self { file, schema, write, survey, clock: None })
     }
 }

@@ -60,9 +60,9 @@ metatfc convert --preset archive IN/jobs.mtf out.mtf
 metatfc convert --chunk 4K IN/packed.mtf -
 metatfc convert jobs.mtf jobs.mtf
 metatfc convert --raw --order little --dtd IN/jobs.dtd --section queue IN/jobs.raw out.mtf
-metatfc sort IN/jobs.mtf out.mtf
-metatfc sort --memory 1 IN/heap.mtf out.mtf --by size
-metatfc merge --by time IN/jobs.mtf IN/packed.mtf -o out.mtf
+metatfc sort IN/jobs.mtf -o out.mtf
+metatfc sort --memory 1 IN/heap.mtf -o out.mtf --by size
+metatfc sort --by time IN/jobs.mtf IN/packed.mtf -o out.mtf
 metatfc convert IN/jobs.mtf --to parquet tables
 metatfc convert IN/jobs.mtf --to arrow tables
 metatfc convert IN/jobs.mtf --to csv tables

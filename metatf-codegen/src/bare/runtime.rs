@@ -5,7 +5,7 @@ mod __emitter {
 
     /// Writes events to a buffer. Each full buffer becomes a chunk of the trace. Chunks do not depend on each other, so
     /// a lost chunk affects no other. A thread or an interrupt handler has its own emitter and so its own trace;
-    /// `metatfc merge` joins them.
+    /// `metatfc sort` joins them.
     pub struct Emitter<'b, W> {
         /// The enabled kinds: bit k belongs to kind k. Initially, all kinds are disabled.
         pub control: u64,

@@ -284,7 +284,7 @@ pub(crate) fn run(args: &Args, memory: MemoryLimit) -> Result<()> {
         (Conversion::Trace, [file]) => recode::run(args, file, false),
         (Conversion::ToRaw, [file]) => recode::run(args, file, true),
         _ => usage(format!(
-            "a conversion of {} reads one file; to combine traces, use `metatfc merge`",
+            "a conversion of {} reads one file; to combine traces, use `metatfc sort`",
             conversion.description()
         )),
     }

@@ -46,16 +46,10 @@ impl<'a> Runs<'a> {
         self.spill()
     }
 
-    /// Passes all records to `put` in the order of their keys.
-    pub(crate) fn write<W>(mut self, to: &mut W, put: &mut dyn FnMut(&mut W, &Keyed) -> Result<()>) -> Result<()> {
-        if self.runs.is_empty() {
-            self.kept.sort_by_key(|keyed| keyed.key);
-            return self.kept.iter().try_for_each(|keyed| put(to, keyed));
-        }
-        if !self.kept.is_empty() {
-            self.spill()?;
-        }
-        merge(&mut readings(self.schema, self.runs)?, to, put)
+    /// Returns the runs that were written, and the records in memory in the order of their keys.
+    pub(crate) fn into_parts(mut self) -> (Vec<Run>, std::vec::IntoIter<Keyed>) {
+        self.kept.sort_by_key(|keyed| keyed.key);
+        (self.runs, self.kept.into_iter())
     }
 
     /// Combines all records into one run.

@@ -360,7 +360,7 @@ fn a_trace_of_another_version_is_refused() {
     metatfc(&here, &["stat", "--dtd", "2.0.0.dtd", "1.2.5.mtf"]).exits(1).says("version 1.2.5");
     metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "--by-name", "2.0.0.mtf"]).exits(0).prints("n=7");
     metatfc(&here, &["dump", "--by-name", "2.0.0.mtf"]).exits(2).says("--dtd");
-    metatfc(&here, &["merge", "--by", "n", "1.2.0.mtf", "2.0.0.mtf", "-o", "no.mtf"]).exits(1).says("its records");
+    metatfc(&here, &["sort", "--by", "n", "1.2.0.mtf", "2.0.0.mtf", "-o", "no.mtf"]).exits(1).says("its records");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_full_output_is_an_error_with_a_name() {
     let before = names(&folder);
     for args in [
         &["convert", "long.mtf", "out.mtf"][..],
-        &["sort", "--by", "time", "long.mtf", "out.mtf"],
+        &["sort", "--by", "time", "long.mtf", "-o", "out.mtf"],
         &["convert", "long.mtf", "--to", "csv", "tables"],
         &["convert", "long.mtf", "--to", "sqlite", "out.db"],
         &["--install-docs", "share"],
@@ -129,8 +129,7 @@ fn names_that_are_not_utf_8() {
     for words in [
         &[OsStr::new("convert"), d, &dtd, &lines, &other][..],
         &[OsStr::new("convert"), &trace, &other],
-        &[OsStr::new("sort"), by, OsStr::new("time"), &trace, &other],
-        &[OsStr::new("merge"), by, OsStr::new("time"), &trace, o, &other],
+        &[OsStr::new("sort"), by, OsStr::new("time"), &trace, o, &other],
         &[OsStr::new("gen"), &dtd, o, &code],
         &[OsStr::new("verify"), OsStr::new("--salvage"), &other, &trace],
         &[OsStr::new("verify"), &other],

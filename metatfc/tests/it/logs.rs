@@ -472,7 +472,7 @@ fn some_of_the_packets() {
 fn records_are_put_in_order() {
     let here = &Folder::new();
     PERF.put(here);
-    PERF.command(here, &["sort", "perf.data", "sorted.mtf"]).exits(0);
+    PERF.command(here, &["sort", "perf.data", "-o", "sorted.mtf"]).exits(0);
     let lines = metatfc(here, &["dump", "--format", "jsonl", "sorted.mtf"]).exits(0).text();
     let times = lines.lines().filter_map(|line| {
         let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
@@ -481,5 +481,7 @@ fn records_are_put_in_order() {
     let times: Vec<u64> = times.collect();
     assert!(times.len() > 380 && times.is_sorted(), "{times:?}");
     PCAP.put(here);
-    PCAP.command(here, &["sort", "--by", "seconds", "packets.pcap", "no.mtf"]).exits(2).says("elements of a stream");
+    PCAP.command(here, &["sort", "--by", "seconds", "packets.pcap", "-o", "no.mtf"])
+        .exits(2)
+        .says("elements of a stream");
 }

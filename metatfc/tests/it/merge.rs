@@ -68,7 +68,7 @@ fn clocks_are_brought_together() {
     // its units are 200.
     encode(here, "a.mtf", &[sync(0, 1000), step(50, 1, 0), step(250, 1, 2), step(290, 1, 4), step(500, 1, 6)].concat());
     encode(here, "b.mtf", &[sync(0, 1100), step(50, 2, 1), step(90, 2, 3), sync(100, 1300), step(150, 2, 5)].concat());
-    metatfc(here, &["merge", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
+    metatfc(here, &["sort", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
     let both = lines(here, "both.mtf");
     assert_eq!(numbers(&both, "number"), [0, 1, 2, 3, 4, 5, 6]);
     assert_eq!(numbers(&both, "time"), [0, 50, 100, 200, 250, 280, 290, 300, 350, 500]);
@@ -78,13 +78,13 @@ fn clocks_are_brought_together() {
             .all(|line| line["wall"] == line["time"].as_u64().unwrap() + 1000)
     );
     // The order of the inputs does not matter, and a merged trace can be merged again.
-    metatfc(here, &["merge", "b.mtf", "a.mtf", "-o", "again.mtf"]).exits(0);
+    metatfc(here, &["sort", "b.mtf", "a.mtf", "-o", "again.mtf"]).exits(0);
     assert_eq!(lines(here, "again.mtf"), both);
     encode(here, "c.mtf", &[sync(0, 1260), step(0, 3, 100)].concat());
-    metatfc(here, &["merge", "c.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
+    metatfc(here, &["sort", "c.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "three.mtf"), "number"), [0, 1, 2, 100, 3, 4, 5, 6]);
     // The times are now in order.
-    metatfc(here, &["sort", "three.mtf", "sorted.mtf"]).exits(0);
+    metatfc(here, &["sort", "three.mtf", "-o", "sorted.mtf"]).exits(0);
     assert_eq!(lines(here, "sorted.mtf"), lines(here, "three.mtf"));
 }
 
@@ -96,12 +96,12 @@ fn one_trace_stays_as_it_is() {
         "a.mtf",
         &[note("first"), sync(3, 1000), step(5, 1, 0), note("behind"), sync(9, 2000), step(9, 1, 1)].concat(),
     );
-    metatfc(here, &["merge", "a.mtf", "-o", "one.mtf"]).exits(0);
+    metatfc(here, &["sort", "a.mtf", "-o", "one.mtf"]).exits(0);
     metatfc(here, &["convert", "a.mtf", "recoded.mtf"]).exits(0);
     metatfc(here, &["diff", "one.mtf", "recoded.mtf"]).exits(0);
     // The result is the same with pipes.
     let bytes = here.read("a.mtf");
-    let piped = run(here, &["merge", "-", "-o", "-"], &bytes).exits(0);
+    let piped = run(here, &["sort", "-", "-o", "-"], &bytes).exits(0);
     here.write("piped.mtf", &piped.out);
     metatfc(here, &["diff", "--order", "one.mtf", "piped.mtf"]).exits(0);
 }
@@ -180,7 +180,7 @@ fn pieces_become_the_trace_again() {
         };
         text.lines().map(line).collect::<Vec<_>>()
     };
-    metatfc(here, &["merge", "--by", "time", "0.mtf", "1.mtf", "2.mtf", "-o", "all.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "time", "0.mtf", "1.mtf", "2.mtf", "-o", "all.mtf"]).exits(0);
     assert_eq!(found("all.mtf"), all);
     // Each of the seven names is stored once.
     let names = metatfc(here, &["dump", "--all", "--section", "names", "--format", "jsonl", "all.mtf"]).exits(0).text();
@@ -199,9 +199,9 @@ fn traces_out_of_order_are_sorted() {
     encode(here, "a.mtf", &a);
     encode(here, "b.mtf", &b);
     encode(here, "ab.mtf", &(a + &b));
-    metatfc(here, &["sort", "ab.mtf", "sorted.mtf"]).exits(0);
+    metatfc(here, &["sort", "ab.mtf", "-o", "sorted.mtf"]).exits(0);
     for memory in ["1", "100"] {
-        metatfc(here, &["merge", "--by", "time", "--memory", memory, "a.mtf", "b.mtf", "-o", "merged.mtf"]).exits(0);
+        metatfc(here, &["sort", "--by", "time", "--memory", memory, "a.mtf", "b.mtf", "-o", "merged.mtf"]).exits(0);
         metatfc(here, &["diff", "--order", "sorted.mtf", "merged.mtf"]).exits(0);
     }
 }
@@ -221,7 +221,7 @@ fn hundreds_of_traces() {
                 .concat(),
         );
     }
-    let mut args = vec!["merge", "--by", "time", "--source", "from", "-o", "all.mtf"];
+    let mut args = vec!["sort", "--by", "time", "--source", "from", "-o", "all.mtf"];
     args.extend(names.iter().map(String::as_str));
     metatfc(here, &args).exits(0);
     let all = lines(here, "all.mtf");
@@ -235,17 +235,17 @@ fn sources_are_told_apart() {
     let here = &folder();
     encode(here, "a.mtf", &[sync(0, 1000), step(10, 1, 0), note("of a"), step(30, 1, 2)].concat());
     encode(here, "b.mtf", &[sync(0, 1000), step(20, 1, 1), note("of b")].concat());
-    metatfc(here, &["merge", "a.mtf", "b.mtf", "--source", "process", "-o", "both.mtf"]).exits(0);
+    metatfc(here, &["sort", "a.mtf", "b.mtf", "--source", "process", "-o", "both.mtf"]).exits(0);
     let both = lines(here, "both.mtf");
     let found: Vec<(u64, &str)> =
         both.iter().map(|line| (line["process"].as_u64().unwrap(), line["@record"].as_str().unwrap())).collect();
     let wanted = [(1, "sync"), (2, "sync"), (1, "step"), (1, "note"), (2, "step"), (2, "note"), (1, "step")];
     assert_eq!(found, wanted);
     metatfc(here, &["show", "both.mtf"]).exits(0).prints("The number of the trace");
-    metatfc(here, &["merge", "a.mtf", "b.mtf", "--source", "thread", "-o", "both.mtf"]).exits(0);
+    metatfc(here, &["sort", "a.mtf", "b.mtf", "--source", "thread", "-o", "both.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "both.mtf"), "thread"), [1, 2, 1]);
-    metatfc(here, &["merge", "a.mtf", "--source", "no-name", "-o", "both.mtf"]).exits(2).says("--source no-name");
-    metatfc(here, &["merge", "a.mtf", "--source", "vfield", "-o", "both.mtf"]).exits(2).says("--source vfield");
+    metatfc(here, &["sort", "a.mtf", "--source", "no-name", "-o", "both.mtf"]).exits(2).says("--source no-name");
+    metatfc(here, &["sort", "a.mtf", "--source", "vfield", "-o", "both.mtf"]).exits(2).says("--source vfield");
 }
 
 /// Spans and strings with the same number in two traces are distinguished, even in a trace viewer.
@@ -273,7 +273,7 @@ fn spans_and_labels_of_two_processes() {
         ];
         encode(here, file, &lines.concat());
     }
-    metatfc(here, &["merge", "--by", "time", "--source", "from", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "time", "--source", "from", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
     let spans = metatfc(here, &["spans", "--format", "json", "both.mtf"]).exits(0).text();
     let spans: Value = serde_json::from_str(&spans).unwrap();
     let kinds: Vec<_> = spans["kinds"]
@@ -318,7 +318,7 @@ fn user_metadata_says_what_was_merged() {
     let here = &folder();
     with_start(here, "late.mtf", 5000, &[1, 20]);
     with_start(here, "early.mtf", 4990, &[5, 20]);
-    metatfc(here, &["merge", "late.mtf", "early.mtf", "-o", "both.mtf"]).exits(0);
+    metatfc(here, &["sort", "late.mtf", "early.mtf", "-o", "both.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "both.mtf"), "time"), [5, 11, 20, 30]);
     let user = user_metadata(here, "both.mtf");
     assert_eq!(user[0], json!({"telemetry": {"start_wall_ns": 4990, "name": "early.mtf"}}));
@@ -327,9 +327,9 @@ fn user_metadata_says_what_was_merged() {
     assert_eq!(user[1..], [json!({"merge": {"traces": traces}})]);
     // A merged trace can be merged again.
     with_start(here, "last.mtf", 5001, &[0]);
-    metatfc(here, &["merge", "last.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
+    metatfc(here, &["sort", "last.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "three.mtf"), "time"), [5, 11, 11, 20, 30]);
-    metatfc(here, &["merge", "late.mtf", "-o", "one.mtf"]).exits(0);
+    metatfc(here, &["sort", "late.mtf", "-o", "one.mtf"]).exits(0);
     assert_eq!(user_metadata(here, "one.mtf"), user_metadata(here, "late.mtf"));
 }
 
@@ -349,7 +349,7 @@ fn versions_of_a_dtd() {
         .concat();
     run(here, &["convert", "--dtd", "older.dtd", "-", "old.mtf"], old.as_bytes()).exits(0);
     run(here, &["convert", "--dtd", "newer.dtd", "-", "new.mtf"], new.as_bytes()).exits(0);
-    metatfc(here, &["merge", "old.mtf", "new.mtf", "-o", "both.mtf"]).exits(0);
+    metatfc(here, &["sort", "old.mtf", "new.mtf", "-o", "both.mtf"]).exits(0);
     let both = lines(here, "both.mtf");
     assert_eq!(numbers(&both, "number"), [1, 0]);
     assert_eq!(both.last().unwrap()["@record"], "stop");
@@ -371,7 +371,7 @@ fn versions_of_a_dtd() {
         };
         here.write("second.dtd", if why == "cpu" { &newer } else { &old });
         run(here, &["convert", "--dtd", "second.dtd", "-", "second.mtf"], new.as_bytes()).exits(0);
-        let merged = metatfc(here, &["merge", "second.mtf", "third.mtf", "-o", "no.mtf"]).exits(1);
+        let merged = metatfc(here, &["sort", "second.mtf", "third.mtf", "-o", "no.mtf"]).exits(1);
         merged.says(why).says("metatfc compat third.mtf second.mtf");
         assert!(!here.join("no.mtf").exists());
     }
@@ -382,27 +382,27 @@ fn what_cannot_be_merged_is_said() {
     let here = &folder();
     encode(here, "a.mtf", &[step(1, 1, 1), step(2, 1, 2)].concat());
     encode(here, "b.mtf", &[sync(0, 1000), step(1, 1, 1)].concat());
-    metatfc(here, &["merge", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(1).says("a.mtf").says("--by FIELD");
-    metatfc(here, &["merge", "a.mtf", "b.mtf"]).exits(2).says("--output");
-    metatfc(here, &["merge", "-o", "no.mtf"]).exits(2);
-    metatfc(here, &["merge", "-", "-", "-o", "no.mtf"]).exits(2).says("only one");
-    metatfc(here, &["merge", "--by", "hour", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(2).says("no field `hour`");
-    metatfc(here, &["merge", "a.mtf", "c.mtf", "-o", "no.mtf"]).exits(1).says("c.mtf");
-    metatfc(here, &["merge", "b.mtf", "-o", "./b.mtf"]).exits(2).says("is also an input");
-    metatfc(here, &["merge", "b.mtf", "-o", "nowhere/b.mtf"]).exits(1).says("nowhere/b.mtf");
+    metatfc(here, &["sort", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(1).says("a.mtf").says("--by FIELD");
+    metatfc(here, &["sort", "a.mtf", "b.mtf"]).exits(2).says("--output");
+    metatfc(here, &["sort", "-o", "no.mtf"]).exits(2);
+    metatfc(here, &["sort", "-", "-", "-o", "no.mtf"]).exits(2).says("only one");
+    metatfc(here, &["sort", "--by", "hour", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(2).says("no field `hour`");
+    metatfc(here, &["sort", "a.mtf", "c.mtf", "-o", "no.mtf"]).exits(1).says("c.mtf");
+    metatfc(here, &["sort", "b.mtf", "-o", "./b.mtf"]).exits(2).says("is also an input");
+    metatfc(here, &["sort", "b.mtf", "-o", "nowhere/b.mtf"]).exits(1).says("nowhere/b.mtf");
     assert!(!here.join("no.mtf").exists());
     // The wall clock was set back.
     encode(here, "back.mtf", &[sync(0, 1000), step(1, 1, 1), sync(5, 500), step(6, 1, 1)].concat());
-    let warned = metatfc(here, &["merge", "back.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
+    let warned = metatfc(here, &["sort", "back.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
     warned.says("back.mtf: warning: the wall clock was set back: 1 clock_sync record ignored");
     let heap = metatf_test::root().join("dtds/heap.dtd");
     let line =
         NO_STACK.to_owned() + "{\"@section\":\"heap\",\"@record\":\"free\",\"time\":0,\"stack\":0,\"address\":64}\n";
     run(here, &["convert", "--dtd", heap.to_str().unwrap(), "-", "heap.mtf"], line.as_bytes()).exits(0);
-    metatfc(here, &["merge", "--by", "time", "heap.mtf", "heap.mtf", "-o", "no.mtf"])
+    metatfc(here, &["sort", "--by", "time", "heap.mtf", "heap.mtf", "-o", "no.mtf"])
         .exits(1)
         .says("the heap of one program");
-    metatfc(here, &["merge", "heap.mtf", "heap.mtf", "-o", "no.mtf"]).exits(1).says("the heap of one program");
+    metatfc(here, &["sort", "heap.mtf", "heap.mtf", "-o", "no.mtf"]).exits(1).says("the heap of one program");
 }
 
 /// A trace without a table refers to offset 0 of it. After merging, this offset must not refer to an element of another
@@ -424,8 +424,8 @@ fn an_offset_that_leads_nowhere() {
         &["{\"@section\":\"names\",\"@record\":\"text\",\"@shared\":true,\"vfield\":\"x\"}\n".to_owned(), record(2, 0)]
             .concat(),
     );
-    metatfc(here, &["merge", "--by", "time", "a.mtf", "a.mtf", "-o", "both.mtf"]).exits(0);
-    let wrong = metatfc(here, &["merge", "--by", "time", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(1);
+    metatfc(here, &["sort", "--by", "time", "a.mtf", "a.mtf", "-o", "both.mtf"]).exits(0);
+    let wrong = metatfc(here, &["sort", "--by", "time", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(1);
     wrong.says("a.mtf: a record refers to offset 0 of section names");
 }
 
@@ -440,7 +440,7 @@ fn damaged_traces() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;
     here.write("a.mtf", &bytes);
-    let merge = ["merge", "--by", "time", "a.mtf", "b.mtf", "-o", "all.mtf"];
+    let merge = ["sort", "--by", "time", "a.mtf", "b.mtf", "-o", "all.mtf"];
     metatfc(here, &merge).exits(1).says("a.mtf: ").says("--salvage");
     assert!(!here.join("all.mtf").exists());
     let salvaged = metatfc(here, &[&merge[..], &["--salvage"]].concat()).exits(0);
@@ -448,9 +448,9 @@ fn damaged_traces() {
     let found = numbers(&lines(here, "all.mtf"), "number");
     assert!(found.len() > 2000 && found.len() < 5001 && found.contains(&9999), "{}", found.len());
     here.write("torn.mtf", &here.read("b.mtf")[..60]);
-    metatfc(here, &["merge", "--by", "time", "b.mtf", "torn.mtf", "-o", "no.mtf"]).exits(1).says("torn.mtf");
+    metatfc(here, &["sort", "--by", "time", "b.mtf", "torn.mtf", "-o", "no.mtf"]).exits(1).says("torn.mtf");
     here.write("not.mtf", "something else");
-    metatfc(here, &["merge", "--salvage", "--by", "time", "b.mtf", "not.mtf", "-o", "no.mtf"]).exits(1).says("not.mtf");
+    metatfc(here, &["sort", "--salvage", "--by", "time", "b.mtf", "not.mtf", "-o", "no.mtf"]).exits(1).says("not.mtf");
 }
 
 /// Two processes, one forked from the other, emit events in turn. In the merged trace, the events are in real-time
@@ -516,7 +516,7 @@ mod processes {
         let files = std::fs::read_dir(here.path("")).unwrap().map(|entry| entry.unwrap().file_name());
         let traces: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
         assert_eq!(traces.len(), 2, "{traces:?}");
-        metatfc(here, &["merge", &traces[0], &traces[1], "-o", "all.mtf", "--source", "process"]).exits(0);
+        metatfc(here, &["sort", &traces[0], &traces[1], "-o", "all.mtf", "--source", "process"]).exits(0);
         let all = lines(here, "all.mtf");
         assert_eq!(numbers(&all, "number"), (0..2 * u64::from(TURNS)).collect::<Vec<_>>());
         let times = numbers(&all, "time");

@@ -62,11 +62,11 @@ fn copied_by_every_tool() {
         assert_eq!(metatfc(here, &["dump", "--format", "jsonl", new]).exits(0).text(), LINES);
         metatfc(here, &["diff", trace, new]).exits(0);
     }
-    metatfc(here, &["sort", "--by", "time", "big.mtf", "sorted.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "time", "big.mtf", "-o", "sorted.mtf"]).exits(0);
     assert_eq!(metatfc(here, &["dump", "--format", "jsonl", "sorted.mtf"]).exits(0).text(), LINES);
-    metatfc(here, &["merge", "--by", "time", "-o", "twice.mtf", "big.mtf", "sorted.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "time", "-o", "twice.mtf", "big.mtf", "sorted.mtf"]).exits(0);
     // Numbers in byte arrays have the byte order of their trace.
-    let refused = metatfc(here, &["merge", "--by", "time", "-o", "both.mtf", "big.mtf", "little.mtf"]).exits(1);
+    let refused = metatfc(here, &["sort", "--by", "time", "-o", "both.mtf", "big.mtf", "little.mtf"]).exits(1);
     refused.says("different byte orders");
 }
 

@@ -123,7 +123,7 @@ fn events_of_another_version_are_stepped_over() {
     metatfc(here, &["convert", "again.mtf", "again.log", "--to", "raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
     // Sorting loses no event.
-    mps(here, &["sort", "newer.log", "sorted.mtf"]).exits(0);
+    mps(here, &["sort", "newer.log", "-o", "sorted.mtf"]).exits(0);
     metatfc(here, &["verify", "sorted.mtf"]).exits(0).prints(&format!("whole: {records} records"));
     // An unknown event must not use the code of a defined event.
     let taken = String::from_utf8_lossy(&json.out).replacen("\"tag\":0,", "\"tag\":6,", 1);

@@ -146,7 +146,7 @@ fn options_of_another_conversion() {
         ),
         (&["heap.jsonl", "x.mtf"], "JSON lines and tables contain no DTD: add --dtd FILE"),
         (&["heap.mtf", "x.jsonl"], "to write JSON lines, use `metatfc dump --format jsonl --all`"),
-        (&["heap.mtf", "heap.mtf", "x.mtf"], "to combine traces, use `metatfc merge`"),
+        (&["heap.mtf", "heap.mtf", "x.mtf"], "to combine traces, use `metatfc sort`"),
         (&["heap.mtf"], "expected an input and an output"),
     ] {
         metatfc(here, &[&["convert"], args].concat()).exits(2).says(says);

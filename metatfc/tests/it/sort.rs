@@ -20,8 +20,11 @@ fn events_read_as_their_own_printer_has_them() {
     }
     let here = &Folder::new();
     here.write("mps.log", LOG);
-    metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "mps.log", "sorted.mtf"])
-        .exits(0);
+    metatfc(
+        here,
+        &["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "mps.log", "-o", "sorted.mtf"],
+    )
+    .exits(0);
     let lines = metatfc(here, &["dump", "--resolve", "--format", "jsonl", "sorted.mtf"]).exits(0);
     let text = run_with(&mut Command::new(root().join("dev/scripts/mps-text")), &lines.out).exits(0);
     assert_eq!(text.text(), include_str!("../mps/mps.txt"));
@@ -125,9 +128,9 @@ fn runs_are_merged() {
         }
     }
     run(here, &["convert", "--dtd", "n.dtd", "-", "n.mtf"], lines.as_bytes()).exits(0);
-    metatfc(here, &["sort", "--by", "n", "n.mtf", "whole.mtf"]).exits(0);
-    metatfc(here, &["sort", "--by", "r.n", "n.mtf", "no.mtf"]).exits(2);
-    metatfc(here, &["sort", "--by", "n", "--memory", "1", "n.mtf", "runs.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "n", "n.mtf", "-o", "whole.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "r.n", "n.mtf", "-o", "no.mtf"]).exits(2);
+    metatfc(here, &["sort", "--by", "n", "--memory", "1", "n.mtf", "-o", "runs.mtf"]).exits(0);
     assert!(here.read("whole.mtf") == here.read("runs.mtf"), "other traces");
     // Compare with a stable sort, in which records without `n` stay after the preceding record.
     let mut sorted: Vec<(u64, &str)> = Vec::new();
@@ -146,7 +149,7 @@ fn runs_are_merged() {
 #[test]
 fn tables_are_kept() {
     let here = &folder();
-    metatfc(here, &["sort", "--by", "time", "a.mtf", "sorted.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "time", "a.mtf", "-o", "sorted.mtf"]).exits(0);
     let of = |trace| metatfc(here, &["dump", "--format", "jsonl", "--resolve", trace]).exits(0).text();
     assert_eq!(of("a.mtf"), of("sorted.mtf"));
 }
@@ -154,12 +157,16 @@ fn tables_are_kept() {
 #[test]
 fn what_cannot_be_sorted_is_said() {
     let here = &folder();
-    metatfc(here, &["sort", "a.mtf", "-"]).exits(2).says("--by FIELD");
-    metatfc(here, &["sort", "--by", "hour", "a.mtf", "-"]).exits(2).says("no field `hour`");
-    metatfc(here, &["sort", "--by", "value", "a.mtf", "-"]).exits(2).says("not an integer that occurs exactly once");
-    metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "a.mtf", "-"]).exits(2).says("--dtd FILE");
+    metatfc(here, &["sort", "a.mtf", "-o", "-"]).exits(2).says("--by FIELD");
+    metatfc(here, &["sort", "--by", "hour", "a.mtf", "-o", "-"]).exits(2).says("no field `hour`");
+    metatfc(here, &["sort", "--by", "value", "a.mtf", "-o", "-"])
+        .exits(2)
+        .says("not an integer that occurs exactly once");
+    metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "a.mtf", "-o", "-"])
+        .exits(2)
+        .says("--dtd FILE");
     here.write("torn.log", LOG.get(..LOG.len() - 3).unwrap_or_default());
-    let torn = ["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "torn.log", "out.mtf"];
+    let torn = ["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "torn.log", "-o", "out.mtf"];
     metatfc(here, &torn).exits(1).says("torn.log");
     assert!(!here.join("out.mtf").exists(), "a trace is left");
 }

@@ -1,9 +1,9 @@
 //! Traces and sorted runs as sources of ordered records.
 
 use super::clock::{Clock, Times};
+use super::key::Keys;
+use super::runs::Reading;
 use crate::failure::{Failure, Result, print_message};
-use crate::sort::key::Keys;
-use crate::sort::runs::Reading;
 use crate::target::Target;
 use metatf::container::Sink;
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
@@ -62,6 +62,8 @@ pub(super) fn key_of(nanoseconds: i128) -> u64 {
 pub(super) enum Input<'a> {
     Trace(Box<Moving<'a>>),
     Run(Box<Reading>),
+    /// Sorted records in memory.
+    Kept(std::vec::IntoIter<Keyed>),
 }
 
 /// A trace being read and converted.
@@ -98,6 +100,7 @@ impl Source<Out, Failure> for Input<'_> {
         match self {
             Input::Trace(moving) => moving.next(to, keyed),
             Input::Run(reading) => reading.next(to, keyed),
+            Input::Kept(records) => Ok(records.next().map(|next| *keyed = next).is_some()),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Merges all traces into the new trace. Each trace is opened when needed, up to a maximum number of open traces.
+//! Writes the records of all traces to the new trace. Each trace is opened when needed, up to a maximum number of open traces.
 
 use super::clock::Clock;
 use super::input::{self, Input, Moving, Order, Out};
+use super::runs::{MOST, Run, Runs, Writing};
 use super::{Args, Given};
 use crate::failure::{Failure, Result, failed, print_message};
-use crate::sort::runs::{MOST, Run, Runs, Writing};
 use crate::target::Target;
 use metatf::container::{LossReport, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The state shared by all steps of a merge.
+/// The state shared by all steps.
 pub(super) struct Work<'a> {
     pub(super) args: &'a Args,
     pub(super) given: &'a [Given],
@@ -47,7 +47,7 @@ impl Work<'_> {
         let mut inputs = Vec::new();
         if self.given.len() <= MOST {
             for index in 0..self.given.len() {
-                inputs.push(self.input(index, out)?);
+                self.input(index, out, &mut inputs)?;
             }
         } else {
             let mut runs = self.first_runs(out)?;
@@ -69,8 +69,9 @@ impl Work<'_> {
     fn first_runs(&self, out: &mut Out) -> Result<Vec<Run>> {
         let indices: Vec<usize> = (0..self.given.len()).collect();
         let run = |indices: &[usize]| {
-            let inputs = indices.iter().map(|index| self.input(*index, out));
-            self.run_of(inputs.collect::<Result<Vec<_>>>()?, out)
+            let mut inputs = Vec::new();
+            indices.iter().try_for_each(|index| self.input(*index, out, &mut inputs))?;
+            self.run_of(inputs, out)
         };
         indices.chunks(MOST).map(run).collect()
     }
@@ -97,11 +98,11 @@ impl Work<'_> {
         writing.finish()
     }
 
-    /// Returns a trace as a source, sorted if necessary.
-    fn input(&self, index: usize, out: &mut Out) -> Result<Input<'_>> {
+    /// Adds a trace to the sources, sorted if necessary. The sorted parts of an only trace are separate sources.
+    fn input<'s>(&'s self, index: usize, out: &mut Out, inputs: &mut Vec<Input<'s>>) -> Result<()> {
         let Some(given) = self.given.get(index) else { return failed("a trace is missing") };
         let (name, salvage) = (given.file.name(), self.args.salvage);
-        let reader = given.file.open(salvage)?;
+        let (_, reader) = self.args.raw.reopen(&given.file, &self.args.dtd, salvage)?;
         let problem =
             |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&given.schema.format, e)));
         let mut trace = Trace::new(given.schema.clone(), reader).map_err(|e| problem(&e))?;
@@ -122,7 +123,8 @@ impl Work<'_> {
         let (target, target_schema) = (self.target, self.schema);
         let mut moving = Moving { index, source, name, schema: &given.schema, target, target_schema, salvage };
         if given.survey.is_sorted {
-            return Ok(Input::Trace(Box::new(moving)));
+            inputs.push(Input::Trace(Box::new(moving)));
+            return Ok(());
         }
         let mut runs = Runs::new(self.schema, self.write, self.args.memory.bytes());
         let mut keyed = Keyed::default();
@@ -130,7 +132,16 @@ impl Work<'_> {
             runs.add(std::mem::take(&mut keyed))?;
         }
         self.done(&Input::Trace(Box::new(moving)));
-        self.run_input(runs.into_run()?)
+        if self.given.len() > 1 {
+            inputs.push(self.run_input(runs.into_run()?)?);
+            return Ok(());
+        }
+        let (written, kept) = runs.into_parts();
+        for run in written {
+            inputs.push(self.run_input(run)?);
+        }
+        inputs.push(Input::Kept(kept));
+        Ok(())
     }
 
     fn run_input(&self, run: Run) -> Result<Input<'_>> {

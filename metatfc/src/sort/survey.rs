@@ -2,8 +2,8 @@
 //! are sorted.
 
 use super::clock::{Points, Times};
+use super::key::Keys;
 use crate::failure::{Failure, Result, failed};
-use crate::sort::key::Keys;
 use metatf::dynamic::{Schema, Trace};
 use metatf::reader::Event;
 use metatf_cli::Progress;
@@ -42,7 +42,7 @@ impl Survey {
                 Err(_) if salvage => break,
                 Err(error) => {
                     let error = metatf::explain(&schema.format, &error);
-                    return failed(format!("{name}: {error}; to merge the intact records, use --salvage"));
+                    return failed(format!("{name}: {error}; to sort the intact records, use --salvage"));
                 }
             };
             let Event::Record(at) = entry.event else { continue };
