@@ -891,16 +891,18 @@ static void chunks(size_t at, const char *given) { /* version 1; `given` is the 
         if (crc(h, 44, h + 48, (size_t)stored) != little(h + 44, 4)) fail(at, "a checksum that does not hold");
         if (little(h + 28, 4) != sequence) fail(at + 28, "chunk %llu is expected here", (unsigned long long)sequence);
         if (kind > 3 && kind < 128) fail(at + 5, "an unknown kind of chunk, %d", kind);
-        if (h[6] > 3) fail(at + 6, "unknown codec %d", h[6]);
-        if (h[7] > 3) fail(at + 7, "unknown filter %d", h[7]);
-        if (flags > 7) fail(at + 8, "unknown flags, %d", flags);
-        if ((kind < 128 && h[6]) || h[7] > 1) fail(at + 6, "codec %d and filter %d need a reader of level container", h[6], h[7]);
         if (h[10] != int_size / 4 || h[11] != byteorder) fail(at + 10, "class or byte order is not that of the header");
-        if ((n != stored && kind < 128) || (n > 64 << 20 && kind != 2)) fail(at + 16, "raw_len is wrong");
-        if (h[7] == 1 && (!width || n % (u64)width)) fail(at + 9, "elements of no size");
-        if (little(h + 40, 4)) fail(at + 40, "filtered_len is not 0");
-        if (kind && h[4]) fail(at + 4, "a chunk of this kind has no section");
-        if (kind && little(h + 24, 4)) fail(at + 24, "a chunk of this kind has no group");
+        if (kind < 128) {
+            if (h[6] > 3) fail(at + 6, "unknown codec %d", h[6]);
+            if (h[7] > 3) fail(at + 7, "unknown filter %d", h[7]);
+            if (flags > 7) fail(at + 8, "unknown flags, %d", flags);
+            if (h[6] || h[7] > 1) fail(at + 6, "codec %d and filter %d need a reader of level container", h[6], h[7]);
+            if (n != stored || (n > 64 << 20 && kind != 2)) fail(at + 16, "raw_len is wrong");
+            if (h[7] == 1 && (!width || n % (u64)width)) fail(at + 9, "elements of no size");
+            if (little(h + 40, 4)) fail(at + 40, "filtered_len is not 0");
+            if (kind && h[4]) fail(at + 4, "a chunk of this kind has no section");
+            if (kind && little(h + 24, 4)) fail(at + 24, "a chunk of this kind has no group");
+        }
         if (!sequence) {
             if (kind != 1 && !given) fail(at, "the trace has no DTD, and none is given");
             if (kind == 1) parse((const char *)h + 48, (size_t)stored);

@@ -28,7 +28,8 @@ use crate::trace_file::{TraceSink, create_own};
 const QUEUE_BYTES: u64 = 16 << 20;
 /// Maximum time that `block` waits for room in the queue.
 const WAIT: Duration = Duration::from_secs(1);
-/// Maximum time to wait at the end for a `block` sink that makes no progress. For other sinks, this is `WAIT`.
+/// Maximum time to wait at the end for a sink that makes no progress. For a sink without the policy `block` that has made
+/// no progress since a flush timed out, this is `WAIT`.
 const END_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time to establish a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -237,7 +238,8 @@ impl QueuedSink {
         if !self.dropped.is_empty() || !last.is_empty() {
             self.give(last, strings);
         }
-        let patience = if self.policy == Policy::Block { END_WAIT } else { WAIT };
+        let is_stuck = self.policy != Policy::Block && self.stuck == Some(self.progress());
+        let patience = if is_stuck { WAIT } else { END_WAIT };
         let left = self.dropped.values().fold(0_u64, |all, count| all.saturating_add(*count));
         if let Some((sender, thread)) = self.queue.take() {
             // The thread ends after writing everything.
