@@ -81,6 +81,12 @@ def groups():
         start = made.chunk(b"{}", **fields)
         made.chunk(RECORD, 1, flags=3, records=1)
         bad(name, what, "5.2", ONE, made.finish(1), [start + at, start])
+    made = Trace(ONE)
+    made.chunk(RECORD, 1, flags=3, records=1)
+    made.chunk(b"anything", 9, kind=128, flags=255, width=99, records=7, group=5, codec=77, filter=200, raw_len=1 << 30, filtered_len=9)
+    made.chunk(RECORD, 1, flags=0, records=1)
+    about = "readers do not check the fields of chunks of kinds 128 to 255 whose meaning the kind decides"
+    good("x-v1-other-kind-fields", about, "5.2", ONE, made.finish(2), [line("s", "r", n=7)] * 2)
     strides = """section s 1 { r: (tag, a) { tag.value = 4; a.interpretation = sectionStride 2 1; } }
 section e 2 { item: (v) { v.width = 2; v.interpretation = none; } }
 """
@@ -105,6 +111,9 @@ section e 2 { item: (v) { v.width = 2; v.interpretation = none; } }
         start = made.chunk(b"\1a", 2, flags=flags, records=1)
         made.chunk(b"\4\0", 1, flags=3, records=1)
         bad(name, what, "5.2", TABLE, made.finish(1), [start + 8, start])
+    made = Trace(TABLE)
+    start = made.chunk(b"\4\0", 1, flags=5, records=1)
+    bad("x-v1-shared-records", "a shared table in a section of records", "5.2", TABLE, made.finish(1), [start + 8, start])
     made = Trace(TABLE)
     made.chunk(b"\1a", 2, flags=5, records=1)
     start = made.chunk(b"\1b", 2, flags=3, records=1)

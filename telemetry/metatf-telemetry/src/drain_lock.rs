@@ -59,3 +59,23 @@ impl DrainLock {
         self.locked.store(0, Relaxed);
     }
 }
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::*;
+    use crate::sync::model::{Share as _, model, spawn};
+
+    /// A thread that gets the drainer sees the changes of the thread that had it before.
+    #[test]
+    fn one_thread_has_the_drainer() {
+        let (lock, done): (&DrainLock, &AtomicU32) = (Box::leak(Box::new(DrainLock::new())), Box::leak(Box::default()));
+        model(2, move || {
+            lock.locked.share();
+            done.share();
+            let drain = move || lock.with(0, |_| done.store(done.load(Relaxed) + 1, Relaxed));
+            let threads = [spawn(drain), spawn(drain)].map(|thread| thread.join().unwrap());
+            assert_eq!(done.load(Relaxed) as usize, threads.iter().flatten().count());
+            assert_eq!(done.load(Relaxed), 2);
+        });
+    }
+}

@@ -441,3 +441,6 @@ mod tests {
         assert_eq!(quoted("a\"b\\c\n\u{e9}"), "\"a\\\"b\\\\c\\u000a\u{e9}\"");
     }
 }
+
+#[cfg(all(loom, test))]
+mod models;

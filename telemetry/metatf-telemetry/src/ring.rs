@@ -140,3 +140,23 @@ impl RingPart {
         fence(Acquire);
     }
 }
+
+#[cfg(all(loom, test))]
+impl RingPart {
+    /// Shares the fields of the ring that threads access in a model, and the words at a range of positions.
+    pub(crate) fn share(&self, positions: core::ops::Range<u64>) {
+        use crate::sync::model::Share;
+        let OwnRing { owner, thread, named, reserved, limit, tail, oldest, left } = self.own;
+        [owner, thread, named, reserved].into_iter().for_each(Share::share);
+        [limit, tail, oldest, left].into_iter().for_each(Share::share);
+        let RingHead { head, oldest, dropped, reported, thread, name, .. } = self.head;
+        [head, oldest, dropped, reported].into_iter().for_each(Share::share);
+        thread.share();
+        name.share();
+        for position in positions.step_by(8) {
+            let at = usize::try_from(position & (self.bytes - 1)).unwrap();
+            // SAFETY: this is a word of the ring.
+            unsafe { AtomicU64::from_ptr(self.events.add(at).cast()) }.share();
+        }
+    }
+}

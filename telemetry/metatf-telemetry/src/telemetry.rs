@@ -602,4 +602,4 @@ impl Telemetry {
 pub(crate) const MUTED: u32 = 2;
 
 #[cfg(all(loom, test))]
-mod models;
+pub(crate) mod models;

@@ -43,6 +43,22 @@ fn the_table_of_steps_is_what_runs() {
     assert_eq!(listed, steps);
 }
 
+/// Actions of other projects are pinned to a commit, and a workflow states its permissions.
+#[test]
+fn workflows_trust_nothing_that_can_move() {
+    let mut uses = 0;
+    for file in std::fs::read_dir(root().join(".github/workflows")).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(text.contains("\npermissions:\n"), "{text}");
+        for line in text.lines().filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("uses: ")) {
+            let commit = line.split_once('@').map_or("", |(_, commit)| commit.split(' ').next().unwrap());
+            assert!(commit.len() == 40 && commit.chars().all(|c| c.is_ascii_hexdigit()), "{line}");
+            uses += 1;
+        }
+    }
+    assert!(uses > 5, "{uses}");
+}
+
 /// The files named in recipes exist. Paths are relative to the root; a path that contains `NAME` stands for a new file.
 #[test]
 fn the_files_of_recipes_exist() {

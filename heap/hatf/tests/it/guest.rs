@@ -1,8 +1,8 @@
 //! The guest contract (`docs/guest-contract.md`): the recorder uses no more of its host program's resources than the
 //! page states.
 //!
-//! The tests compare the page with the machine code of the object in `hatf` and with a program that calls every hook in
-//! difficult circumstances.
+//! The tests compare the page with the machine code of the object in `hatf` and with a program that calls the most
+//! important hooks in difficult circumstances.
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};

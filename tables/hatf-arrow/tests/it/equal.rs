@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::Counts;
@@ -132,6 +133,16 @@ fn traces_of_the_repository() {
     for name in ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"] {
         compare(&trace(name));
     }
+}
+
+/// Functions named in the trace appear in the table although nothing is looked up.
+#[test]
+fn names_in_the_trace_are_used() {
+    let rows = read(&metatf_test::root().join("docs/samples/sites.jsonl"), "sites", 1);
+    let column = |batch: &RecordBatch| batch.column_by_name("own_function").unwrap().as_string::<i32>().clone();
+    let names: Vec<String> =
+        rows.iter().flat_map(|batch| column(batch).iter().flatten().map(str::to_owned).collect::<Vec<_>>()).collect();
+    assert_eq!(names, ["libz.so.1+0x2345", "read_line", "copy"]);
 }
 
 /// Several traces form one table with a column that identifies the trace. Only requested columns are returned.

@@ -11,16 +11,25 @@ const WORDS: usize = 4;
 const TEXTS: [&str; 2] = ["one", "two"];
 
 /// Creates telemetry with buffers.
-fn telemetry() -> (&'static Telemetry, Mapping) {
+pub(crate) fn telemetry(policy: Policy, rings: u32, ring_bytes: u64) -> (&'static Telemetry, Mapping) {
     let telemetry: &Telemetry = Box::leak(Box::new(Telemetry::new("", "", "", |_| ())));
     let settings = Settings { place: Place::Core, ..Settings::default() };
     let chosen = telemetry.choose(Chosen::new(&settings, PathBuf::new(), false));
     let rings_at = TEXTS_AT + STRINGS_BYTES;
-    let shape =
-        Shape { rings: 1, rare_rings: 0, ring_bytes: 64 << 10, rings_at, strings_at: TEXTS_AT, policy: Policy::Drop };
+    let shape = Shape { rings, rare_rings: 0, ring_bytes, rings_at, strings_at: TEXTS_AT, policy };
     telemetry.make(shape, chosen, Clock::Monotonic).unwrap();
     telemetry.state.store(RUNNING, Relaxed);
     (telemetry, telemetry.mapping().unwrap())
+}
+
+/// Shares the fields of telemetry that threads access while it runs.
+pub(crate) fn share(telemetry: &Telemetry) {
+    let Telemetry { base, wake, moved, waiting, .. } = telemetry;
+    base.share();
+    wake.share();
+    moved.share();
+    waiting.share();
+    telemetry.mapping().unwrap().header().refused.share();
 }
 
 /// Shares the strings and their copy in the buffers.
@@ -48,7 +57,7 @@ fn text_of(mapping: &Mapping, id: StringId) -> Option<Vec<u8>> {
 /// then.
 #[test]
 fn a_string_has_one_number_which_the_buffers_know() {
-    let (telemetry, mapping) = telemetry();
+    let (telemetry, mapping) = telemetry(Policy::Drop, 1, 2048);
     model(2, move || {
         telemetry.base.share();
         share_strings(&mapping);
@@ -75,7 +84,7 @@ fn a_string_has_one_number_which_the_buffers_know() {
 /// Buffers created while a thread adds a string contain that string.
 #[test]
 fn new_buffers_have_the_newest_string() {
-    let (telemetry, mapping) = telemetry();
+    let (telemetry, mapping) = telemetry(Policy::Drop, 1, 2048);
     model(3, move || {
         telemetry.base.share();
         telemetry.base.store(core::ptr::null_mut(), Relaxed);
