@@ -268,7 +268,8 @@ fn named(program: &Path, trace: &str) -> String {
     trace.replace(".mtf", ".sym.mtf")
 }
 
-/// Returns the differing sites: the allocating function, and the changes in blocks and bytes.
+/// Returns the differing sites: the allocating function, and the changes in blocks and bytes. On a busy machine, a block
+/// may live longer than a short-lived block, so sites that differ only in this measure are left out.
 fn differing(before: &str, after: &str) -> Vec<(String, i64, i64)> {
     let json = hatf(["diff", before, after, "--by", "allocated", "--format", "json"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -277,7 +278,11 @@ fn differing(before: &str, after: &str) -> Vec<(String, i64, i64)> {
         let name = site["stack"][0]["functions"][0]["name"].as_str().unwrap_or_default().to_owned();
         (name, change["blocks"].as_i64().unwrap(), change["bytes"].as_i64().unwrap())
     };
-    json["sites"].as_array().unwrap().iter().map(row).collect()
+    let none = serde_json::json!({"blocks": 0, "bytes": 0});
+    let differs = |site: &&serde_json::Value| {
+        site["change"].as_object().unwrap().iter().any(|(measure, change)| measure != "short" && *change != none)
+    };
+    json["sites"].as_array().unwrap().iter().filter(differs).map(row).collect()
 }
 
 /// Addresses differ from run to run, but sites do not.
