@@ -926,7 +926,7 @@ static void chunks(size_t at, const char *given) { /* version 1; `given` is the 
             int64_t g = (int64_t)little(h + 24, 4);
             if (!s) fail(at + 4, "an unknown section");
             if (s->length != base) fail(at + 32, "the base is wrong");
-            if (shared ? flags != 5 || g || s->local : s->shared) fail(at + 8, "a shared table with wrong flags, or in part");
+            if (shared ? flags != 5 || g || s->local || !s->stream : s->shared) fail(at + 8, "a shared table with wrong flags, or in part");
             s->length += n, s->shared = shared, s->local = !shared;
             if (first) {
                 end_group();
