@@ -104,6 +104,13 @@ struct Given {
     clock: Option<Arc<Clock>>,
 }
 
+impl Args {
+    /// Returns whether records are ordered by unchanged values, as opposed to times on a common clock.
+    fn is_by_value(&self) -> bool {
+        self.by.is_some() || self.inputs.len() == 1
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     not_an_input(args)?;
     let mut progress = Progress::new("records");
@@ -122,15 +129,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => schema.clone(),
     };
     let numbered = args.source.as_deref().map(|field| source::places(&schema, field)).transpose()?;
-    let order = match &args.by {
-        by if by.is_some() || args.inputs.len() == 1 => {
-            Order::Field(Keys::new(&schema, by.as_deref(), "the new trace")?)
-        }
-        _ => {
-            let times = Times::new(&schema).map_err(Failure::Failed)?;
-            let clock = given.get(reference).and_then(|one| one.clock.clone());
-            Order::Times(times, clock.unwrap_or_else(|| Arc::new(Clock::default())))
-        }
+    let order = if args.is_by_value() {
+        Order::Field(Keys::new(&schema, args.by.as_deref(), "the new trace")?)
+    } else {
+        let times = Times::new(&schema).map_err(Failure::Failed)?;
+        let clock = given.get(reference).and_then(|one| one.clock.clone());
+        Order::Times(times, clock.unwrap_or_else(|| Arc::new(Clock::default())))
     };
     let mut write = given.get(fitting).map_or_else(WriteOptions::default, |one| one.write.clone());
     write.threads = args.threads.number();
@@ -174,7 +178,7 @@ fn not_an_input(args: &Args) -> Result<()> {
 
 /// Determines the clocks of all traces and returns the index of the trace that started first.
 fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
-    if args.by.is_some() || given.len() == 1 {
+    if args.is_by_value() {
         return Ok(0);
     }
     for one in &mut *given {
@@ -215,11 +219,10 @@ impl Given {
             ..WriteOptions::default()
         };
         let keys = Keys::new(&schema, args.by.as_deref(), name)?;
-        let times = match args.by {
-            None if args.inputs.len() > 1 => {
-                Some(Times::new(&schema).map_err(|error| Failure::Failed(format!("{name}: {error}")))?)
-            }
-            _ => None,
+        let times = if args.is_by_value() {
+            None
+        } else {
+            Some(Times::new(&schema).map_err(|error| Failure::Failed(format!("{name}: {error}")))?)
         };
         let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
         let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;

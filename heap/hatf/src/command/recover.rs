@@ -217,8 +217,8 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
         Err(error) if error.is_of_system() => return Err(error),
         Err(_) => return Ok(None),
     };
-    // Read the first event, because user metadata precedes it. If the content is corrupt, the recording may be named
-    // all the same; if it cannot be read, another attempt may find the name.
+    // Read the first event, because user metadata precedes it. If the content is corrupt, the metadata may still
+    // identify the recording. If the file cannot be read, fail, because another attempt may succeed.
     if let Err(error) = reader.next()
         && error.is_of_system()
     {

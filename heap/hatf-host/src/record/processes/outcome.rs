@@ -185,7 +185,7 @@ impl Outcome {
         let lost = (lost > 0).then(|| match &self.recorded.not_grown {
             Some(error) => {
                 let spool = self.spool.0.path();
-                format!("{lost} events were lost, because {} could not grow: {error}", spool.display())
+                format!("{lost} events were lost; {} could not grow: {error}", spool.display())
             }
             None => format!("{lost} events were lost"),
         });
