@@ -544,7 +544,7 @@ fn small_limits() {
     let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
     let trace = folder.path("trace.mtf");
     let own = env!("CARGO_BIN_EXE_hatf");
-    for (limit, code) in [("-s 150", 0), ("-d 32000", 0), ("-v 500000", 0), ("-n 12", 0), ("-n 5", 125)] {
+    for (limit, code) in [("-s 150", 0), ("-d 64000", 0), ("-v 500000", 0), ("-n 12", 0), ("-n 5", 125)] {
         let script = format!(
             "ulimit {limit}; exec {own} record --stacks --no-follow -o {trace} -- {} 100000",
             program.display()
