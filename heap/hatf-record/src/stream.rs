@@ -159,11 +159,12 @@ impl<'m> Stream<'m> {
         behind.is_some()
     }
 
-    /// Returns whether a slot is missing, that is, unwritten but followed by a written one.
+    /// Returns the number of the next slot if it is missing, that is, unwritten but followed by a written one.
     #[must_use]
-    pub fn has_gap(&self) -> bool {
-        let gap = self.chunk.slot(self.at).is_none();
-        gap && (self.at + 1..(self.at + 2 * SLOTS_MAX).min(CHUNK_SLOTS)).any(|at| self.chunk.slot(at).is_some())
+    pub fn gap(&self) -> Option<usize> {
+        let later = self.at + 1..(self.at + 2 * SLOTS_MAX).min(CHUNK_SLOTS);
+        let is_missing = self.chunk.slot(self.at).is_none() && { later }.any(|at| self.chunk.slot(at).is_some());
+        is_missing.then_some(self.at)
     }
 }
 

@@ -43,10 +43,13 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     assert!(!child.wait_with_output().unwrap().status.success());
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
     let found = recover(&whole, &scene).unwrap();
-    assert_eq!((found.in_buffers, found.warnings.len(), found.lost.len()), (606, 0, 0), "{found:?}");
+    assert_eq!((found.warnings.len(), found.lost.len()), (0, 0), "{found:?}");
+    // On a busy machine, some are in the trace when the program is killed, with records that describe them.
+    let all = found.in_buffers;
+    assert!(if found.in_trace == 0 { all == 606 } else { all + found.in_trace >= 606 }, "{found:?}");
     // In a core dump, buffers start at an arbitrary page.
     let core = [b"\x7fELF".as_slice(), &vec![0; 3 * 4096 - 4], &whole].concat();
-    assert_eq!(recover(&core, &scene).unwrap().in_buffers, 606);
+    assert_eq!(recover(&core, &scene).unwrap().in_buffers, all);
     assert!(recover(&core[..8192], &scene).unwrap_err().contains("METATF_TELEMETRY_MEMORY=core"));
     // Change each word of the header and of the first events.
     let (mut errors, mut parts) = (0, 0);
@@ -65,7 +68,7 @@ fn damaged_buffers_are_errors_or_read_in_part() {
             match recover(&damaged, &scene) {
                 Ok(found) => {
                     assert!(found.in_buffers <= 606 + 3, "{found:?}");
-                    parts += u64::from(found.in_buffers < 606);
+                    parts += u64::from(found.in_buffers < all);
                 }
                 Err(message) => {
                     assert!(!message.is_empty());

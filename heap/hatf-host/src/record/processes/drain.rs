@@ -91,7 +91,7 @@ impl Drain<'_> {
         let process = ProcessEnd::of(self.process.id());
         let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
         let mut flushed = Flushed { at: begun, events: 0 };
-        let (mut gap_since, mut threads_at, mut quiet, mut asked) = (None, begun, 0_usize, 0);
+        let (mut threads_at, mut quiet, mut asked) = (begun, 0_usize, 0);
         let mut marks = self.control.marks_by_now();
         let end = loop {
             self.control.apply(&mut asked, self.spool.header());
@@ -112,7 +112,7 @@ impl Drain<'_> {
             }
             quiet = if given == 0 { quiet + 1 } else { 0 };
             if given < ROUND {
-                self.pass_gaps(&mut gap_since);
+                self.encode.merge.skip_lasting_gaps(Instant::now(), PATIENCE);
                 self.pass_holds(quiet);
                 if threads_at.elapsed() >= THREADS {
                     self.finish_threads();
@@ -249,16 +249,6 @@ impl Drain<'_> {
         let chunks = self.encode.merge.take_finished();
         if !chunks.is_empty() {
             self.returned.give(chunks);
-        }
-    }
-
-    /// Skips slots that have been missing for too long.
-    fn pass_gaps(&mut self, since: &mut Option<Instant>) {
-        if !self.encode.merge.has_gaps() {
-            *since = None;
-        } else if since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
-            self.encode.merge.skip_gaps(false);
-            *since = None;
         }
     }
 

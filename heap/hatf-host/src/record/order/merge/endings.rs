@@ -1,6 +1,7 @@
 //! Handling of data that no longer arrives: slots that are never written, and events of threads that have ended.
 
 use std::cmp::Reverse;
+use std::time::{Duration, Instant};
 
 use hatf_record::Next;
 
@@ -20,9 +21,15 @@ impl Merge<'_> {
         found
     }
 
-    /// Returns whether a thread waits for a slot or a chunk although later slots or chunks are already written.
-    pub(crate) fn has_gaps(&self) -> bool {
-        self.waiting.iter().any(|place| self.queues[*place].has_gap())
+    /// Skips slots and chunks that have been missing for `patience` although later ones are written. Whoever interrupts
+    /// a thread often, such as a profiler's timer, leaves gaps all the time, but each of them for a short time.
+    pub(crate) fn skip_lasting_gaps(&mut self, now: Instant, patience: Duration) {
+        for place in &self.waiting {
+            let queue = &mut self.queues[*place];
+            if queue.has_lasting_gap(now, patience) {
+                self.counts.gaps += u64::from(queue.skip_gap(self.spool, false));
+            }
+        }
     }
 
     /// Queues the end events of threads that announced their end and are gone, so that nothing else can follow.

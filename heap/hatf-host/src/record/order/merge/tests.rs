@@ -1,6 +1,7 @@
 //! Tests of the order of simulated threads' events, and of some manually written events.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use hatf_record::{CHUNK_SLOTS, Producer};
 
@@ -159,11 +160,43 @@ fn a_slot_that_is_never_written() {
     merge.look();
     assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 1);
     merge.look();
-    assert!(merge.has_gaps() && merge.skip_gaps(false));
+    assert!(merge.skip_gaps(false));
     merge.look();
     assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 1);
-    assert!(!merge.has_gaps() && !merge.skip_gaps(false));
+    assert!(!merge.skip_gaps(false));
     assert_eq!(merge.counted().gaps, 1);
+}
+
+/// A thread that is interrupted often has a gap at every look. Only a gap that stays is skipped.
+#[test]
+fn gaps_that_are_filled() {
+    let memory = Memory::new();
+    let producer = Producer::new();
+    for n in 0..6 {
+        let event = SpoolEvent { address: 16 + n * 16, ..SpoolEvent::new(Kind::Malloc, 1, 10 + n) };
+        write(&producer, memory.spool(), &event);
+    }
+    let chunk = memory.spool().chunk(memory.spool().taken().next().unwrap()).unwrap();
+    let slots: [_; 6] = std::array::from_fn(|number| chunk.slot(number).unwrap());
+    (0..6).for_each(|number| chunk.write(number, &[[0, 0]]));
+    let mut merge = Merge::new(memory.spool());
+    let (begun, patience) = (Instant::now(), Duration::from_secs(1));
+    let mut look = |seconds| {
+        merge.discover();
+        merge.look();
+        merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        merge.look();
+        merge.skip_lasting_gaps(begun + patience * seconds, patience);
+        merge.counted().gaps
+    };
+    for (seconds, missing) in [(0, 0), (1, 2), (2, 4)] {
+        chunk.write(missing + 1, &[slots[missing + 1]]);
+        assert_eq!(look(seconds), 0, "slot {missing} is missing for the first time");
+        if missing < 4 {
+            chunk.write(missing, &[slots[missing]]);
+        }
+    }
+    assert_eq!((look(3), look(4)), (1, 1));
 }
 
 /// A chunk stays empty if a signal handler installs another one while the thread takes it. At the end of the process,
@@ -214,7 +247,7 @@ fn a_chunk_that_is_never_there() {
     merge.look();
     let before = merge.give(u64::MAX, usize::MAX, |_, _, _| {}) as u64;
     merge.look();
-    assert!(merge.has_gaps() && merge.skip_gaps(false));
+    assert!(merge.skip_gaps(false));
     merge.look();
     assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 1);
     assert_eq!((merge.counted().gaps, written), (1, 2 * before + 1));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use hatf_record::{CHUNK_SLOTS, Chunk, Kind, Next, Spool, SpoolEvent, Stream};
 
@@ -54,7 +55,12 @@ pub(super) struct ThreadQueue<'m> {
     pub(super) has_end: bool,
     /// Whether the queue is ignored until it receives another chunk.
     pub(super) parked: bool,
+    /// The gap at the last look, and the time at which it was first seen.
+    pub(super) seen_gap: Option<(Gap, Instant)>,
 }
+
+/// A missing chunk, by its number, or a missing slot of the chunk before.
+type Gap = (u32, Option<usize>);
 
 /// The content of a trace to be completed.
 #[derive(Default)]
@@ -92,6 +98,7 @@ impl<'m> ThreadQueue<'m> {
             end: None,
             has_end: false,
             parked: false,
+            seen_gap: None,
         }
     }
 
@@ -142,12 +149,22 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Returns whether a slot or a chunk is missing while later ones are already written.
-    pub(super) fn has_gap(&self) -> bool {
+    /// Returns the slot or chunk that is missing while later ones are already written.
+    fn gap(&self) -> Option<Gap> {
         match &self.reading {
-            Some((_, stream)) => stream.has_gap(),
-            None => self.chunks.keys().next().is_some_and(|number| *number != self.next_chunk),
+            Some((_, stream)) => stream.gap().map(|slot| (self.next_chunk, Some(slot))),
+            None => {
+                let is_missing = self.chunks.keys().next().is_some_and(|number| *number != self.next_chunk);
+                is_missing.then_some((self.next_chunk, None))
+            }
         }
+    }
+
+    /// Returns whether the same slot or chunk has been missing for `patience`, as far as earlier calls can tell.
+    pub(super) fn has_lasting_gap(&mut self, now: Instant, patience: Duration) -> bool {
+        let seen = self.seen_gap.take();
+        self.seen_gap = self.gap().map(|gap| seen.filter(|seen| seen.0 == gap).unwrap_or((gap, now)));
+        self.seen_gap.is_some_and(|(_, since)| now.duration_since(since) >= patience)
     }
 
     /// Skips missing events. Returns false if none are missing. If the process has `ended`, the rest of a chunk may be
