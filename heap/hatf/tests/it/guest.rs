@@ -316,20 +316,20 @@ fn every_function_after_detaching() {
 
 /// A round of `stepped.c`: the interruption, the interrupted call, the number of instructions between interruptions,
 /// and options.
-type Stepped<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
+type Stepped<'a> = (&'a str, &'a str, usize, &'a [&'a str]);
 
 /// Interrupts recorded calls between two instructions with a signal, a fork or a kill, at least `least` times. The
-/// interval is a number of instructions, which `METATF_STRIDE` overrides.
+/// interval is a number of instructions, which is divided by `METATF_FINER`.
 fn step(calls: &[Stepped<'_>], least: usize) {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "stepped", &["-O1", "-fno-builtin"]) else { return };
     let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
-    let all = std::env::var("METATF_STRIDE").ok();
+    let finer: usize = std::env::var("METATF_FINER").map_or(1, |finer| finer.parse().unwrap());
     for (what, call, stride, options) in calls {
-        let stride = all.as_deref().unwrap_or(stride);
+        let stride = (stride / finer).max(1).to_string();
         let what_is_done = format!("{what} {call} {options:?}");
         let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
-        let run = hatf(command.chain(["--", &program, what, call, stride]));
+        let run = hatf(command.chain(["--", &program, what, call, &stride]));
         if run.status == 77 {
             return metatf_test::skip("no process may be traced here");
         }
@@ -351,16 +351,28 @@ fn step(calls: &[Stepped<'_>], least: usize) {
 fn between_each_two_instructions() {
     step(
         &[
-            ("signal", "malloc", "1", &[]),
-            ("signal", "realloc", "1", &[]),
-            ("signal", "malloc", "3", &["--stacks"]),
-            ("signal", "deep", "17", &["--stacks"]),
-            ("signal", "exec", "31", &[]),
-            ("fork", "malloc", "3", &[]),
-            ("fork", "deep", "31", &["--stacks"]),
-            ("fork", "exec", "43", &[]),
-            ("kill", "malloc", "7", &[]),
-            ("kill", "deep", "199", &["--stacks"]),
+            ("signal", "malloc", 1, &[]),
+            ("signal", "realloc", 1, &[]),
+            ("signal", "malloc", 3, &["--stacks"]),
+            ("signal", "deep", 17, &["--stacks"]),
+            ("signal", "exec", 31, &[]),
+            ("signal", "map", 5, &["--pages"]),
+            ("signal", "vfork", 1, &[]),
+            ("signal", "spawn", 19, &[]),
+            ("signal", "thread", 53, &[]),
+            ("signal", "unload", 83, &[]),
+            ("fork", "malloc", 3, &[]),
+            ("fork", "deep", 31, &["--stacks"]),
+            ("fork", "exec", 43, &[]),
+            ("fork", "map", 43, &["--pages"]),
+            ("fork", "spawn", 19, &[]),
+            ("fork", "unload", 797, &["--stacks"]),
+            ("kill", "malloc", 7, &[]),
+            ("kill", "vfork", 23, &[]),
+            ("kill", "spawn", 19, &[]),
+            ("kill", "map", 53, &["--pages"]),
+            ("kill", "unload", 797, &["--stacks"]),
+            ("kill", "deep", 199, &["--stacks"]),
         ],
         12,
     );
@@ -370,7 +382,7 @@ fn between_each_two_instructions() {
 /// thousands of steps, each of which takes microseconds.
 #[test]
 fn between_two_instructions_of_a_forked_child() {
-    step(&[("signal", "fork", "2003", &[]), ("kill", "fork", "2503", &["--stacks"])], 2);
+    step(&[("signal", "fork", 2003, &[]), ("kill", "fork", 2503, &["--stacks"])], 2);
 }
 
 /// Checks that a trace of one process allocates no live address again.

@@ -1,4 +1,4 @@
-// Calls each function that the recorder hooks in situations with little stack: on a thread stack of 16 KiB, in a handler on a small
+// Calls one function of each kind that the recorder hooks in situations with little stack: on a thread stack of 16 KiB, in a handler on a small
 // alternate stack, in a forked child while another thread is in the loader, in a child of vfork, and at the end of a thread.
 //
 // Prints the stack bytes used by each call, as `CIRCUMSTANCE: FUNCTION: BYTES`. If a call never returns, SIGALRM kills the program. If a
@@ -46,6 +46,18 @@ static void by_mmap(void) {
     madvise(pages, 4096, MADV_DONTNEED);
     munmap(pages, 8192);
 }
+static void by_mremap(void) {
+    void *pages = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pages = mremap(pages, 4096, 8192, MREMAP_MAYMOVE);
+    munmap(pages, 8192);
+}
+static void by_sbrk(void) {
+    sbrk(4096);
+    sbrk(-4096);
+}
+static void by_mlockall(void) {
+    if (mlockall(MCL_CURRENT) == 0) munlockall();
+}
 static void by_fork(void) {
     pid_t child = fork();
     if (child == 0) _exit(0);
@@ -72,6 +84,15 @@ static void by_posix_spawn(void) {
     pid_t child;
     sink = posix_spawn(&child, NOWHERE, NULL, NULL, NOBODY, environ);
 }
+static void by_posix_spawnp(void) {
+    pid_t child;
+    sink = posix_spawnp(&child, NOWHERE, NULL, NULL, NOBODY, environ);
+}
+static void by_system(void) { sink = system(":"); }
+static void by_popen(void) {
+    FILE *file = popen(":", "r");
+    if (file) pclose(file);
+}
 static void by_vfork(void) {
     pid_t child = vfork();
     if (child == 0) _exit(0);
@@ -81,6 +102,11 @@ static void by_setrlimit(void) {
     struct rlimit limit;
     getrlimit(RLIMIT_CORE, &limit);
     setrlimit(RLIMIT_CORE, &limit);
+}
+static void by_prlimit(void) {
+    struct rlimit limit;
+    prlimit(0, RLIMIT_CORE, NULL, &limit);
+    prlimit(0, RLIMIT_CORE, &limit, NULL);
 }
 static void by_prctl(void) { prctl(PR_SET_NAME, "guest"); }
 static void by_pthread_setname(void) { pthread_setname_np(pthread_self(), "guest"); }
@@ -92,12 +118,22 @@ static void by_pthread_create(void) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, idle, NULL) == 0) pthread_join(thread, NULL);
 }
-static void (*mark)(const char *);
+static void by_dlopen(void) {
+    void *library = dlopen("libanl.so.1", RTLD_NOW);
+    if (library) dlclose(library);
+}
+static void by_dlsym(void) { sink = dlsym(RTLD_DEFAULT, "nothing_of_this_name") != NULL; }
+static void (*mark)(const char *), (*phase_begin)(const char *), (*phase_end)(const char *);
 static void by_mark(void) {
     if (mark) mark("a mark of a few characters");
 }
 
-// 1 marks functions that a handler may call, and 2 those that a child of vfork may call.
+static void by_phase(void) {
+    if (phase_begin) phase_begin("a phase");
+    if (phase_end) phase_end("a phase");
+}
+
+// Bits: 1 for functions that a handler may call, 2 for those that a child of vfork may call, and 4 for those that take the loader's locks.
 static const struct {
     const char *name;
     void (*call)(void);
@@ -110,7 +146,10 @@ static const struct {
     {"execvp", by_execvp, 3},     {"execvpe", by_execvpe, 3},       {"fexecve", by_fexecve, 3},
     {"posix_spawn", by_posix_spawn, 0}, {"setrlimit", by_setrlimit, 1}, {"prctl", by_prctl, 1},
     {"pthread_setname_np", by_pthread_setname, 0}, {"longjmp", by_longjmp, 1}, {"mark", by_mark, 1},
-    {"pthread_create", by_pthread_create, 0},
+    {"pthread_create", by_pthread_create, 4}, {"dlopen", by_dlopen, 4}, {"dlsym", by_dlsym, 4},
+    {"mremap", by_mremap, 1},     {"sbrk", by_sbrk, 1},             {"mlockall", by_mlockall, 1},
+    {"posix_spawnp", by_posix_spawnp, 0}, {"system", by_system, 0}, {"popen", by_popen, 0},
+    {"prlimit", by_prlimit, 1},   {"phase", by_phase, 1},
 };
 enum { COUNT = sizeof HOOKS / sizeof *HOOKS };
 
@@ -329,6 +368,8 @@ static void becomes(int times) {
 int main(int count, char **arguments) {
     alarm(HANG * 3);
     mark = (void (*)(const char *))dlsym(RTLD_DEFAULT, "hatf_recorder_mark");
+    phase_begin = (void (*)(const char *))dlsym(RTLD_DEFAULT, "hatf_recorder_phase_begin");
+    phase_end = (void (*)(const char *))dlsym(RTLD_DEFAULT, "hatf_recorder_phase_end");
     if (pthread_key_create(&key, at_end) != 0) return 4;
     // After the wait, each function is called once, so that the C library has allocated what a first call needs.
     if (count > 1 && strcmp(arguments[1], "wait") == 0) {
@@ -343,9 +384,8 @@ int main(int count, char **arguments) {
         on_thread("thread of 16 KiB", SMALL, which);
         if (HOOKS[which].allowed & 1) in_a_handler(HOOKS[which].name, HOOKS[which].call);
         if (HOOKS[which].allowed & 2) in_vfork_child(which);
-        // Only starting a thread needs the loader.
-        if (HOOKS[which].call != by_pthread_create) forked(which);
-        if (HOOKS[which].call != by_pthread_create) at_thread_end(which);
+        if (!(HOOKS[which].allowed & 4)) forked(which);
+        if (!(HOOKS[which].allowed & 4)) at_thread_end(which);
     }
     forks_on_thread(SMALL);
     in_a_handler("fork, in the child", look_below);

@@ -1,16 +1,18 @@
 // Interrupts a call between every two recorder instructions by a signal whose handler allocates, by a fork, or by a kill.
 //
-//   stepped signal|fork|kill malloc|realloc|deep|exec|fork STRIDE
+//   stepped signal|fork|kill CALL STRIDE
 //
 // A child makes the call, and this program single-steps it: to the first instruction in the first round, and STRIDE instructions further in
-// each following round. C library instructions do not count, because a handler that allocates must not interrupt most of its functions.
-// Each instruction of a loop counts at most four times. In `fork`, stepping continues in the process that the call creates, which starts
-// its own recording and ends by `_exit`. Prints the number of rounds. Status 77 means that this system does not let a process trace its
+// each following round. CALL is a name of CALLS, below. C library instructions do not count, because a handler that allocates must not interrupt most of its functions.
+// Each instruction of a loop counts at most four times. If the call creates a thread or a process, stepping continues there until it
+// has ended: a forked process starts its own recording and ends by `_exit`. Prints the number of rounds. Status 77 means that this system does not let a process trace its
 // child.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +72,41 @@ static void by_fork(void) {
     if (status != 0 && !(kills && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) fail("the child of the call did not end well\n");
 }
 
+static void by_map(void) {
+    block = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(block, 4096, MADV_DONTNEED);
+    munmap(block, 8192);
+}
+static void by_vfork(void) {
+    pid_t child = vfork();
+    if (child == 0) {
+        execve("/nowhere/to/be/found", (char *[]){"nobody", NULL}, (char *[]){NULL});
+        _exit(0);
+    }
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+}
+static void by_spawn(void) {
+    pid_t child;
+    int error = posix_spawn(&child, "/nowhere/to/be/found", NULL, NULL, (char *[]){"nobody", NULL}, environ);
+    // Nobody sees whether a process that was killed would have executed another program.
+    if (error == 0 && kills)
+        waitpid(child, NULL, 0);
+    else if (error != ENOENT)
+        fail("spawn failed otherwise\n");
+}
+static void *in_thread(void *argument) {
+    free(malloc(100));
+    return argument;
+}
+static void by_thread(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, in_thread, NULL) != 0 || pthread_join(thread, NULL) != 0) fail("no thread\n");
+}
+static void by_unload(void) {
+    void *library = dlopen("libanl.so.1", RTLD_NOW);
+    if (!library || dlclose(library) != 0) fail("no library\n");
+}
+
 static void use(int size) {
     unsigned char *some[3];
     for (int n = 0; n < 3; n++) {
@@ -127,11 +164,12 @@ static void calls(void (*call)(void)) {
     }
 }
 
-// Returns the process that `child` has created if that caused this stop, and -1 otherwise.
+// Returns the process or thread that `child` has created if that caused this stop, and -1 otherwise.
 static pid_t made_by(pid_t child, int status) {
     unsigned long made;
     int of_made;
-    if (status >> 8 != (SIGTRAP | PTRACE_EVENT_FORK << 8)) return -1;
+    int event = status >> 16;
+    if (event != PTRACE_EVENT_FORK && event != PTRACE_EVENT_CLONE && event != PTRACE_EVENT_VFORK) return -1;
     if (ptrace(PTRACE_GETEVENTMSG, child, NULL, &made) != 0 || waitpid(made, &of_made, __WALL) != (pid_t)made) return -1;
     return made;
 }
@@ -170,7 +208,7 @@ static int find_code(void) {
 }
 
 // Steps to a recorder instruction in the call. Returns 0 if the call returns earlier, and -1 if the child ended. `stepped` is the child,
-// and later the process that it creates.
+// and later the process or thread that it creates.
 static int step_to(pid_t child, long instruction, pid_t *stepped) {
     // The number of times that each instruction was reached.
     static unsigned char seen[CODE];
@@ -179,7 +217,7 @@ static int step_to(pid_t child, long instruction, pid_t *stepped) {
     *stepped = child;
     for (long done = 0; done <= instruction;) {
         if (ptrace(PTRACE_SINGLESTEP, *stepped, NULL, NULL) != 0 || waitpid(*stepped, &status, __WALL) != *stepped) return -1;
-        if (*stepped != child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+        if (*stepped != child && WIFEXITED(status)) return 0;
         if (!WIFSTOPPED(status)) return -1;
         pid_t made = made_by(*stepped, status);
         if (made > 0) {
@@ -202,7 +240,9 @@ static pid_t start(void (*call)(void)) {
     int status;
     if (child < 0 || waitpid(child, &status, 0) != child) exit(8);
     if (WIFEXITED(status)) exit(WEXITSTATUS(status));
-    if (ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACEFORK) != 0) exit(8);
+    // A child of `vfork` may be killed at any time, but its handlers may not allocate.
+    long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | (kills ? PTRACE_O_TRACEVFORK : 0);
+    if (ptrace(PTRACE_SETOPTIONS, child, NULL, options) != 0) exit(8);
     return child;
 }
 
@@ -216,7 +256,10 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         void (*call)(void);
-    } CALLS[] = {{"malloc", by_malloc}, {"realloc", by_realloc}, {"deep", by_deep}, {"exec", by_exec}, {"fork", by_fork}};
+    } CALLS[] = {
+        {"malloc", by_malloc}, {"realloc", by_realloc}, {"deep", by_deep}, {"map", by_map}, {"exec", by_exec}, {"fork", by_fork},
+        {"vfork", by_vfork}, {"spawn", by_spawn}, {"thread", by_thread}, {"unload", by_unload},
+    };
     void (*call)(void) = NULL;
     for (size_t n = 0; n < sizeof CALLS / sizeof *CALLS; n++)
         if (!strcmp(arguments[2], CALLS[n].name)) call = CALLS[n].call;
