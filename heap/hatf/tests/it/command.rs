@@ -397,6 +397,11 @@ fn two_recordings_of_one_name() {
         .spawn()
         .unwrap();
     first.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    // The trace gets its name a moment after the program has started.
+    let begun = Instant::now();
+    while !Path::new(&path).exists() && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let second = ["record", "-o", &path, "--", "touch", &folder.path("ran")];
     hatf(second).exits(125).says("same.mtf: another recording is writing this trace");
     assert!(!folder.join("ran").exists());
