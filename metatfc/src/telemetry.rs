@@ -115,12 +115,13 @@ type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
 
 fn print(buffers: &Buffers, most: usize) -> Result<()> {
     // Recover a trace first, because its records are sorted by time.
-    let file = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
-    let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(Failure::temporary_file)?));
+    let mut file = tempfile::tempfile().map_err(Failure::temporary_file)?;
+    let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.try_clone().map_err(Failure::temporary_file)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
     sink.flush().map_err(Failure::temporary_file)?;
+    file.rewind().map_err(Failure::temporary_file)?;
     let fail = |error: metatf::Error| Failure::Failed(format!("cannot read the recovered trace: {error}"));
-    let mut trace = Trace::open(file.path()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut trace = Trace::from_read(BufReader::new(file)).map_err(|error| Failure::Failed(error.to_string()))?;
     let schema = trace.schema().clone();
     let options = JsonOptions { names: true, resolve: true, ..JsonOptions::default() };
     let mut labels = Labels::new(&schema);

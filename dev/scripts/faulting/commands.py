@@ -76,6 +76,8 @@ metatfc spans IN/jobs.mtf --format html -o out.html
 metatfc spans IN/jobs.mtf --format chrome -o out.json
 metatfc verify --salvage out.mtf IN/torn.mtf
 metatfc --install-docs share
+metatfc telemetry IN/buffers -o out.mtf
+metatfc telemetry IN/buffers
 IN/pools
 """
 

@@ -80,11 +80,29 @@ def make(folder, commands, repository, events, tables):
 
 
 def telemetry(folder, run, repository):
-    """Compiles the telemetry program from the book."""
+    """Compiles the telemetry program from the book, and creates the buffers and the unfinished trace that it leaves when it is killed."""
     for name in ("pools.dtd", "pools.c"):
         shutil.copy(os.path.join(repository, "examples", "telemetry", name), folder)
     run("metatfc", "gen", "--lang", "c", "pools.dtd", "-o", "pools.h")
-    run("cc", "-std=c99", "-O2", "-w", "-DPOOLS_POSIX", "-pthread", "pools.c", "-o", "pools")
+    compiler = ("cc", "-std=c99", "-O2", "-w", "-DPOOLS_POSIX", "-pthread")
+    run(*compiler, "pools.c", "-o", "pools")
+    with open(os.path.join(folder, "pools.c"), encoding="utf-8") as file:
+        program = file.read()
+    changes = {
+        "pools_emitter_begin(&emitter, &file.trace, buffer, sizeof buffer);": "pools_share(&file, 2, 64 << 10), pools_emitter_begin_shared(&emitter, &file);",
+        "failed = pools_emitter_end": "raise(9);\n    failed = pools_emitter_end",
+        "#include <stdio.h>": "#include <signal.h>\n#include <stdio.h>",
+    }
+    for before, after in changes.items():
+        assert before in program
+        program = program.replace(before, after)
+    with open(os.path.join(folder, "killed.c"), "w", encoding="utf-8") as file:
+        file.write(program)
+    run(*compiler, "killed.c", "-o", "killed")
+    environment = {**os.environ, "METATF_TELEMETRY_FOLDER": folder, "METATF_TELEMETRY_FILENAME": os.path.join(folder, "killed.mtf"), "METATF_TELEMETRY_CONTROL": "all"}
+    subprocess.run(["./killed"], cwd=folder, env=environment)
+    (name,) = (name for name in os.listdir(folder) if name.startswith("metatf."))
+    os.rename(os.path.join(folder, name), os.path.join(folder, "buffers"))
 
 
 def spool(folder, commands, events):

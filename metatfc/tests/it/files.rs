@@ -60,6 +60,26 @@ fn an_input_that_is_truncated_while_it_is_read() {
     }
 }
 
+/// The database has no name while it is written, so a killed command leaves nothing.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_database_that_is_being_written() {
+    let folder = long_trace();
+    let before = names(&folder);
+    let mut child = command(&folder, &["convert", "long.mtf", "--to", "sqlite", "out.db"]).spawn().expect("metatfc");
+    let open = Path::new("/proc").join(child.id().to_string()).join("fd");
+    let is_database = |entry: std::io::Result<std::fs::DirEntry>| {
+        let target = entry.and_then(|entry| std::fs::read_link(entry.path())).unwrap_or_default();
+        target.to_string_lossy().contains(".tables-") && target.to_string_lossy().ends_with(" (deleted)")
+    };
+    while !std::fs::read_dir(&open).expect("its files").any(is_database) {
+        assert!(child.try_wait().expect("metatfc").is_none(), "it ended before it was killed");
+    }
+    child.kill().expect("metatfc");
+    child.wait().expect("metatfc");
+    assert_eq!(names(&folder), before);
+}
+
 #[test]
 fn a_full_output_is_an_error_with_a_name() {
     let folder = long_trace();

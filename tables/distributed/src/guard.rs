@@ -157,3 +157,42 @@ impl WorkerPlanRewriteHandler for Guard {
         Ok(WorkerPlanRewriteEventResponse::new(event.plan))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use datafusion::datasource::listing::PartitionedFile;
+    use datafusion::datasource::physical_plan::{CsvSource, FileScanConfigBuilder};
+    use datafusion::execution::object_store::ObjectStoreUrl;
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    /// Plans that a client of this project never sends, but that DataFusion decodes.
+    #[tokio::test]
+    async fn other_plans_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let guard = Guard::new(folder.path(), None).unwrap();
+        let context = SessionContext::new();
+        let write = format!("copy (select 1) to '{}/out.csv'", folder.path().display());
+        let mut plans = vec![(context.sql(&write).await.unwrap().create_physical_plan().await.unwrap(), "does not write")];
+        let inside = folder.path().join("a.csv").display().to_string();
+        for (store, path, refused) in [
+            ("file:///", inside.as_str(), ""),
+            ("file:///", "/etc/passwd", "etc/passwd is outside the worker's directory"),
+            ("s3://bucket", &inside, "only local files, not s3://bucket"),
+        ] {
+            let schema = Arc::new(arrow_schema::Schema::empty());
+            let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(store).unwrap(), Arc::new(CsvSource::new(schema)))
+                .with_file(PartitionedFile::new(path, 10))
+                .build();
+            plans.push((DataSourceExec::from_data_source(scan), refused));
+        }
+        for (plan, refused) in plans {
+            match guard.check(&plan) {
+                Ok(()) => assert_eq!(refused, ""),
+                Err(error) => assert!(!refused.is_empty() && error.to_string().contains(refused), "{error}"),
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 
 use crate::clock::{Clock, Moment};
 use crate::error::Error;
@@ -23,6 +24,7 @@ const TRIES: usize = 8;
 /// The buffers in a file. They start at offset 0 in a buffers file, but at another offset in a core dump.
 pub(crate) struct Image {
     file: File,
+    pub(crate) path: PathBuf,
     from: u64,
     head: Vec<u8>,
     pub(crate) texts: ImageTexts,
@@ -83,20 +85,25 @@ fn damaged(what: &str) -> Error {
     Error::Trace(format!("the input contains no telemetry buffers, or the buffers are corrupt: {what}"))
 }
 
-fn unreadable(error: io::Error) -> Error {
-    Error::Trace(format!("cannot read the buffers: {error}"))
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    let error = match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file is too short"),
+        _ => error,
+    };
+    Error::File("read", path.to_owned(), error)
 }
 
 impl Image {
-    /// Reads the header of buffers at an offset in a file.
-    pub(crate) fn open(file: File, from: u64) -> Result<Self, Error> {
+    /// Reads the header of buffers at an offset in a file of this name.
+    pub(crate) fn open(file: File, path: &Path, from: u64) -> Result<Self, Error> {
         let mut head = vec![0; size_of::<Header>()];
         file.read_exact_at(&mut head, from).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => damaged("the file is too short"),
-            _ => unreadable(error),
+            _ => unreadable(path, error),
         })?;
         let mut image = Self {
             file,
+            path: path.to_owned(),
             from,
             head,
             texts: ImageTexts::default(),
@@ -145,6 +152,10 @@ impl Image {
         Ok(image)
     }
 
+    fn read_exact(&self, bytes: &mut [u8], at: u64) -> Result<(), Error> {
+        self.file.read_exact_at(bytes, at).map_err(|error| unreadable(&self.path, error))
+    }
+
     fn texts(&mut self) -> Result<(), Error> {
         let fields = [
             offset_of!(Header, dtd_bytes),
@@ -158,7 +169,7 @@ impl Image {
             return Err(damaged("the strings exceed their area"));
         }
         let mut bytes = vec![0; usize::try_from(all).unwrap_or(0)];
-        self.file.read_exact_at(&mut bytes, self.from.saturating_add(TEXTS_AT)).map_err(unreadable)?;
+        self.read_exact(&mut bytes, self.from.saturating_add(TEXTS_AT))?;
         let mut rest = bytes.as_slice();
         let mut texts = lengths.map(|length| {
             let (text, left) = rest.split_at(usize::try_from(length).unwrap_or(0).min(rest.len()));
@@ -260,7 +271,7 @@ impl Image {
             return Err(Error::Trace("the interned strings are corrupt: they exceed their area".to_owned()));
         }
         let mut content = vec![0; usize::try_from((end - from) & !7).unwrap_or(0)];
-        self.file.read_exact_at(&mut content, self.from.saturating_add(at).saturating_add(from)).map_err(unreadable)?;
+        self.read_exact(&mut content, self.from.saturating_add(at).saturating_add(from))?;
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
@@ -315,7 +326,7 @@ impl Image {
         for _ in 0..TRIES {
             part.from = begin;
             self.read(index, &mut part, ring.head, from, names)?;
-            let oldest = self.ring(index).map_err(unreadable)?.map_or(0, |ring| ring.oldest);
+            let oldest = self.ring(index).map_err(|error| unreadable(&self.path, error))?.map_or(0, |ring| ring.oldest);
             if oldest <= begin || oldest > ring.head {
                 break;
             }
@@ -374,8 +385,8 @@ impl Image {
         let first = usize::try_from(ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
         let (one, two) = content.split_at_mut(first);
         let place = self.from.saturating_add(events);
-        self.file.read_exact_at(one, place.saturating_add(at)).map_err(unreadable)?;
-        self.file.read_exact_at(two, place).map_err(unreadable)?;
+        self.read_exact(one, place.saturating_add(at))?;
+        self.read_exact(two, place)?;
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
@@ -387,7 +398,7 @@ impl Image {
         let mut content = Vec::new();
         for _ in 0..TRIES {
             let mut head = [0; size_of::<ChunkHead>()];
-            self.file.read_exact_at(&mut head, at).map_err(unreadable)?;
+            self.read_exact(&mut head, at)?;
             let field = |at: usize| u32::try_from(word(&head, at & !7) >> (8 * (at & 7)) & 0xffff_ffff).unwrap_or(0);
             let (section, end) = (field(offset_of!(ChunkHead, section)), field(offset_of!(ChunkHead, end)));
             if end == 0 {
@@ -398,9 +409,9 @@ impl Image {
             }
             content.resize(usize::try_from(end - CHUNK_HEADER).unwrap_or(0), 0);
             let place = at.saturating_add(RING_HEAD_BYTES).saturating_add(u64::from(CHUNK_HEADER));
-            self.file.read_exact_at(&mut content, place).map_err(unreadable)?;
+            self.read_exact(&mut content, place)?;
             let mut again = [0; size_of::<ChunkHead>()];
-            self.file.read_exact_at(&mut again, at).map_err(unreadable)?;
+            self.read_exact(&mut again, at)?;
             let place = offset_of!(ChunkHead, chunks);
             if again.get(place..place + 4) == head.get(place..place + 4) {
                 let (thread, sent) = (field(offset_of!(ChunkHead, thread)), word(&head, offset_of!(ChunkHead, sent)));

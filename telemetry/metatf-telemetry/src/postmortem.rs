@@ -34,7 +34,6 @@ use crate::unwritten::Unwritten;
 pub struct Buffers {
     image: Image,
     table: Table,
-    path: PathBuf,
 }
 
 /// The result of a recovery.
@@ -124,15 +123,15 @@ impl Buffers {
     }
 
     fn of(file: File, from: u64, path: &Path) -> Result<Self, Error> {
-        let image = Image::open(file, from)?;
+        let image = Image::open(file, path, from)?;
         let table = Table::parse(&image.texts.table)?;
-        Ok(Self { image, table, path: path.to_owned() })
+        Ok(Self { image, table })
     }
 
     /// Returns the file that contains the buffers.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.image.path
     }
 
     /// Returns the ID of the process that owns the buffers.
@@ -172,13 +171,13 @@ impl Buffers {
     pub fn set_kinds(&self, kinds: &str) -> Result<u64, Error> {
         let change = Change::parse(kinds, &self.kinds())?;
         if !self.image.is_live() {
-            let (path, process) = (self.path.display(), self.process());
+            let (path, process) = (self.image.path.display(), self.process());
             return Err(Error::Trace(format!("process {process} of {path} has ended and cannot be controlled")));
         }
-        let word = self.image.control_now().map_err(|error| Error::File("read", self.path.clone(), error))?;
+        let word = self.image.control_now().map_err(|error| Error::File("read", self.image.path.clone(), error))?;
         let word = change.of(word);
         let put = |at: usize, bytes: &[u8]| {
-            self.image.put(at, bytes).map_err(|error| Error::File("write", self.path.clone(), error))
+            self.image.put(at, bytes).map_err(|error| Error::File("write", self.image.path.clone(), error))
         };
         put(core::mem::offset_of!(Header, wanted), &word.to_ne_bytes())?;
         // The count may be any number that differs from the previous one.
@@ -403,7 +402,7 @@ impl Buffers {
                 Ok(Some(ring)) => rings.push((index, ring)),
                 Ok(None) => {}
                 Err(error) => {
-                    let (all, path) = (self.image.rings, self.path.display());
+                    let (all, path) = (self.image.rings, self.image.path.display());
                     found.lost.push(format!(
                         "{path}: cannot read ring {index} and the following rings of {all} rings: {error}"
                     ));

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use hatf_trace::event::{Call, EventSink as _, Function};
 use hatf_trace::forms::{FORMS, Form};
@@ -230,4 +230,27 @@ fn the_book_has_the_table() {
     let (before, rest) = page.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
     golden::hold(Path::new(path), &format!("{before}{begin}\n{rows}\n{end}{after}"));
+}
+
+/// Standard output is a pipe that is full long before the end of the trace, which is then truncated.
+#[test]
+fn an_input_that_is_truncated_while_it_is_read() {
+    let folder = Folder::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../hatf-trace/tests/data/gawk.raw32.zst");
+    hatf(["convert", data, &folder.path("short.raw32")]).exits(0);
+    folder.write("long.raw32", folder.read("short.raw32").repeat(30));
+    hatf(["convert", "--preset", "fast", &folder.path("long.raw32"), &folder.path("long.mtf")]).exits(0);
+    for (name, said) in [("long.raw32", "long.raw32: raw records: "), ("long.mtf", "long.mtf: ")] {
+        let mut dump = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        dump.args(["dump", &folder.path(name)]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut dump = dump.spawn().unwrap();
+        let mut out = dump.stdout.take().unwrap();
+        out.read_exact(&mut [0; 16]).unwrap();
+        folder.write(name, &folder.read(name)[..4096]);
+        std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+        let output = dump.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        assert!(err.contains(&format!("{said}the file was truncated while it was being read")), "{err}");
+    }
 }

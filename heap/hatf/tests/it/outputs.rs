@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::hatf;
-use metatf_test::{Folder, PATIENCE, run, skip};
+use metatf_test::{Disk, Folder, PATIENCE, run, skip};
 
 /// A user that owns no files.
 const NOBODY: Option<u32> = Some(65_534);
@@ -168,6 +168,21 @@ fn a_trace_that_is_removed_or_renamed_meanwhile() {
     let (output, said) = end(recorder);
     assert!(output.status.code() == Some(7) && said.contains("the trace is in z.mtf"), "{said}");
     is_whole(&folder.join("z.mtf"));
+}
+
+/// If there is no space for temporary files, the message names their directory, not the input.
+#[test]
+fn a_full_folder_of_temporary_files() {
+    let folder = Folder::new();
+    let Some(full) = Disk::new("4k") else { return skip("this user cannot mount a file system") };
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../hatf-trace/tests/data/gawk.raw32.zst");
+    for command in [&["replay", trace][..], &["convert", "--to", "malloclab", trace, &folder.path("out.rep")]] {
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        let run = run(hatf.args(command).env("TMPDIR", full.as_os_str())).exits(1);
+        let message = format!("a temporary file in {}: No space left on device (os error 28)", full.display());
+        assert_eq!(run.err, format!("hatf: {message}\n"));
+    }
+    assert!(!folder.join("out.rep").exists());
 }
 
 /// `-o` after the program is an argument of the program, but a message warns if it names a trace.
