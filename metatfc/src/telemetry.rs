@@ -11,7 +11,7 @@ use metatf_cli::{Style, shown};
 use metatf_telemetry::control::print as kinds_text;
 use metatf_telemetry::postmortem::{Buffers, Found, locate};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufWriter, Write as _};
+use std::io::{BufReader, BufWriter, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\

@@ -86,7 +86,7 @@ impl Guard {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;
         let real = folder.canonicalize().map_err(|error| wrong(&error))?;
-        let roots = [named, real].iter().map(|path| Location::from_absolute_path(path).map_err(|error| wrong(&error)));
+        let roots = [named, real].into_iter().map(|path| Location::from_absolute_path(path).map_err(|error| wrong(&error)));
         Ok(Self { roots: roots.collect::<Result<_>>()?, token })
     }
 

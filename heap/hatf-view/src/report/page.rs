@@ -187,11 +187,11 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     page.push(table);
     pages.grown.iter().for_each(|grown| page.push(self::grown(*grown)));
     if !has_calls {
-        let text = "{} kernel samples; to record the calls that request pages too, use hatf record --pages";
+        let text = "kernel samples: {}; to record the calls that request pages too, use hatf record --pages";
         page.push(Note::new(text).with([Value::Count(pages.samples)]));
         return;
     }
-    page.push(list(&named, Note::new("calls: {}; {} kernel samples")).with([Value::Count(pages.samples)]));
+    page.push(list(&named, Note::new("calls: {}; kernel samples: {}")).with([Value::Count(pages.samples)]));
 }
 
 /// Describes whether and why memory grows.

@@ -332,7 +332,7 @@ fn flame(options: &Sites, is_folded: bool) -> Result<u8> {
     let by = options.by.as_deref().unwrap_or_default();
     if chosen.len() + by.len() > 1 || options.of.is_some() || options.inclusive || options.group != Group::Function {
         return Err(Error::Usage(
-            "a flame graph shows one measure by function: specify only one of --by, --at and --live-between, and omit \
+            "a flame graph shows one measure by function: use at most one of --by, --at and --live-between, and omit \
              --of, --inclusive and --group"
                 .to_owned(),
         ));
