@@ -206,6 +206,17 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
+/// Opens a file relative to a directory. A signal interrupts this on some file systems, such as NFS.
+#[cfg(unix)]
+fn openat(
+    folder: impl std::os::fd::AsFd,
+    name: impl rustix::path::Arg + Copy,
+    flags: rustix::fs::OFlags,
+    mode: rustix::fs::Mode,
+) -> rustix::io::Result<std::os::fd::OwnedFd> {
+    rustix::io::retry_on_intr(|| rustix::fs::openat(&folder, name, flags, mode))
+}
+
 /// The file descriptor of a directory.
 #[cfg(unix)]
 #[derive(Debug)]
@@ -218,7 +229,7 @@ impl Handle {
     }
 
     fn open_at(parent: impl std::os::fd::AsFd, path: &Path, follow: bool) -> io::Result<Self> {
-        use rustix::fs::{Mode, OFlags, openat};
+        use rustix::fs::{Mode, OFlags};
         let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | link;
         let opened = openat(&parent, path, flags | OFlags::RDONLY, Mode::empty());
@@ -258,14 +269,14 @@ impl Handle {
     fn create(&self, name: &OsStr) -> io::Result<File> {
         use rustix::fs::{Mode, OFlags};
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
+        Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
     fn read(&self, name: &OsStr) -> io::Result<File> {
         use rustix::fs::{Mode, OFlags};
         // If the file is a pipe, do not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?.into())
+        Ok(openat(&self.0, name, flags, Mode::empty())?.into())
     }
 
     fn remove(&self, name: &OsStr) -> io::Result<()> {
@@ -281,7 +292,7 @@ impl Handle {
     }
 
     fn sync(&self) -> io::Result<()> {
-        match rustix::fs::fsync(&self.0) {
+        match rustix::io::retry_on_intr(|| rustix::fs::fsync(&self.0)) {
             // The user cannot list this directory, or the file system does not support this.
             Err(rustix::io::Errno::BADF | rustix::io::Errno::INVAL) => Ok(()),
             synced => Ok(synced?),
@@ -292,7 +303,7 @@ impl Handle {
     fn unnamed(&self) -> Option<File> {
         use rustix::fs::{Mode, OFlags};
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&self.0, ".", flags, Mode::from_raw_mode(0o666)).ok()?);
+        let file = File::from(openat(&self.0, ".", flags, Mode::from_raw_mode(0o666)).ok()?);
         fs::exists(descriptor(&file)).is_ok_and(|exists| exists).then_some(file)
     }
 
