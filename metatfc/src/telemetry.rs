@@ -120,8 +120,8 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
     sink.flush().map_err(Failure::temporary_file)?;
     file.rewind().map_err(Failure::temporary_file)?;
-    let fail = |error: metatf::Error| Failure::Failed(format!("cannot read the recovered trace: {error}"));
-    let mut trace = Trace::from_read(BufReader::new(file)).map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut trace = Trace::from_read(BufReader::new(file)).map_err(Failure::temporary_file)?;
+    let fail = Failure::temporary_file::<metatf::Error>;
     let schema = trace.schema().clone();
     let options = JsonOptions { names: true, resolve: true, ..JsonOptions::default() };
     let mut labels = Labels::new(&schema);

@@ -441,6 +441,10 @@ fn trace_of(folder: &Folder, name: &str, file: &[u8], frames: u64) -> String {
 /// Sizes that program files claim are not trusted, and unsuitable files that they name are not opened.
 #[test]
 fn files_that_lie() {
+    // The memory of other tests' programs must not count.
+    if !metatf_test::alone("stacks::files_that_lie") {
+        return;
+    }
     let folder = Folder::new();
     let refused = |name: &str, sections: Vec<elf::Section<'_>>, why: &str| {
         let trace = trace_of(&folder, name, &elf::program(sections), 1);
