@@ -86,7 +86,8 @@ impl Guard {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;
         let real = folder.canonicalize().map_err(|error| wrong(&error))?;
-        let roots = [named, real].into_iter().map(|path| Location::from_absolute_path(path).map_err(|error| wrong(&error)));
+        let roots =
+            [named, real].into_iter().map(|path| Location::from_absolute_path(path).map_err(|error| wrong(&error)));
         Ok(Self { roots: roots.collect::<Result<_>>()?, token })
     }
 
@@ -175,7 +176,8 @@ mod tests {
         let guard = Guard::new(folder.path(), None).unwrap();
         let context = SessionContext::new();
         let write = format!("copy (select 1) to '{}/out.csv'", folder.path().display());
-        let mut plans = vec![(context.sql(&write).await.unwrap().create_physical_plan().await.unwrap(), "does not write")];
+        let mut plans =
+            vec![(context.sql(&write).await.unwrap().create_physical_plan().await.unwrap(), "does not write")];
         let inside = folder.path().join("a.csv").display().to_string();
         for (store, path, refused) in [
             ("file:///", inside.as_str(), ""),
@@ -183,9 +185,10 @@ mod tests {
             ("s3://bucket", &inside, "only local files, not s3://bucket"),
         ] {
             let schema = Arc::new(arrow_schema::Schema::empty());
-            let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(store).unwrap(), Arc::new(CsvSource::new(schema)))
-                .with_file(PartitionedFile::new(path, 10))
-                .build();
+            let scan =
+                FileScanConfigBuilder::new(ObjectStoreUrl::parse(store).unwrap(), Arc::new(CsvSource::new(schema)))
+                    .with_file(PartitionedFile::new(path, 10))
+                    .build();
             plans.push((DataSourceExec::from_data_source(scan), refused));
         }
         for (plan, refused) in plans {
