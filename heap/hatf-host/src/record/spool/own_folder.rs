@@ -67,7 +67,8 @@ impl OwnFolder {
         };
         // Open the file without blocking, in case it is a pipe without a peer.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+        let open = || openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR);
+        let file = File::from(rustix::io::retry_on_intr(open)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_own(&metadata) {
             return Err(refused("it is not a regular file owned by this user"));
