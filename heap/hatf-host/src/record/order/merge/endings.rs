@@ -21,8 +21,8 @@ impl Merge<'_> {
         found
     }
 
-    /// Skips slots and chunks that have been missing for `patience` although later ones are written. Whoever interrupts
-    /// a thread often, such as a profiler's timer, leaves gaps all the time, but each of them for a short time.
+    /// Skips slots and chunks that have been missing for `patience` although later ones are written. A thread that a
+    /// profiler's timer keeps interrupting always has a gap, but each gap is short.
     pub(crate) fn skip_lasting_gaps(&mut self, now: Instant, patience: Duration) {
         for place in &self.waiting {
             let queue = &mut self.queues[*place];
