@@ -315,7 +315,7 @@ def torn(bench, command, clean, name, run, killed):
     if command.is_program and failed and meaning[0] != "trace":
         return []
     # A part of the buffers cannot be read: the trace contains everything else.
-    if failed and command.line.startswith("metatfc telemetry") and "telemetry: cannot read" in run.message and meaning[0] == "trace":
+    if failed and command.line.startswith("metatfc telemetry") and re.search(r"cannot read \S*/buffers:", run.message) and meaning[0] == "trace":
         return []
     # The recorder could not open the spool, so it could not count the lost events.
     if failed and "nothing was recorded:" in run.message:
