@@ -1,31 +1,20 @@
 //! A signal handler forks while the recorder records a call, and parent and child both continue.
 #![expect(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{Event, EventKind, EventSource as _, Item};
+use metatf_test::Folder;
+
+use crate::common::compiled;
 
 /// Sizes of blocks in the parent and in its children.
 const PARENT_SIZE: u64 = 100;
 const CHILD_SIZE: u64 = 3_000_001;
 const CHILDREN: usize = 1000;
 const CHILD_BLOCKS: u64 = 20;
-
-/// Compiles the program. Returns `None` if there is no C compiler.
-fn program() -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/fork_in_handler.c");
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fork_in_handler");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&out).arg(source);
-    let Ok(output) = compiler.output() else {
-        eprintln!("SKIPPED: no cc on this machine");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(out)
-}
 
 /// Records the program. Checks that no child crashed, that the trace contains every call of the parent once and no call
 /// of a child, and that the trace of each followed child contains the child's calls and at most one of the parent's.
@@ -101,7 +90,9 @@ fn check_child(trace: &Path) {
 
 #[test]
 fn a_child_inherits_a_call_that_is_half_recorded() {
-    let Some(program) = program() else { return };
+    let folder = Folder::new();
+    let flags = ["-O2", "-Wall", "-Wextra", "-Werror"];
+    let Some(program) = compiled(&folder, "fork_in_handler", &flags) else { return };
     for function in ["fork", "_Fork"] {
         check(&program, function, &[]);
         check(&program, function, &["--no-follow"]);

@@ -9,9 +9,9 @@ use hatf_trace::{Event, EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// Compiles the program with additional options. Returns `None` if no C compiler supports them.
-fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
+fn program(folder: &Folder, name: &str, options: &[&str]) -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let out = folder.join(name);
     let mut compiler = Command::new("cc");
     compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(home.join("../hatf-record/include")).args(options);
     compiler.arg("-o").arg(&out).arg(home.join("tests/programs/phases.c"));
@@ -69,10 +69,10 @@ fn marks_and_phases_of_a_program() {
         "malloc 1000002",
     ];
     for (name, options) in [("phases", &[][..]), ("phases-fixed", &["-fno-pie", "-no-pie"])] {
-        let Some(program) = program(name, options) else { continue };
+        let folder = Folder::new();
+        let Some(program) = program(&folder, name, options) else { continue };
         // Without `hatf`, the program runs and the marks have no effect.
         assert!(Command::new(&program).status().unwrap().success(), "{name}");
-        let folder = Folder::new();
         let trace = folder.join("phases.mtf");
         let hatf = || Command::new(env!("CARGO_BIN_EXE_hatf"));
         let recorded = hatf().args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&program).status();
