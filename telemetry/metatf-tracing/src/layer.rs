@@ -19,7 +19,7 @@ const REMEMBERED: usize = 256;
 /// Number of callsites after which a thread writes its name again.
 const NAMED_AGAIN: u32 = 64;
 /// The parent number of a span or an event without a parent.
-pub(crate) const NO_PARENT: u64 = u64::MAX;
+const NO_PARENT: u64 = u64::MAX;
 
 thread_local! {
     /// The callsites that this thread has written, and the number of uses since then.

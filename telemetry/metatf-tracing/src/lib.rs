@@ -13,17 +13,16 @@
 //!
 //! Each thread writes to its own buffer, without locks and without formatting numbers, and a background thread
 //! compresses the buffers into the trace. If the program is killed, no emitted event is lost:
-//! `metatf_telemetry::postmortem` and `metatfc telemetry` can still read it. [`print()`] prints a trace as lines, and
-//! every `metatfc` command can read the trace. Its DTD is `tracing.dtd` in this crate.
+//! `metatf_telemetry::postmortem` and `metatfc telemetry` can still read it. `metatfc dump --format lines`
+//! prints the events of a trace, and every other `metatfc` command can read it, too. Its DTD is `tracing.dtd` in this
+//! crate.
 
 mod layer;
-mod print;
 mod records;
 mod visit;
 
 pub use layer::TraceLayer;
 pub use metatf_telemetry::{Error, Guard, Policy, Settings};
-pub use print::print;
 
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;

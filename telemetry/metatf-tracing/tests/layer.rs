@@ -6,8 +6,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use metatf::dynamic::Trace;
+use metatf::reader::Event;
 use metatf_telemetry::postmortem;
-use metatf_tracing::{Settings, layer, print, settings};
+use metatf_tools::spans::{Found, Instant, Kinds, Pairs, Values, Wanted, plain};
+use metatf_tracing::{Settings, layer, settings};
 use tracing::{debug, error, event, info, info_span, instrument, span, trace, warn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -49,20 +52,42 @@ fn work() {
     std::thread::spawn(|| info_span!("thread").in_scope(|| info!("of another thread"))).join().unwrap();
 }
 
-/// Returns the lines without times. Threads are numbered in order of appearance.
+/// Returns a line for each event: its level, thread, enclosing spans, target, message and values. Threads are numbered
+/// in order of appearance.
 fn lines(path: &Path) -> String {
-    let mut out = Vec::new();
-    print(path, &mut out).unwrap();
+    let mut trace = Trace::open(path).unwrap();
+    let schema = trace.schema().clone();
+    let kinds = Kinds::new(&schema, true);
+    let mut pairs = Pairs::new(&kinds, Wanted { around: true, ..Wanted::default() });
+    let mut found = Vec::new();
+    while let Some(entry) = trace.next_entry().unwrap() {
+        let Event::Record(at) = entry.event else { continue };
+        let Some(seen) = kinds.seen(&schema, at.record, entry.record) else { continue };
+        pairs.take(0, seen, &mut found);
+    }
+    pairs.rest(&mut found);
     let mut threads = Vec::new();
-    let line = |line: &str| {
-        let mut words = line.splitn(4, ' ').skip(1);
-        let (level, rest) = (words.next().unwrap(), words.collect::<Vec<_>>().join(" "));
-        let (thread, rest) = rest.trim_start().split_once(' ').unwrap();
-        let number = threads.iter().position(|known| known == thread).unwrap_or(threads.len());
-        threads.resize(threads.len().max(number + 1), thread.to_owned());
-        format!("{level} thread {number} {rest}\n")
+    let line = |found| match found {
+        Found::Event(event) => Some(line(event, &mut threads)),
+        _ => None,
     };
-    String::from_utf8(out).unwrap().lines().map(line).collect()
+    found.into_iter().filter_map(line).collect()
+}
+
+fn line(mut event: Instant, threads: &mut Vec<u64>) -> String {
+    let number = threads.iter().position(|known| *known == event.thread).unwrap_or(threads.len());
+    threads.resize(threads.len().max(number + 1), event.thread);
+    let origin = event.origin.clone().unwrap();
+    let level = origin.level.as_ref().unwrap().name.to_uppercase();
+    let spans: String =
+        event.around.iter().map(|span| format!("{}{{{}}}: ", span.name, values(&span.values))).collect();
+    let message = event.values.take_message().map(|message| format!(" {message}")).unwrap_or_default();
+    let target = origin.target.as_ref().unwrap();
+    format!("{level} thread {number} {spans}{target}:{message} {}\n", values(&event.values))
+}
+
+fn values(values: &Values) -> String {
+    values.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs the program of this test, and ends it in the given way.
@@ -106,13 +131,4 @@ fn spans_and_events() {
     std::fs::remove_file(buffers.path()).unwrap();
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
     assert_eq!(lines(&whole), lines(&path));
-}
-
-#[test]
-fn what_is_no_trace_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("text.mtf");
-    std::fs::write(&path, "not a trace").unwrap();
-    let error = print(&path, &mut Vec::new()).unwrap_err();
-    assert!(error.to_string().contains("text.mtf"), "{error}");
 }
