@@ -5,9 +5,11 @@
 //! snapshots.
 
 use hatf_trace::{Event, EventKind};
-use metatf_page::units::nanoseconds;
+use metatf_page::units::{count, nanoseconds};
 use serde::Serialize;
 
+#[cfg(doc)]
+use crate::fragmentation::HeldReport;
 use crate::heap::Heap;
 use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
@@ -30,6 +32,10 @@ pub enum Point {
     /// The point at which the number of live bytes first reaches its maximum. A separate pass over the trace finds the
     /// event: see [`Highest`].
     Peak,
+    /// The point with the most wasted bytes on held pages: see [`HeldReport::tick_of`].
+    Worst,
+    /// The point with the most held pages per live byte: see [`HeldReport::tick_of`].
+    Sparsest,
     /// After the event with this number.
     Tick(u64),
     /// After the last event.
@@ -37,12 +43,6 @@ pub enum Point {
 }
 
 impl Point {
-    /// Replaces [`Self::Peak`] with the event at which the peak occurs.
-    #[must_use]
-    pub fn with_peak(self, tick: u64) -> Self {
-        if self == Self::Peak { Self::Tick(tick) } else { self }
-    }
-
     /// Returns whether the point is before an event.
     #[inline]
     fn is_before(&self, event: &ObjectEvent) -> bool {
@@ -50,7 +50,7 @@ impl Point {
             Self::Start => true,
             Self::Time(time) => event.time > *time,
             Self::Tick(tick) => event.tick > *tick,
-            Self::Mark(_) | Self::Peak | Self::End => false,
+            Self::Mark(_) | Self::Peak | Self::Worst | Self::Sparsest | Self::End => false,
         }
     }
 
@@ -142,6 +142,10 @@ impl Kept {
             Point::Time(_) if self.latest == 0 => "the trace has no timestamps: use mark:NAME, peak or end".to_owned(),
             Point::Time(time) if *time > self.latest => {
                 format!("{} is after the end of the trace at {}", nanoseconds(*time), nanoseconds(self.latest))
+            }
+            Point::Tick(tick) if *tick > self.last.tick => {
+                let events = count(self.last.tick);
+                format!("there is no event {tick}: the trace has only {events} events")
             }
             Point::Mark(name) if self.marks.is_empty() => format!("mark:{name}: the trace has no marks"),
             Point::Mark(name) => {

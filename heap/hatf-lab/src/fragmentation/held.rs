@@ -8,6 +8,7 @@ use super::{PAGES, extent};
 use crate::Result;
 use crate::address::AddressMap;
 use crate::curve::{Curve, Curves};
+use crate::kept::Point;
 use crate::objects::{Change, Object, ObjectEvent};
 use crate::observer::Observer;
 
@@ -88,6 +89,23 @@ pub struct HeldReport {
     pub sparsest: Vec<Peak>,
     /// Curves of live bytes and bytes in held pages over events.
     pub curves: Curves,
+}
+
+impl HeldReport {
+    /// Returns the last event, or the event at which the most pages of this size are held (`Peak`), the most bytes are
+    /// wasted on held pages (`Worst`), or the most pages are held per live byte (`Sparsest`). Returns `None` for all
+    /// other points.
+    #[must_use]
+    pub fn tick_of(&self, point: &Point, page: u64) -> Option<u64> {
+        let peaks = match point {
+            Point::End => return Some(self.tick),
+            Point::Peak => &self.peaks,
+            Point::Worst => &self.worst,
+            Point::Sparsest => &self.sparsest,
+            _ => return None,
+        };
+        Some(peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick))
+    }
 }
 
 /// The held pages of one size.

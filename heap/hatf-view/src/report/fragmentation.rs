@@ -1,18 +1,17 @@
 //! Reports of `hatf fragmentation` on the blocks that keep pages from being free at certain points in a trace.
 
-use std::str::FromStr;
-
-use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings, map};
+use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Settings, map};
+use hatf_lab::kept::{Kept, Point};
 use hatf_lab::observer::Until;
 use hatf_lab::{Heap, HeapTracker, Totals};
-use metatf_page::units::{bytes, count};
+use metatf_page::units::{bytes, count, nanoseconds};
 use metatf_page::{AddressMap, Chart, Page, Report, Unit};
 use serde::Serialize;
 
 use crate::calls::{Folding, GroupBy, Places, title};
+use hatf_trace::Result;
 use hatf_trace::event::EventSink;
 use hatf_trace::stacks::Stacks;
-use hatf_trace::{Error, Result};
 
 /// Maximum number of functions shown per stack.
 const FRAMES: usize = 4;
@@ -20,43 +19,12 @@ const FRAMES: usize = 4;
 /// Title for the end of the trace.
 const END: &str = "END";
 
-/// A point in time to inspect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// The time with the most held pages.
-    Peak,
-    /// The time with the most wasted bytes on held pages.
-    Worst,
-    /// The time with the most held pages per live byte.
-    Sparsest,
-    /// The end of the trace.
-    End,
-    /// The event with this number.
-    Event(u64),
-}
-
-impl FromStr for When {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text {
-            "peak" => Ok(Self::Peak),
-            "worst" => Ok(Self::Worst),
-            "sparsest" => Ok(Self::Sparsest),
-            "end" => Ok(Self::End),
-            _ => text
-                .parse()
-                .map(Self::Event)
-                .map_err(|_| "expected peak, worst, sparsest, end or the number of an event".to_owned()),
-        }
-    }
-}
-
 /// Options of the fragmentation report.
 #[derive(Clone, Debug)]
 pub struct FragmentationOptions {
-    /// Points in time to inspect. Several points at the same event are reported once.
-    pub at: Vec<When>,
+    /// Points in time to inspect; the peak is the time with the most held pages. Several points at the same event are
+    /// reported once.
+    pub at: Vec<Point>,
     /// Page size in bytes for which waste is attributed, one of [`PAGES`].
     pub page: u64,
     /// Maximum number of live bytes on a pinned page, or `None` for a sixteenth of a page.
@@ -68,7 +36,7 @@ pub struct FragmentationOptions {
 impl Default for FragmentationOptions {
     fn default() -> Self {
         let [page, ..] = PAGES;
-        Self { at: vec![When::Peak, When::Worst, When::End], page, pin: None, folding: Folding::default() }
+        Self { at: vec![Point::Peak, Point::Worst, Point::End], page, pin: None, folding: Folding::default() }
     }
 }
 
@@ -95,7 +63,8 @@ impl Report for Fragmentation {
 }
 
 impl Fragmentation {
-    /// Reads a trace once for the curve, and again for each point in time except the end. `name` symbolizes the stacks.
+    /// Reads a trace once for the curve, and again for each point in time except the end, or twice if the point is
+    /// neither an extreme nor the end. `name` symbolizes the stacks.
     /// Also returns the heap at the end.
     ///
     /// # Errors
@@ -115,8 +84,12 @@ impl Fragmentation {
         let places = Places::new(&end.stacks, &options.folding, GroupBy::Function);
         let settings = Settings { page: options.page, pin: options.pin };
         let mut moments: Vec<Titled> = Vec::new();
-        for when in &options.at {
-            let (title, tick) = when.moment(options.page, &held)?;
+        for point in &options.at {
+            let tick = match held.tick_of(point, options.page) {
+                Some(tick) => tick,
+                None => event(read, point)?,
+            };
+            let title = heading(point, options.page);
             match moments.iter_mut().find(|moment| moment.moment.tick == tick) {
                 Some(same) => same.title = format!("{}, and {title}", same.title),
                 None => {
@@ -173,23 +146,25 @@ struct Titled {
     moment: Moment,
 }
 
-impl When {
-    /// Returns the title of a point in time and its event number.
-    fn moment(self, page: u64, held: &HeldReport) -> Result<(String, u64)> {
-        let of = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
-        let (title, tick) = match self {
-            Self::End => (END.to_owned(), held.tick),
-            Self::Event(tick) => (format!("EVENT {}", count(tick)), tick),
-            Self::Peak => (format!("PEAK: most {} pages held", bytes(page)), of(&held.peaks)),
-            Self::Sparsest => (format!("SPARSEST: most {} pages held per live byte", bytes(page)), of(&held.sparsest)),
-            Self::Worst => (format!("WORST: most bytes wasted on {} pages", bytes(page)), of(&held.worst)),
-        };
-        if tick > held.tick {
-            let message = format!("there is no event {tick}: the trace has only {} events", count(held.tick));
-            return Err(Error::Usage(message));
-        }
-        Ok((title, tick))
+/// Returns the heading of a point in time.
+fn heading(point: &Point, page: u64) -> String {
+    match point {
+        Point::Start => "START".to_owned(),
+        Point::Time(time) => format!("AT {}", nanoseconds(*time)),
+        Point::Mark(name) => format!("AT mark:{name}"),
+        Point::Tick(tick) => format!("EVENT {}", count(*tick)),
+        Point::Peak => format!("PEAK: most {} pages held", bytes(page)),
+        Point::Sparsest => format!("SPARSEST: most {} pages held per live byte", bytes(page)),
+        Point::Worst => format!("WORST: most bytes wasted on {} pages", bytes(page)),
+        Point::End => END.to_owned(),
     }
+}
+
+/// Reads the trace and returns the last event before a point.
+fn event(read: &mut ReadTrace<'_>, point: &Point) -> Result<u64> {
+    let mut calls = HeapTracker::new(Kept::new(Point::Start, point.clone()));
+    read(&mut calls)?;
+    Ok(calls.observer().report()?.to.tick)
 }
 
 /// Analyzes the live blocks at a point in time.
@@ -216,10 +191,10 @@ pub fn default_moments(
 ) -> Result<Vec<(String, Moment)>> {
     let [page, ..] = PAGES;
     let (held, settings) = (held.report(), Settings { page, pin: None });
-    let tick = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == settings.page).map_or(0, |peak| peak.tick);
     let mut moments: Vec<(String, Moment)> = Vec::new();
-    let named = [("most pages held", tick(&held.peaks)), ("most bytes wasted", tick(&held.worst)), ("end", held.tick)];
-    for (name, tick) in named {
+    let named = [("most pages held", Point::Peak), ("most bytes wasted", Point::Worst), ("end", Point::End)];
+    for (name, point) in named {
+        let tick = held.tick_of(&point, page).unwrap_or_default();
         if let Some((same, _)) = moments.iter_mut().find(|(_, moment)| moment.tick == tick) {
             *same = format!("{same}, {name}");
         } else if tick == held.tick {

@@ -14,7 +14,7 @@ mod sites;
 
 pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
-pub use fragmentation::{Fragmentation, FragmentationOptions, ReadTrace, When, default_moments};
+pub use fragmentation::{Fragmentation, FragmentationOptions, ReadTrace, default_moments};
 pub use groups::Grouped;
 #[cfg(feature = "native")]
 pub use leaks::{Leaks, LeaksOf, Startup, Suppressed};

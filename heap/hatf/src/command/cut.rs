@@ -2,13 +2,13 @@
 
 use hatf::share::{Cut as Cutting, CutCounts, Records, Subset, Wanted};
 use hatf_lab::HeapTracker;
-use hatf_lab::kept::{Highest, Kept, Point};
+use hatf_lab::kept::{Kept, Point};
 use hatf_trace::event::{Call, Event, EventKind, EventSink, UserMetadata};
 use hatf_trace::{Error, Result};
 use metatf_page::units::{bytes, count};
 
 use super::lab::Source;
-use super::values::range;
+use super::points::{range, settled};
 use super::written::Written;
 use super::{about, print_message, replay};
 
@@ -230,15 +230,10 @@ fn records(options: &Cut) -> Result<Records> {
         return Ok(Records { first, last });
     }
     let phase = |name: &String| (Point::Mark(name.clone()), Point::Mark(format!("end of {name}")));
-    let Some((mut from, mut to)) = options.between.clone().or_else(|| options.phase.as_ref().map(phase)) else {
+    let Some((from, to)) = options.between.clone().or_else(|| options.phase.as_ref().map(phase)) else {
         return Ok(Records { first: 1, last: None });
     };
-    if from == Point::Peak || to == Point::Peak {
-        let mut highest = HeapTracker::new(Highest::new());
-        options.source.read(&mut highest)?;
-        let tick = highest.observer().tick();
-        (from, to) = (from.with_peak(tick), to.with_peak(tick));
-    }
+    let [from, to] = settled(&options.source, [from, to])?;
     let to_end = to == Point::End;
     let mut kept = HeapTracker::new(Kept::new(from, to)).with_sizes_only();
     options.source.read(&mut kept)?;

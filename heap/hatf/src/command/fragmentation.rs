@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use hatf_lab::fragmentation::PAGES;
+use hatf_lab::kept::Point;
 use hatf_trace::Result;
-use hatf_view::report::{Fragmentation as Report, FragmentationOptions, When};
+use hatf_view::report::{Fragmentation as Report, FragmentationOptions};
 use metatf_cli::OutputArgs;
 
 use super::lab::{Source, draw};
+use super::points::point;
 use super::sites::Folded;
 use super::symbols::{Symbols, print_problems};
 use crate::command::output::show;
@@ -28,12 +30,12 @@ pub(crate) struct Fragmentation {
     #[command(flatten)]
     source: Source,
 
-    /// Points in time to inspect: peak (most pages held), worst (most bytes wasted on held pages), sparsest (most held
-    /// pages per live byte), end, or an event number. For sparsest, only times with at least about half of the maximum
-    /// number of held pages count; the exact threshold is a power of two. If several names lead to the same event, the
-    /// event is printed once.
-    #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,worst,end")]
-    at: Vec<When>,
+    /// Points in time to inspect: a time such as 30s, mark:NAME for the first mark or phase with that name, the number
+    /// of an event, peak (most pages held), worst (most bytes wasted on held pages), sparsest (most held pages per live
+    /// byte), or end. For sparsest, only times with at least about half of the maximum number of held pages count; the
+    /// exact threshold is a power of two. If several names lead to the same event, the event is printed once.
+    #[arg(long, value_name = "TIME", value_delimiter = ',', default_value = "peak,worst,end", value_parser = point)]
+    at: Vec<Point>,
 
     /// Page size for attributing waste.
     #[arg(long, value_enum, default_value_t = Page::Small)]

@@ -17,10 +17,10 @@ use metatf_page::units::count;
 
 use super::lab::{Source, Tables};
 use super::output::show;
+use super::points::{point, settled};
 use super::print_message;
-use super::sites::{Folded, peak};
+use super::sites::Folded;
 use super::symbols::Symbols;
-use super::values::point;
 
 /// Find leaks: the functions that hold blocks at the end, the age of these blocks, and whether they keep growing.
 ///
@@ -43,8 +43,9 @@ pub(crate) struct Leaks {
     #[command(flatten)]
     source: Source,
 
-    /// Point in time to inspect: a time such as 30s, mark:NAME for the first mark or phase with that name, peak, or
-    /// end.
+    /// Point in time to inspect: a time such as 30s, mark:NAME for the first mark or phase with that name, the number
+    /// of an event, peak (most bytes live), worst (most bytes wasted on held pages), sparsest (most held pages per live
+    /// byte), or end.
     #[arg(long, value_name = "TIME", value_parser = point, default_value = "end", hide_default_value = true)]
     at: Point,
 
@@ -160,21 +161,19 @@ struct Read {
 /// Reads the trace up to the chosen time.
 fn read(options: &Leaks) -> Result<Read> {
     let source = &options.source;
-    let at = match &options.at {
+    let startup = options.startup.clone().unwrap_or(Point::Start);
+    let [at, startup] = settled(source, [options.at.clone(), startup])?;
+    let at = match at {
         Point::End => None,
-        Point::Peak => Some(peak(source)?),
+        Point::Tick(tick) if options.at != at => Some(tick),
         at => {
             source.reread()?;
-            let mut tracker = HeapTracker::new(Kept::new(Point::Start, at.clone()));
+            let mut tracker = HeapTracker::new(Kept::new(Point::Start, at));
             source.read(&mut tracker)?;
             Some(tracker.observer().report().map_err(|error| about(source, &error))?.to.tick)
         }
     };
-    let startup = match &options.startup {
-        Some(Point::Peak) => Some(Point::Tick(peak(source)?)),
-        other => other.clone(),
-    };
-    let kept = startup.map(|startup| Kept::new(startup, Point::End));
+    let kept = options.startup.as_ref().map(|_| Kept::new(startup, Point::End));
     // Stop after the first event at the earliest, even if the chosen time is before it.
     let until = at.map(|tick| Until::new(tick.max(1)));
     let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));

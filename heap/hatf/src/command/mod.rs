@@ -36,6 +36,7 @@ pub(crate) mod watch;
 
 mod lab;
 mod output;
+mod points;
 mod values;
 mod written;
 

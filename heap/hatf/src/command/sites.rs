@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf_lab::flame::folded;
 use hatf_lab::growth::Growths;
-use hatf_lab::kept::{Found, Highest, Kept, Point};
+use hatf_lab::kept::{Found, Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, HeapTracker};
 use hatf_trace::short_name::short_name;
@@ -17,8 +17,8 @@ use metatf_page::{Flame as Graph, Form as Printed, Page, Unit, render};
 
 use super::about;
 use super::lab::{Source, Tables};
+use super::points::{point, range, settled};
 use super::symbols::{ShownStacks, Symbols};
-use super::values::{point, range};
 use crate::command::output::show;
 
 /// Show where a program allocates memory, in tables by function, line, file, module or call stack, or as a flame graph.
@@ -187,7 +187,8 @@ pub(crate) fn text(measure: Measure) -> &'static str {
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
     /// Count blocks live at a point in time: a time such as 30s, mark:NAME for the first mark or phase with that name,
-    /// peak, or end.
+    /// the number of an event, peak (most bytes live), worst (most bytes wasted on held pages), sparsest (most held
+    /// pages per live byte), or end.
     #[arg(long, value_name = "TIME", value_parser = point)]
     at: Option<Point>,
 
@@ -202,25 +203,13 @@ impl Chosen {
         at.map(|_| Measure::At).into_iter().chain(between.map(|_| Measure::Between))
     }
 
-    /// Returns the observers that count the blocks live at chosen points. Reads the trace once to find the peak if an
-    /// option refers to it.
+    /// Returns the observers that count the blocks live at chosen points.
     fn observers(&self, source: &Source) -> Result<(Option<Kept>, Option<Kept>)> {
-        let (at, between) = (self.at.clone(), self.live_between.clone());
-        let ranges = [at.map(|at| (Point::Start, at)), between];
-        let named = ranges.iter().flatten().any(|(from, to)| *from == Point::Peak || *to == Point::Peak);
-        let peak = if named { peak(source)? } else { 0 };
-        let [at, between] =
-            ranges.map(|range| range.map(|(from, to)| Kept::new(from.with_peak(peak), to.with_peak(peak))));
-        Ok((at, between))
+        let (from, to) = self.live_between.clone().unwrap_or((Point::Start, Point::End));
+        let [at, from, to] = settled(source, [self.at.clone().unwrap_or(Point::End), from, to])?;
+        let at = self.at.as_ref().map(|_| Kept::new(Point::Start, at));
+        Ok((at, self.live_between.as_ref().map(|_| Kept::new(from, to))))
     }
-}
-
-/// Reads the trace and returns the event number of the peak.
-pub(super) fn peak(source: &Source) -> Result<u64> {
-    source.reread()?;
-    let mut tracker = HeapTracker::new(Highest::new());
-    source.read(&mut tracker)?;
-    Ok(tracker.observer().tick())
 }
 
 /// The heap and the counts of a trace.

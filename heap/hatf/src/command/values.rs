@@ -1,7 +1,6 @@
 //! Parsers for option values such as bytes, times and signals.
 
 use hatf_host::record::Keep;
-use hatf_lab::kept::Point;
 use metatf_page::units::parse_nanoseconds as nanoseconds;
 
 /// Parses a number of bytes of at least 1 MiB, such as `64MiB`, `1 GiB` or `1048576`.
@@ -55,25 +54,4 @@ pub(super) fn clock(text: &str) -> Result<u64, String> {
     }
     let wrong = || "expected a duration from 1ns to 1ms, such as 1us, or off".to_owned();
     nanoseconds(text).filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
-}
-
-/// Parses a point in a trace, such as `30s`, `mark:ready`, `peak` or `end`.
-pub(super) fn point(text: &str) -> Result<Point, String> {
-    let point = match text {
-        "peak" => Some(Point::Peak),
-        "end" => Some(Point::End),
-        _ => match text.strip_prefix("mark:") {
-            Some(name) => (!name.is_empty()).then(|| Point::Mark(name.to_owned())),
-            None => nanoseconds(text).map(Point::Time),
-        },
-    };
-    point.ok_or_else(|| "expected a time, such as 3.7s or 500ms, mark:NAME, peak or end".to_owned())
-}
-
-/// Parses a range of a trace, such as `10s..60s`. A missing first point is the start, and a missing second point is the
-/// end.
-pub(super) fn range(text: &str) -> Result<(Point, Point), String> {
-    let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
-    let or = |text: &str, other| if text.is_empty() { Ok(other) } else { point(text) };
-    Ok((or(from, Point::Start)?, or(to, Point::End)?))
 }

@@ -110,7 +110,7 @@ fn fragmentation_by_mistake() {
     hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("there is no event 1000000");
     hatf(["fragmentation", &trace, "--at", "noon"])
         .exits(2)
-        .says("expected peak, worst, sparsest, end or the number of an event");
+        .says("the number of an event, peak, worst, sparsest or end");
     hatf(["fragmentation", "/dev/null"]).exits(1).says("specify it with --from");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }

@@ -154,11 +154,23 @@ fn moments_and_ranges_are_chosen() {
         ("4s", (1000, 10)),
         ("mark:ready", (1000, 0)),
         ("mark:done", (1000, 40)),
+        ("3", (1000, 30)),
         ("peak", (1000, 40)),
         ("8s", (0, 30)),
         ("end", (0, 30)),
     ] {
         assert_eq!(amounts(&["--skip", "copy", "--at", at], "at"), expected, "{at}");
+    }
+    // All commands mean the same points.
+    for at in ["3s", "mark:done", "4", "worst", "sparsest", "end"] {
+        let json = |command: &str| {
+            let text = hatf([command, trace.as_str(), "--at", at, "--format", "json"]).exits(0).text();
+            serde_json::from_str::<serde_json::Value>(&text).unwrap()
+        };
+        let live = &json("fragmentation")["moments"][0];
+        let (tick, bytes) = (live["tick"].as_u64().unwrap(), live["live"].as_u64().unwrap());
+        assert_eq!(amounts(&["--at", at], "at"), amounts(&["--at", &tick.to_string()], "at"), "{at}");
+        assert_eq!(json("leaks")["live"]["bytes"], bytes, "{at}");
     }
     for (range, expected) in [
         ("0s..3s", (1000, 30)),
@@ -191,6 +203,7 @@ fn moments_and_ranges_are_chosen() {
         (["--at", "mark:steady"], "mark:steady is not in the trace; available marks: ready, done"),
         (["--live-between", "mark:done..mark:ready"], "mark:ready is not in the range"),
         (["--live-between", "5s..3s"], "the range ends before it starts"),
+        (["--at", "9"], "there is no event 9: the trace has only 7 events"),
         (["--at", "soon"], "expected a time"),
         (["--live-between", "5s"], "expected two times or marks"),
     ] {
