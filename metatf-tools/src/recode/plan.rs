@@ -1,7 +1,6 @@
 //! The named plans.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// The method for choosing the encoding of a trace. The named plans are the plans of section 3.3 of the paper,
 /// generalized to any leaf; the module `paper_plans` describes them.
@@ -45,7 +44,7 @@ impl Plan {
         Self::Optimal,
     ];
 
-    /// Returns the plan's name on the command line.
+    /// Returns the plan's name, as in the paper's tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,17 +65,5 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl FromStr for Plan {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL
-            .into_iter()
-            .find(|plan| plan.name() == name)
-            .ok_or_else(|| format!("expected a plan: one of {}", names()))
     }
 }

@@ -14,7 +14,7 @@ use crate::options::ThreadArgs;
 use crate::pack::{PROFILES, PackArgs, parse_size};
 use crate::raw::RawArgs;
 use clap::ValueEnum;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use metatf_cli::MemoryLimit;
 use metatf_tools::recode::Plan;
 use std::path::{Path, PathBuf};
@@ -36,20 +36,10 @@ From a trace to a trace:
 The new trace contains the same records in the same order, with the same values,
 comments, groups, stream elements, tables, user metadata and DTD. Only the
 encoding changes: new metadata records set the widths and interpretations of
-fields. Plans (named as in section 3.3 of the paper, if described there):
-  naive             as in the DTD; a field is widened when a value requires it
-  small-size        uses widths 1, 2, 4 and 8; a field is narrowed if this saves
-                    bytes before the next wide value
-  same-size         runs of equal values become `default`
-  combined-size     small-size and same-size combined
-  base-offset-1     runs of values close to each other become `baseOffset`, with
-                    one byte each
-  base-offset-2     the same, with two bytes each
-  best-base-offset  base-offset-1 or base-offset-2, whichever is better for a run
-  stride            runs of values with a constant difference become `stride`
-  best              for each field, the smallest of the above
-  optimal           for each field, the cheapest path through widths 0 to 8, none,
-                    delta, stride, default and baseOffset
+fields. Plans (the program metatf-paper also measures those of the paper):
+  naive    as in the DTD; a field is widened when a value requires it
+  optimal  for each field, the cheapest path through widths 0 to 8, none, delta,
+           stride, default and baseOffset
 Metadata between records makes compression worse, so the smallest content does
 not always compress best. Without --plan, compressed content is encoded with both
 the naive and the optimal plan, on the first block and on every 16th block after
@@ -82,7 +72,7 @@ lines. The column @number contains the number of data records before the row.
 Named values, flags, dates and text are written in readable form. The conversion
 fails if an unsigned number requires more than 63 bits, text is not UTF-8, or a
 `bool` is neither 0 nor 1. With --stored, values are written as stored, and every
-value is accepted. If the DTD defines spans (see `metatfc spans --help`),
+value is accepted. If the DTD defines spans (see `metatfc stat --help`),
 --record spans writes a row for each span, with its times, its parent and its
 fields, and --record events a row for each other record that has a time.
 Conditions (--where) have the syntax described in `metatfc dump --help`. They can
@@ -111,8 +101,7 @@ const EXAMPLES: &str = "
 Examples:
   metatfc convert in.mtf out.mtf                    with the default preset
   metatfc convert in.mtf plain.mtf --plan naive --codec stored
-  metatfc convert in.mtf out.mtf --plan small-size --fields size
-  metatfc convert in.mtf out.mtf --plan stride --fields alloc.address,free.address
+  metatfc convert in.mtf out.mtf --plan optimal --fields size,alloc.address
   metatfc convert heap.mtf split.mtf --to-dtd HATF10-split --preset archive
   metatfc convert split.mtf small.mtf --to-dtd HATF10 --drop time,thread
   metatfc convert in.mtf - --codec zstd:19 | metatfc verify -
@@ -170,7 +159,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     threads: ThreadArgs,
     /// Plan for choosing the encoding [default: set by the preset]
-    #[arg(long, value_name = "PLAN")]
+    #[arg(long, value_name = "PLAN", value_parser = plan())]
     plan: Option<Plan>,
     /// Plan only these fields, given by name, path or RECORD.PATH; all other fields use the plan naive [default: all
     /// fields]
@@ -250,6 +239,13 @@ fn output_forms() -> Vec<&'static str> {
     #[cfg(feature = "export")]
     let forms = forms.into_iter().chain(export::forms());
     forms.into_iter().collect()
+}
+
+/// Parses `--plan`. The other plans are those of the paper, which only its tables need.
+fn plan() -> impl TypedValueParser<Value = Plan> {
+    let plans = [Plan::Naive, Plan::Optimal];
+    PossibleValuesParser::new(plans.map(Plan::name))
+        .map(move |name| if name == Plan::Naive.name() { Plan::Naive } else { Plan::Optimal })
 }
 
 fn parse_block(text: &str) -> Result<usize, String> {

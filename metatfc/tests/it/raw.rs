@@ -155,8 +155,8 @@ fn another_dtd_has_the_tag() {
     metatfc(here, &["convert", "one.mtf", "new.mtf", "--to-dtd", "old.dtd"])
         .exits(1)
         .says("other has one tag in the trace but any tag in the target");
-    metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named  record added");
-    metatfc(here, &["compat", "old.dtd", "one.dtd"])
+    metatfc(here, &["diff", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named  record added");
+    metatfc(here, &["diff", "old.dtd", "one.dtd"])
         .prints("tag: other, now 768")
         .prints("any tag not used by another record");
 }
@@ -178,5 +178,5 @@ fn what_is_no_raw_stream() {
     run(here, &["convert", "--dtd", "two.dtd", "-", "two.mtf"], small.as_bytes()).exits(0);
     metatfc(here, &["convert", "two.mtf", "two.raw", "--to", "raw"]).exits(0);
     assert_eq!(here.read("two.raw"), [4, 7]);
-    metatfc(here, &["convert", "two.mtf", "two.raw", "--to", "raw", "--plan", "best"]).exits(2);
+    metatfc(here, &["convert", "two.mtf", "two.raw", "--to", "raw", "--plan", "optimal"]).exits(2);
 }

@@ -35,29 +35,15 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn every_plan_keeps_the_records() {
+fn each_plan_keeps_the_records() {
     let folder = &folder();
-    let mut sizes = Vec::new();
-    for plan in [
-        "naive",
-        "small-size",
-        "same-size",
-        "combined-size",
-        "base-offset-1",
-        "base-offset-2",
-        "best-base-offset",
-        "stride",
-        "best",
-        "optimal",
-    ] {
+    let sizes = ["naive", "optimal"].map(|plan| {
         metatfc(folder, &["convert", "t.mtf", plan, "--plan", plan, "--codec", "stored"]).exits(0);
         metatfc(folder, &["diff", "t.mtf", plan]).exits(0);
         metatfc(folder, &["verify", plan]).exits(0).prints("whole");
-        sizes.push(folder.size(plan));
-    }
-    let (naive, optimal) = (sizes[0], sizes[9]);
-    assert!(sizes.iter().all(|&s| s >= optimal && s <= naive), "{sizes:?}");
-    assert!(sizes[7] < sizes[0] / 2, "strides: {sizes:?}");
+        folder.size(plan)
+    });
+    assert!(sizes[1] < sizes[0] / 2, "strides: {sizes:?}");
 }
 
 #[test]
@@ -85,9 +71,7 @@ fn through_pipes_and_containers() {
     let groups = run(folder, &["convert", "-", "-", "--block", "100", "--group", "1K"], &trace).exits(0).out;
     let verified = run(folder, &["verify", "-"], &groups).exits(0);
     assert!(!verified.text().contains("1 group"), "{}", verified.text());
-    run(folder, &["convert", "-", "-", "--plan", "perfect"], &trace)
-        .exits(2)
-        .says("expected a plan: one of naive, small-size");
+    run(folder, &["convert", "-", "-", "--plan", "perfect"], &trace).exits(2).says("[possible values: naive, optimal]");
     run(folder, &["convert", "-", "o.mtf"], &trace[..trace.len() - 300]).exits(1);
     assert!(!folder.join("o.mtf").exists(), "a torn trace leaves nothing behind");
 }

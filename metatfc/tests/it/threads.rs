@@ -130,7 +130,7 @@ fn what_is_written() {
         &["convert", "a.mtf"],
         &["convert", "a.mtf", "--profile", "archive", "--chunk", "1K"],
         &["convert", "a.mtf", "--profile", "fast", "--chunk", "100", "--filter", "auto"],
-        &["convert", "a.mtf", "--plan", "best", "--block", "100"],
+        &["convert", "a.mtf", "--plan", "optimal", "--block", "100"],
         &["convert", "--dtd", "a.dtd", "--chunk", "300", "a.jsonl"],
     ];
     for args in commands {
