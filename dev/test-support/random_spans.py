@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks on random programs that tables of spans and events agree with `metatfc spans`.
+"""Checks on random programs that tables of spans and events agree with `metatfc stat --spans`.
 
     python3 dev/test-support/random_spans.py METATFC FOLDER [COUNT [SEED]]
 
@@ -112,7 +112,7 @@ def write(metatfc, folder, place, seed):
 
 
 def printed(metatfc, trace, form):
-    run = subprocess.run([metatfc, "spans", "--format", form, trace], capture_output=True, text=True, check=True)
+    run = subprocess.run([metatfc, *(["dump"] if form == "chrome" else ["stat", "--spans"]), "--format", form, trace], capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::rules::Rule;
 use crate::schema::listed_words;
 
 /// Severity of a diagnostic.
@@ -12,20 +13,25 @@ pub enum Severity {
     Error,
     /// The DTD is accepted, but part of it is probably a mistake.
     Warning,
+    /// The DTD is correct, but could be better. Only `lint` makes suggestions.
+    Suggestion,
 }
 
 /// Defines [`Code`] from the table below.
 macro_rules! codes {
     ($($variant:ident = $code:literal, $spec:literal, $rule:expr $(, $example:literal)?;)*) => {
-        /// Code of a rule, as in [`Code::as_str`]: `E0104` for an error, `W0101` for a warning.
+        /// Code of a rule, as in [`Code::as_str`]: `E0104` for an error, `W0101` for a warning, and the name of the rule
+        /// for a suggestion.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Code {
             $(#[doc = $rule] $variant,)*
+            /// A rule of `lint`.
+            Lint(Rule),
         }
 
         impl Code {
-            /// All codes, in ascending order.
+            /// All codes of errors and warnings, in ascending order.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
             /// Returns the stable code, such as `E0104`.
@@ -33,11 +39,12 @@ macro_rules! codes {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Code::$variant => $code,)*
+                    Code::Lint(rule) => rule.name(),
                 }
             }
 
             /// Returns the rule in one sentence, the section of the specification that states it, and an example that
-            /// breaks it.
+            /// breaks it. For a lint rule, returns [`Rule::explain`].
             #[must_use]
             pub fn explain(self) -> &'static str {
                 match self {
@@ -45,6 +52,7 @@ macro_rules! codes {
                         $rule, "\n\nSpecification: section ", $spec, ".\n"
                         $(, "\nFor example, this breaks the rule:\n\n    ", $example, "\n")?
                     ),)*
+                    Code::Lint(rule) => rule.explain(),
                 }
             }
         }
@@ -298,7 +306,11 @@ impl Code {
     /// Returns the severity, which determines whether a DTD is rejected.
     #[must_use]
     pub fn severity(self) -> Severity {
-        if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
+        match self {
+            Code::Lint(_) => Severity::Suggestion,
+            _ if self.as_str().starts_with('W') => Severity::Warning,
+            _ => Severity::Error,
+        }
     }
 
     /// Checks whether the code reports text that could not be parsed.
@@ -344,8 +356,10 @@ impl fmt::Display for Code {
     }
 }
 
-/// Returns the rule of a code such as `E0104`, with an example, or `None` if the code is unknown.
+/// Returns the rule of a code such as `E0104`, with an example, or the description of a lint rule such as
+/// `similar-names`. Returns `None` if the code is unknown.
 #[must_use]
 pub fn explain(code: &str) -> Option<&'static str> {
-    Code::ALL.iter().find(|c| c.as_str().eq_ignore_ascii_case(code)).map(|c| c.explain())
+    let found = Code::ALL.iter().find(|c| c.as_str().eq_ignore_ascii_case(code)).map(|c| c.explain());
+    found.or_else(|| Rule::named(code).map(Rule::explain))
 }

@@ -5,25 +5,42 @@ use std::ops::Range;
 
 use crate::codes::{Code, Severity};
 use crate::nearest::nearest;
+use crate::rules::Rule;
 use crate::span::{Source, Span};
 
-/// An error or a warning.
+/// An error, a warning or a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The stable code of the rule.
     pub code: Code,
-    /// Whether this is an error or a warning.
+    /// Whether this is an error, a warning or a suggestion.
     pub severity: Severity,
-    /// One sentence that describes the mistake.
+    /// One sentence that describes the mistake or the possible improvement.
     pub message: String,
-    /// The location of the mistake.
+    /// The location.
     pub primary: Label,
     /// Related locations, such as "first defined here".
     pub secondary: Vec<Label>,
-    /// A hint for correcting the mistake.
+    /// A hint for correcting the mistake or improving the DTD.
     pub help: Option<String>,
     /// An edit that resolves the diagnostic, if any.
     pub suggestion: Option<Suggestion>,
+}
+
+impl Diagnostic {
+    /// Returns a suggestion of a lint rule, without related locations or an edit.
+    #[must_use]
+    pub fn suggestion(rule: Rule, primary: Label, message: String, help: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code: Code::Lint(rule),
+            severity: Severity::Suggestion,
+            message,
+            primary,
+            secondary: Vec::new(),
+            help: Some(help.into()),
+            suggestion: None,
+        }
+    }
 }
 
 /// An edit of the DTD's text that implements `help`, for tools.

@@ -51,6 +51,7 @@ mod position;
 mod rename;
 mod render;
 mod resolve;
+mod rules;
 pub mod schema;
 mod span;
 mod suggest;
@@ -71,7 +72,7 @@ pub use format::format;
 #[cfg(feature = "index")]
 pub use hover::{Hint, Hover, hints, hover, width_text};
 #[cfg(feature = "index")]
-pub use lint::{Allowed, Finding, Rule, lint};
+pub use lint::{Allowed, lint};
 #[cfg(feature = "index")]
 pub use parse::index;
 pub use parse::{Parsed, parse};
@@ -80,6 +81,7 @@ pub use position::{Columns, Lines};
 #[cfg(feature = "index")]
 pub use rename::rename;
 pub use render::render;
+pub use rules::Rule;
 pub use schema::Dtd;
 pub use text::{MOST_BYTES, MOST_EMBEDDED_BYTES};
 #[cfg(feature = "index")]

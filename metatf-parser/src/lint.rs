@@ -1,47 +1,28 @@
-//! Lints a valid DTD with the rules of `metatfc lint` that do not need a trace.
+//! Lints a valid DTD with the rules of `metatfc check --lint` that do not need a trace.
 
 mod docs;
 mod names;
-mod rules;
 mod settings;
 mod streams;
 
 use std::ops::Range;
 
-use crate::codes::Severity;
-use crate::diagnostic::{Label, Suggestion};
+use crate::codes::{Code, Severity};
+use crate::diagnostic::{Diagnostic, Label};
 use crate::index::Index;
 use crate::lexer::Lexed;
 use crate::parse::lex;
+use crate::rules::Rule;
 use crate::span::Source;
 
-pub use rules::Rule;
-
-/// A lint finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule.
-    pub rule: Rule,
-    /// One sentence that describes the finding.
-    pub message: String,
-    /// The location of the finding.
-    pub primary: Label,
-    /// Related locations, such as "the other one".
-    pub secondary: Vec<Label>,
-    /// A hint for improving the DTD.
-    pub help: String,
-    /// An edit that implements the hint, if any.
-    pub suggestion: Option<Suggestion>,
-}
-
 /// Checks the rules for which `wanted` returns true and which do not need a trace. `index` is the
-/// [index](crate::index()) of the text. If the text contains errors, no findings are returned, because the errors must
-/// be fixed first. Findings are in text order.
+/// [index](crate::index()) of the text. Returns suggestions in text order, or none if the text contains errors, because
+/// the errors must be fixed first.
 ///
 /// A comment `lint: allow RULE, RULE` suppresses the rules on its line. If the comment precedes the first word of the
 /// DTD, it suppresses the rules in the entire text.
 #[must_use]
-pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Finding> {
+pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Diagnostic> {
     if index.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         return Vec::new();
     }
@@ -54,8 +35,8 @@ pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Fi
     streams::check(&mut linter);
     let mut findings = linter.findings;
     let allowed = Allowed::new(decoded, &lexed, &source);
-    findings.retain(|finding| wanted(finding.rule) && !allowed.allows(finding.rule, finding.primary.line));
-    findings.sort_by_key(|finding| (finding.primary.span.start, finding.rule));
+    findings.retain(|found| matches!(found.code, Code::Lint(rule) if wanted(rule)) && !allowed.allows(found));
+    findings.sort_by_key(|finding| (finding.primary.span.start, finding.code));
     findings
 }
 
@@ -87,10 +68,11 @@ impl Allowed {
         Self { lines }
     }
 
-    /// Returns whether a rule is suppressed on a line, counted from 1.
+    /// Returns whether the rule of this suggestion is suppressed on its line.
     #[must_use]
-    pub fn allows(&self, rule: Rule, line: u32) -> bool {
-        self.lines.iter().any(|(at, allowed)| *allowed == rule && at.is_none_or(|at| at == line))
+    pub fn allows(&self, found: &Diagnostic) -> bool {
+        let is_here = |at: Option<u32>| at.is_none_or(|at| at == found.primary.line);
+        self.lines.iter().any(|(at, rule)| Code::Lint(*rule) == found.code && is_here(*at))
     }
 }
 
@@ -100,15 +82,14 @@ struct Linter<'l> {
     source: &'l Source<'l>,
     lexed: &'l Lexed,
     index: &'l Index,
-    findings: Vec<Finding>,
+    findings: Vec<Diagnostic>,
 }
 
 impl Linter<'_> {
-    fn add(&mut self, rule: Rule, place: &Range<usize>, message: String, help: impl Into<String>) -> &mut Finding {
+    fn add(&mut self, rule: Rule, place: &Range<usize>, message: String, help: impl Into<String>) -> &mut Diagnostic {
         let primary = self.label(place, "");
-        let (secondary, suggestion) = (Vec::new(), None);
         let at = self.findings.len();
-        self.findings.push(Finding { rule, message, primary, secondary, help: help.into(), suggestion });
+        self.findings.push(Diagnostic::suggestion(rule, primary, message, help));
         // The index is valid, because the finding has just been pushed.
         #[expect(clippy::indexing_slicing, reason = "the index of what was pushed")]
         &mut self.findings[at]

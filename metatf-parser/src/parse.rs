@@ -32,7 +32,7 @@ impl Parsed {
     /// Returns the number of warnings.
     #[must_use]
     pub fn warnings(&self) -> usize {
-        self.diagnostics.len() - self.errors()
+        self.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count()
     }
 }
 

@@ -23,6 +23,7 @@ pub fn render(diagnostic: &Diagnostic, name: &str, source: &[u8], color: bool) -
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Suggestion => Level::NOTE.with_name("suggestion"),
     };
     let title = level.primary_title(&*diagnostic.message).id(diagnostic.code.as_str());
     let text = Text { name, source };

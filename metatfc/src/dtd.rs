@@ -51,7 +51,6 @@ pub(crate) fn load(path: &Path) -> Result<Dtd> {
 }
 
 /// Returns the name and text of a DTD named on the command line, as found by [`load`].
-#[cfg(any(feature = "export", feature = "lint"))]
 pub(crate) fn text(path: &Path) -> Result<(String, Vec<u8>)> {
     match named_built_in(path) {
         Some((name, text)) => Ok((name.to_owned(), text.as_bytes().to_vec())),
@@ -95,8 +94,7 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
 /// Returns the DTDs listed in `METATF_PATH` or found in its directories. The order is reversed, so that the first of
 /// several DTDs with the same name comes last.
 fn all_on_path() -> Vec<PathBuf> {
-    let of_dtd = |extension: &std::ffi::OsStr| extension == "dtd" || extension == "metatf";
-    let is_dtd = |path: &PathBuf| path.extension().is_some_and(of_dtd) && path.is_file();
+    let is_dtd = |path: &PathBuf| has_extension(path) && path.is_file();
     let list = std::env::var_os("METATF_PATH").unwrap_or_default();
     let entries = std::env::split_paths(&list).filter(|entry| !entry.as_os_str().is_empty());
     let within = entries.flat_map(|entry| match std::fs::read_dir(&entry) {
@@ -146,6 +144,16 @@ pub(crate) fn of(path: &Path, args: &DtdArgs) -> Result<Arc<Dtd>> {
     }
     let reader = input::trace(path, false)?;
     Ok(find(&reader, &input::name(path), args, false)?.dtd)
+}
+
+/// Returns whether a path names a DTD: by its extension, or as a built-in DTD.
+pub(crate) fn is_named(path: &Path) -> bool {
+    has_extension(path) || named_built_in(path).is_some()
+}
+
+/// Returns whether the extension of a file is that of a DTD.
+pub(crate) fn has_extension(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "dtd" || extension == "metatf")
 }
 
 /// Returns the index of the section with this name or number.
@@ -228,8 +236,8 @@ fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
     match load(path)?.version().ok().flatten() {
         Some(ours) if !ours.understands(theirs) => failed(format!(
             "{trace}: its DTD has version {theirs}, but {name} has version {ours}; to see the changes, run \
-             `metatfc compat {name} {trace}`; to use the embedded DTD, omit --dtd; to convert the trace to {name}, add \
-             --by-name (only `dump` and `spans`)",
+             `metatfc diff {name} {trace}`; to use the embedded DTD, omit --dtd; to convert the trace to {name}, add \
+             --by-name (only `dump`)",
             name = input::name(path)
         )),
         _ => Ok(()),

@@ -48,7 +48,7 @@ const EXAMPLES: &str = "\
 Examples:
   metatfc new spans                          create spans.dtd to start from
   metatfc check spans.dtd                    report every mistake in a DTD
-  metatfc lint --trace out.mtf spans.dtd     suggest improvements and savings
+  metatfc check --trace out.mtf spans.dtd    suggest improvements and savings
   metatfc gen spans.dtd -o spans.rs          generate a Rust reader and writer
   metatfc convert --dtd spans.dtd in.jsonl out.mtf
   metatfc convert out.mtf small.mtf          store the same records in fewer bytes
@@ -59,6 +59,7 @@ Examples:
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     check that a trace is intact
   metatfc diff out.mtf other.mtf             compare the values of two traces
+  metatfc diff v1.dtd v2.dtd                 is the new version compatible?
 
 A file named `-` is standard input or output. If a trace does not embed its DTD,
 metatfc searches these places in order:
@@ -93,9 +94,6 @@ enum Command {
     Fmt(fmt::Args),
     Gen(r#gen::Args),
     Show(show::Args),
-    Compat(compat::Args),
-    #[cfg(feature = "lint")]
-    Lint(lint::Args),
     Dump(Box<dump::Args>),
     Convert(Box<convert::Args>),
     #[cfg(feature = "export")]
@@ -103,7 +101,6 @@ enum Command {
     ImportChild(convert::ChildArgs),
     Diff(diff::Args),
     Sort(Box<sort::Args>),
-    Spans(spans::Args),
     Sql(sql::Args),
     Stat(stat::Args),
     Verify(verify::Args),
@@ -118,8 +115,7 @@ static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
 /// Returns the command to suggest if the user specifies a file without a command.
 fn for_file(path: &Path) -> String {
-    let is_dtd = path.extension().is_some_and(|extension| extension == "dtd" || extension == "metatf");
-    format!("metatfc {} {}", if is_dtd { "check" } else { "dump" }, path.display())
+    format!("metatfc {} {}", if dtd::has_extension(path) { "check" } else { "dump" }, path.display())
 }
 
 fn main() -> ExitCode {
@@ -135,9 +131,6 @@ fn main() -> ExitCode {
         #[cfg(feature = "doc")]
         Command::Show(ref args @ show::Args { doc: Some(ref folder), .. }) => doc::run(args, folder),
         Command::Show(args) => show::run(&args),
-        Command::Compat(args) => compat::run(&args),
-        #[cfg(feature = "lint")]
-        Command::Lint(args) => lint::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Convert(args) => convert::run(&args, memory),
         #[cfg(feature = "export")]
@@ -147,7 +140,6 @@ fn main() -> ExitCode {
         },
         Command::Diff(args) => diff::run(&args),
         Command::Sort(args) => sort::run(&args),
-        Command::Spans(args) => spans::run(&args),
         Command::Sql(args) => sql::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),

@@ -1,35 +1,23 @@
 //! Buffered standard output, and detection of terminals and colors.
 
 use crate::failure::{Failure, Result};
-use crate::target::Target;
-use metatf::container::Sink;
 use metatf_cli::{OutputArgs, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
 use metatf_page::Report;
 use std::io::Write as _;
-use std::path::Path;
 
 /// Number of buffered bytes at which the buffer is written to the output.
 const FULL: usize = 1 << 16;
 
-/// Standard output or a file. The buffer is written when it is full and when the output is dropped, so output before an
-/// error is also delivered.
+/// Standard output. The buffer is written when it is full and when the output is dropped, so output before an error is
+/// also delivered.
 pub(crate) struct Output {
     out: Stdout,
-    /// The file to write to instead of standard output.
-    file: Option<(Target, Box<dyn Sink + Send>)>,
     buffer: Vec<u8>,
 }
 
 impl Output {
     pub(crate) fn new(style: Style) -> Self {
-        Self { out: stdout(style), file: None, buffer: Vec::with_capacity(FULL + FULL / 4) }
-    }
-
-    /// Opens a file, which [`finish`](Self::finish) makes visible under its name. `None` denotes standard output.
-    pub(crate) fn create(style: Style, file: Option<&Path>) -> Result<Self> {
-        let mut output = Self::new(style);
-        output.file = file.map(Target::create).transpose()?;
-        Ok(output)
+        Self { out: stdout(style), buffer: Vec::with_capacity(FULL + FULL / 4) }
     }
 
     /// Returns the buffer to print to; call [`spill`](Self::spill) regularly.
@@ -44,18 +32,9 @@ impl Output {
 
     /// Writes the buffer.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let written = match &mut self.file {
-            Some((target, sink)) => sink.write_all(&self.buffer).map_err(|e| Failure::io(target.name(), &e)),
-            None => self.out.write_all(&self.buffer).and_then(|()| self.out.flush()).map_err(Failure::from),
-        };
+        let written = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
         self.buffer.clear();
-        written
-    }
-
-    /// Writes the buffer and makes the file visible under its name.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        self.flush()?;
-        self.file.take().map_or(Ok(()), |(target, sink)| target.keep(sink))
+        Ok(written?)
     }
 }
 

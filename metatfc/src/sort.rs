@@ -47,7 +47,7 @@ and the times of the other traces are adjusted, unless --by is used.
 
 Tables are merged: equal elements are stored once, and offsets to them are
 adjusted. The DTDs of the traces may differ if all records can be converted to one
-of these DTDs by name without loss; `metatfc compat` shows the differences. A
+of these DTDs by name without loss; `metatfc diff --dtds` shows the differences. A
 corrupt trace is an error; with --salvage, its intact records are sorted.
 
 A field with the role or source \"process\" identifies the process of a record. If

@@ -72,8 +72,8 @@ metatfc convert --dtd IN/jobs.dtd IN/csv/submit.csv IN/csv/done.csv out.mtf
 metatfc convert --dtd IN/jobs.dtd IN/parquet/submit.parquet IN/parquet/done.parquet out.mtf
 metatfc dump --format csv IN/jobs.mtf
 metatfc dump --dtd IN/jobs.dtd IN/plain.mtf
-metatfc spans IN/jobs.mtf --format html -o out.html
-metatfc spans IN/jobs.mtf --format chrome -o out.json
+metatfc stat --spans IN/jobs.mtf --format html -o out.html
+metatfc dump IN/jobs.mtf --format chrome
 metatfc verify --salvage out.mtf IN/torn.mtf
 metatfc --install-docs share
 metatfc telemetry IN/buffers -o out.mtf
@@ -103,7 +103,7 @@ class Command:
         # The example program from the book, which opens its trace at startup.
         self.is_program = line == "IN/pools"
         # The command reports everything before the corruption, with status 1.
-        self.goes_to_damage = line.startswith("metatfc spans")
+        self.goes_to_damage = line.startswith("metatfc stat --spans")
         self.takes_spool = line.startswith("hatf recover")
         is_of_tables = any(word in line for word in ("csv", "arrow", "parquet", "sqlite"))
         self.needs_tables = self.words[1:2] == ["export"] or self.words[1:2] == ["convert"] and is_of_tables

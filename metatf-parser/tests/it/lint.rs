@@ -3,9 +3,9 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use metatf_parser::schema::Origin;
-use metatf_parser::{Finding, Rule, index, lint, parse};
+use metatf_parser::{Code, Diagnostic, Rule, index, lint, parse};
 
-fn found(text: &str) -> Vec<Finding> {
+fn found(text: &str) -> Vec<Diagnostic> {
     let index = index(text.as_bytes());
     assert_eq!(parse("", text.as_bytes()).errors(), 0, "{:?}", index.diagnostics);
     lint(text.as_bytes(), &index, |_| true)
@@ -13,8 +13,8 @@ fn found(text: &str) -> Vec<Finding> {
 
 /// Returns the findings of these rules as `rule line:column message`.
 fn of(rules: &[Rule], text: &str) -> Vec<String> {
-    let found = found(text).into_iter().filter(|finding| rules.contains(&finding.rule));
-    found.map(|f| format!("{} {}:{} {}", f.rule.name(), f.primary.line, f.primary.column, f.message)).collect()
+    let found = found(text).into_iter().filter(|found| rules.iter().any(|rule| found.code == Code::Lint(*rule)));
+    found.map(|f| format!("{} {}:{} {}", f.code, f.primary.line, f.primary.column, f.message)).collect()
 }
 
 const DOCS: [Rule; 3] = [Rule::UndocumentedSection, Rule::UndocumentedRecord, Rule::UndocumentedField];
@@ -83,7 +83,7 @@ section a 1 {
 }
 ";
     let found = found(text);
-    let found: Vec<_> = found.iter().filter(|finding| finding.rule == Rule::OverriddenProperty).collect();
+    let found: Vec<_> = found.iter().filter(|finding| finding.code == Code::Lint(Rule::OverriddenProperty)).collect();
     let messages: Vec<_> = found.iter().map(|finding| finding.message.as_str()).collect();
     let wanted = [
         "`size.width` has no effect: a nearer setting overrides it for each of its fields",
@@ -158,11 +158,11 @@ fn edits_leave_a_dtd_that_checks() {
                 let edited = edit.apply(text.as_bytes()).expect("the edit is in the text");
                 let (old, new) = (parse("", text.as_bytes()).dtd.unwrap(), parse("", &edited));
                 let new = new.dtd.unwrap_or_else(|| panic!("{}: {finding:?}: {:?}", file.display(), new.diagnostics));
-                if finding.rule == Rule::OverriddenProperty {
+                if finding.code == Code::Lint(Rule::OverriddenProperty) {
                     assert_eq!(old.fingerprint(), new.fingerprint(), "{}: {finding:?}", file.display());
                 }
                 let again = lint(&edited, &metatf_parser::index(&edited), |_| true);
-                let same = |f: &&Finding| f.rule == finding.rule && f.message == finding.message;
+                let same = |f: &&Diagnostic| f.code == finding.code && f.message == finding.message;
                 let before = lint(text.as_bytes(), &index, |_| true).iter().filter(same).count();
                 assert!(again.iter().filter(same).count() < before, "{}: {finding:?} is found again", file.display());
             }

@@ -1,4 +1,4 @@
-//! `compat`: lists the changes between two versions of a DTD, and checks that the version number reflects the changes.
+//! Lists the changes between two versions of a DTD, and checks that the version number reflects the changes (`diff`).
 
 mod change;
 mod compare;
@@ -8,68 +8,15 @@ mod reads;
 mod version;
 
 use crate::dtd::{self, DtdArgs};
-use crate::failure::{Failure, Result, usage};
-use crate::{input, output};
+use crate::failure::{Failure, Result};
+use crate::{diff, input, output};
 use change::{Change, Kind, Place};
-use metatf_cli::OutputArgs;
 use metatf_parser::schema::{Dtd, Version};
 use reads::Reads;
 use serde::{Serialize, Serializer};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use version::Level;
-
-const MORE: &str = "\
-A version consists of three numbers: major.median.minor. A DTD declares its
-version with an annotation at the top level, such as tag.version = \"1.2.0\". The
-version of a trace is the version of its DTD.
-
-Each change is printed on one line, with its level:
-  major   the file format as a whole changes
-  median  the format or the meaning of an existing record changes
-  minor   a section, a record or a named value is added
-Records and fields are matched by name, including earlier names (`was`). After
-the changes, the command prints the lowest version allowed for the new DTD. It
-then reports whether programs can read the traces of the other version by name:
-  old readers, new traces    programs built from OLD, traces written with NEW
-  new readers, old traces    programs built from NEW, traces written with OLD
-A change is a break if a reader rejects the trace or misinterprets its values, or
-if it returns 0 or nothing for a field missing from the trace. A record that
-never appears is not a break. If the version number increases by more than the
-changes require, the meaning of an existing record has changed, which is also a
-break.
-
-Exit status:
-  0  no break, and the version is high enough
-  1  a break, a version that is too low, or an invalid file
-  2  usage error
-
-Examples:
-  metatfc compat v1.dtd v2.dtd
-  metatfc compat old.mtf v2.dtd                  compare with the DTD of a trace
-  metatfc compat --allow-breaks v1.dtd v2.dtd    check only the version
-  metatfc compat --format json v1.dtd v2.dtd | jq -r .level";
-
-/// Compare two versions of a DTD and report the changes, their compatibility and the required version number
-#[derive(clap::Args)]
-#[command(after_help = MORE)]
-pub(crate) struct Args {
-    /// The older DTD or trace; `-` reads a DTD from standard input
-    old: PathBuf,
-    /// The newer DTD or trace; `-` reads a DTD from standard input
-    new: PathBuf,
-    #[command(flatten)]
-    output: OutputArgs,
-    /// Version to assume for OLD, overriding its own
-    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
-    old_version: Option<Version>,
-    /// Version to assume for NEW, overriding its own
-    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
-    new_version: Option<Version>,
-    /// Exit with status 0 despite a break if the version is high enough
-    #[arg(long)]
-    allow_breaks: bool,
-}
 
 /// One of the DTDs.
 #[derive(Serialize)]
@@ -157,12 +104,12 @@ pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
     Reads::new(reader, trace, &changes).problems()
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    if input::is_standard(&args.old) && input::is_standard(&args.new) {
-        return usage("only one of the DTDs can be read from standard input");
+/// Compares the DTDs, which may be the DTDs of traces.
+pub(crate) fn run(args: &diff::Args) -> Result<()> {
+    let report = Report::new(Side::new(&args.left, args.old_version)?, Side::new(&args.right, args.new_version)?);
+    if !args.quiet {
+        output::report(&report, &args.output)?;
     }
-    let report = Report::new(Side::new(&args.old, args.old_version)?, Side::new(&args.new, args.new_version)?);
-    output::report(&report, &args.output)?;
     let breaks = report.forward.is_break || report.backward.is_break;
     if report.is_enough && (args.allow_breaks || !breaks) { Ok(()) } else { Err(Failure::Printed) }
 }

@@ -1,13 +1,15 @@
-//! `diff`: compares the values of two traces, regardless of their encoding.
+//! `diff`: compares the values of two traces, regardless of their encoding, or two versions of a DTD.
 
 mod report;
 
+use crate::compat;
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Reopenable};
 use crate::output;
 use metatf::dynamic::Schema;
 use metatf_cli::{Format, OutputArgs, Progress, number};
+use metatf_parser::schema::Version;
 use metatf_tools::compare::{self, CompareOptions, Comparison, Input};
 use report::Report;
 use std::path::{Path, PathBuf};
@@ -39,25 +41,47 @@ To compare two recordings of one program:
                          hex or whose name is `address`. Memory use grows with
                          the number of different addresses
 
+Two DTDs are compared as versions of one format; so are the DTDs of two traces
+with --dtds, and a DTD and the DTD of a trace. A version consists of three numbers:
+major.median.minor. A DTD declares its version with an annotation at the top level,
+such as tag.version = \"1.2.0\". Each change is printed on one line, with its level:
+  major   the file format as a whole changes
+  median  the format or the meaning of an existing record changes
+  minor   a section, a record or a named value is added
+Records and fields are matched by name, including earlier names (`was`). After
+the changes, the command prints the lowest version allowed for the newer DTD,
+which is the second. It then reports whether programs can read the traces of the
+other version by name. A change is a break if a reader rejects the trace or
+misinterprets its values, or if it returns 0 or nothing for a field missing from
+the trace. A record that never appears is not a break. If the version number
+increases by more than the changes require, the meaning of an existing record has
+changed, which is also a break.
+
 Exit status:
-  0  the traces are equal
-  1  the traces differ, or one of them cannot be read
+  0  the traces are equal; or no change of the DTD is a break, and its version is
+     high enough
+  1  the traces differ; or there is a break, or the version is too low; or one of
+     the files cannot be read
   2  usage error
 
 Examples:
   metatfc diff a.mtf b.mtf && echo equal
   metatfc diff --ignore time,address-base run1.mtf run2.mtf
   metatfc diff --ignore free.heap --details a.mtf b.mtf
+  metatfc diff v1.dtd v2.dtd
+  metatfc diff old.mtf v2.dtd                  compare with the DTD of a trace
+  metatfc diff --allow-breaks v1.dtd v2.dtd    check only the version
+  metatfc diff --format json v1.dtd v2.dtd | jq -r .level
   metatfc dump --format jsonl --all a.mtf | metatfc convert --dtd a.dtd - - | metatfc diff a.mtf -";
 
-/// Compare the values of two traces and summarize the differences by record type
+/// Compare the values of two traces, or two versions of a DTD, and report whether they are compatible
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The first trace; `-` reads standard input
-    left: PathBuf,
-    /// The second trace; `-` reads standard input
-    right: PathBuf,
+    /// The first trace, or the older DTD (a file or the name of a built-in DTD); `-` reads standard input
+    pub(crate) left: PathBuf,
+    /// The second trace, or the newer DTD; `-` reads standard input
+    pub(crate) right: PathBuf,
     /// List individual differences, too
     #[arg(long)]
     details: bool,
@@ -65,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     max: Option<usize>,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(crate) output: OutputArgs,
     /// Ignore fields (`size`, `alloc.size`), records (`free`, `comment`), `time` or `address-base` (see below)
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
@@ -80,7 +104,19 @@ pub(crate) struct Args {
     metadata: bool,
     /// Print nothing and stop at the first difference; the exit status shows the result
     #[arg(long, short)]
-    quiet: bool,
+    pub(crate) quiet: bool,
+    /// Compare the DTDs of the traces instead of their values
+    #[arg(long)]
+    dtds: bool,
+    /// Version to assume for the older DTD, overriding its own
+    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
+    pub(crate) old_version: Option<Version>,
+    /// Version to assume for the newer DTD, overriding its own
+    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
+    pub(crate) new_version: Option<Version>,
+    /// Exit with status 0 despite a break if the version of the newer DTD is high enough
+    #[arg(long)]
+    pub(crate) allow_breaks: bool,
     #[command(flatten)]
     dtd: DtdArgs,
 }
@@ -106,7 +142,12 @@ impl Side {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if input::is_standard(&args.left) && input::is_standard(&args.right) {
-        return usage("only one of the traces can be read from standard input");
+        return usage("only one of the files can be read from standard input");
+    }
+    let of_dtds = args.dtds || dtd::is_named(&args.left) || dtd::is_named(&args.right);
+    args.check(of_dtds)?;
+    if of_dtds {
+        return compat::run(args);
     }
     let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];
     let details = args.details || args.max.is_some() || args.output.format == Format::Json;
@@ -130,6 +171,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         output::report(&Report { sides: &sides, result: &result, details, says_same }, &args.output)?;
     }
     if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
+}
+
+impl Args {
+    /// Fails if an option has no effect on the comparison.
+    fn check(&self, of_dtds: bool) -> Result<()> {
+        let DtdArgs { dtd, force_dtd, large_dtd, .. } = &self.dtd;
+        let of_versions = self.old_version.is_some() || self.new_version.is_some();
+        let options = [
+            ("--details and --max", self.details || self.max.is_some(), false),
+            ("--ignore", !self.ignore.is_empty(), false),
+            ("--section", !self.section.is_empty(), false),
+            ("--order", self.order, false),
+            ("--metadata", self.metadata, false),
+            ("--dtd and --force-dtd", dtd.is_some() || force_dtd.is_some(), false),
+            ("--large-dtd", *large_dtd, false),
+            ("--old-version and --new-version", of_versions, true),
+            ("--allow-breaks", self.allow_breaks, true),
+        ];
+        match options.iter().find(|(_, is_given, needs_dtds)| *is_given && *needs_dtds != of_dtds) {
+            Some((option, ..)) if of_dtds => usage(format!("{option}: no effect on a comparison of DTDs")),
+            Some((option, ..)) => usage(format!("{option}: to compare the DTDs of the traces, add --dtds")),
+            None => Ok(()),
+        }
+    }
 }
 
 fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison> {

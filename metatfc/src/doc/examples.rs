@@ -52,7 +52,7 @@ impl Examples {
         let name = input::name(path);
         if schema.dtd.fingerprint() != dtd.fingerprint() {
             return failed(format!(
-                "{name}: the trace has a different DTD; to see the differences, use `metatfc compat`; to document the \
+                "{name}: the trace has a different DTD; to see the differences, use `metatfc diff --dtds`; to document the \
                  DTD of the trace, use `metatfc show --doc DIR {name}`"
             ));
         }

@@ -21,6 +21,7 @@ use crate::labels::Labels;
 use crate::options::ThreadArgs;
 use crate::output::{Output, style_out};
 use crate::raw::FileArgs;
+use crate::spans::{self, FilterArgs};
 use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
@@ -69,6 +70,15 @@ Formats (--format):
   hex    each field with its offset, bytes and value. If a metadata record set
          the encoding of the field, its offset is printed, too. Offsets refer to
          the file or, for compressed chunks, to the content of the chunk
+  lines  a log: a line for each record that is not part of a span. The line
+         contains the time, level and thread, the enclosing spans with their
+         values, and the values of the record. If the DTD defines events
+         (tag.span = \"event\"), only events are printed
+  chrome a JSON trace for Perfetto (ui.perfetto.dev), Chrome (chrome://tracing)
+         and the Firefox Profiler: spans become slices of their threads, other
+         records with a time become instants, and both include their values
+`metatfc stat --help` explains spans, and `metatfc stat --spans` shows their
+durations.
 
 Examples:
   metatfc dump T.mtf | head
@@ -81,7 +91,9 @@ Examples:
   metatfc dump capture.pcap
   metatfc dump --raw --order little --dtd log.dtd app.log
   record-something | metatfc dump -
-  metatfc dump --follow --where 'size > 1000000' T.mtf";
+  metatfc dump --follow --where 'size > 1000000' T.mtf
+  metatfc dump --format chrome T.mtf > T.json
+  metatfc dump --format lines --level warn --from 2.5s T.mtf";
 
 /// Print the records of a trace
 #[derive(clap::Args)]
@@ -158,6 +170,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["raw", "salvage", "tail"])]
     follow: bool,
     #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
     threads: ThreadArgs,
 }
 
@@ -169,6 +183,8 @@ enum Format {
     Csv,
     Hex,
     Sql,
+    Lines,
+    Chrome,
 }
 
 impl Format {
@@ -176,8 +192,8 @@ impl Format {
     fn style(self) -> Style {
         match self {
             Self::Text => style_out(),
-            Self::Hex => Style::Text,
-            Self::Jsonl => Style::Json,
+            Self::Hex | Self::Lines => Style::Text,
+            Self::Jsonl | Self::Chrome => Style::Json,
             Self::Csv | Self::Sql => Style::Data,
         }
     }
@@ -276,12 +292,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let name = input::name(&args.trace);
     let name = &*name;
+    let open = || {
+        let dtd = DtdArgs { by_name: args.by_name, ..args.dtd.clone() };
+        args.raw.open(&args.trace, raw_section(args)?, &dtd, args.salvage)
+    };
+    if let Some(form) = args.spans()? {
+        return spans::run(name, open()?, &args.filter, form);
+    }
     let ((schema, reader), at_end) = if args.follow {
         let (opened, at_end) = open_to_follow(args, name)?;
         (opened, Some(at_end))
     } else {
-        let dtd = DtdArgs { by_name: args.by_name, ..args.dtd.clone() };
-        (args.raw.open(&args.trace, raw_section(args)?, &dtd, args.salvage)?, None)
+        (open()?, None)
     };
     let records = reader.raw_section().and_then(|number| schema.dtd.section(number));
     // A raw stream section contains only elements.
@@ -317,6 +339,41 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report(args, name, &trace, error, records, delivered || records > 0)
 }
 
+impl Args {
+    /// Returns the form of spans and events to print, or `None` if records are printed.
+    fn spans(&self) -> Result<Option<spans::Form<'static>>> {
+        let form = match self.format {
+            Format::Lines => spans::Form::Lines,
+            Format::Chrome => spans::Form::Chrome,
+            _ if self.filter.is_given() => {
+                return usage(
+                    "--level, --from, --to and --field select spans and events: add --format lines or --format chrome, or \
+                     select records with --where",
+                );
+            }
+            _ => return Ok(None),
+        };
+        let sections = !self.section.is_empty() && !self.raw.is_read_as_said();
+        let options = [
+            ("--all", self.all),
+            ("--names", self.names),
+            ("--section", sections),
+            ("--record", !self.record.is_empty()),
+            ("--where", self.condition.is_some()),
+            ("--skip, --head and --tail", self.skip > 0 || self.head.is_some() || self.tail.is_some()),
+            ("--salvage", self.salvage),
+            ("--resolve", self.resolve),
+            ("--follow", self.follow),
+        ];
+        match options.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => usage(format!(
+                "{option}: no effect on spans and events, which are selected by --level, --from, --to and --field"
+            )),
+            None => Ok(Some(form)),
+        }
+    }
+}
+
 fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Printer>> {
     let resolver = Resolver::new(schema, args.resolve);
     Ok(match args.format {
@@ -328,6 +385,7 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Prin
         Format::Csv => Box::new(Rows::<csv::Csv>::new(schema, select, args, resolver)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
         Format::Sql => Box::new(Rows::<sql::Sql>::new(schema, select, args, resolver)?),
+        Format::Lines | Format::Chrome => return usage("spans and events are not records"),
     })
 }
 

@@ -1,17 +1,18 @@
 //! Finds widths and interpretations that are wasteful for given traces. The planner proposes alternatives, and their
 //! savings are measured by writing the traces.
 
-use super::Args;
 use super::declared::{Declared, Encoding, one, words};
 use super::measure::{Size, Source, Written};
-use super::report::{Found, Report, Saves, Together};
+use super::{LintArgs, Saves, Sizes, Suggested, Suggestions, Together};
 use crate::failure::{Failure, Result};
+use crate::input;
 use metatf::dynamic::{Schema, Trace};
 use metatf::format::{Interpretation, LeafKind, METADATA};
 use metatf::reader::Event;
 use metatf_cli::Progress;
+use metatf_page::{Note, Value};
 use metatf_parser::index::Index;
-use metatf_parser::{Allowed, Finding, Property, Rule, Suggestion};
+use metatf_parser::{Allowed, Diagnostic, Property, Rule, Suggestion};
 use metatf_tools::recode::{self, LeafSurvey, Spent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,9 +25,9 @@ type Named<'d> = (&'d Path, &'d str, &'d [u8], &'d Index);
 
 pub(super) fn check(
     (file, name, text, index): Named<'_>,
-    args: &Args,
+    args: &LintArgs,
     rules: &BTreeSet<Rule>,
-    report: &mut Report,
+    suggestions: &mut Suggestions,
 ) -> Result<()> {
     let text = std::str::from_utf8(text).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     let schema = schema(name, text)?;
@@ -43,15 +44,17 @@ pub(super) fn check(
             count(&written, &schema, &mut counts)?;
         }
     }
-    report.size = Some(linter.now);
     if rules.contains(&Rule::UnusedRecord) {
-        report.findings.extend(unused(&linter, &schema, &counts));
+        suggestions.list.extend(unused(&linter, &schema, &counts));
     }
+    let mut together = None;
     if rules.contains(&Rule::WastefulWidth) || rules.contains(&Rule::WastefulInterpretation) {
         let wasteful = linter.wasteful(&schema, &surveys, args, rules)?;
-        report.together = linter.together(&wasteful)?;
-        report.findings.extend(wasteful);
+        together = linter.together(&wasteful)?;
+        suggestions.list.extend(wasteful);
     }
+    let traces = args.traces.iter().map(|trace| input::name(trace).into_owned()).collect();
+    suggestions.sizes = Some(Sizes { traces, size: linter.now, together });
     Ok(())
 }
 
@@ -75,15 +78,17 @@ fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
 
 /// Finds the tagged records that no trace contains. In the index, the records of the format follow the predefined
 /// records.
-fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Found> {
+fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Suggested> {
     let first = usize::from(METADATA) + 1;
     let records = schema.dtd.records.iter().zip(counts).skip(first).zip(&linter.index.records);
     let unused = records.filter(|((record, count), _)| record.tag.is_some() && **count == 0);
     let found = unused.map(|((record, _), laid_out)| {
         let message = format!("no trace contains a record `{}`", record.name);
-        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "remove the record if no program writes it")
+        let place = Declared::label(linter.text, laid_out.span.clone());
+        Diagnostic::suggestion(Rule::UnusedRecord, place, message, "remove the record if no program writes it")
     });
-    found.filter_map(|finding| linter.allowed(finding)).map(|finding| Found::new(linter.name, finding)).collect()
+    let allowed = found.filter(|diagnostic| !linter.allowed.allows(diagnostic));
+    allowed.map(|diagnostic| Suggested { diagnostic, saves: None }).collect()
 }
 
 struct Linter<'d> {
@@ -174,9 +179,9 @@ impl<'d> Linter<'d> {
         &mut self,
         schema: &Schema,
         surveys: &[LeafSurvey],
-        args: &Args,
+        args: &LintArgs,
         rules: &BTreeSet<Rule>,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<Suggested>> {
         let mut found = Vec::new();
         for group in self.groups(schema, surveys) {
             if !is_enough(group.most, self.now.records, args.least) {
@@ -202,14 +207,14 @@ impl<'d> Linter<'d> {
             let Some((size, new, edit)) = best else { continue };
             let saved = self.now.records.saturating_sub(size.records);
             if saved > 0 && is_enough(saved, self.now.records, args.least) {
-                found.extend(self.found(&group, size, new, edit));
+                found.extend(self.suggested(&group, size, new, edit));
             }
         }
         found.sort_by_key(|found| std::cmp::Reverse(found.saves.as_ref().map(|saves| saves.records)));
         Ok(found)
     }
 
-    fn found(&self, group: &Group<'_>, size: Size, new: Encoding, edit: Suggestion) -> Option<Found> {
+    fn suggested(&self, group: &Group<'_>, size: Size, new: Encoding, edit: Suggestion) -> Option<Suggested> {
         let fields = group.declared.fields.clone();
         let (first, others) = fields.split_first()?;
         let more = match others.len() {
@@ -219,28 +224,32 @@ impl<'d> Linter<'d> {
         };
         let (old, better) = (words(group.old), words(new));
         let message = format!("`{first}`{more}: {old}; smaller with {better}");
-        let help = format!("write `{}`", edit.text.trim());
+        let help = format!("write `{}`", edited_lines(self.text, &edit)?);
         let rule = group.rule(new);
         let property = if rule == Rule::WastefulWidth { Property::Width } else { Property::Interpretation };
-        let place = group.declared.place(property);
-        let finding = Finding { suggestion: Some(edit), ..self.finding(rule, place, message, &help) };
-        let saves = Saves {
-            records: self.now.records.saturating_sub(size.records),
-            files: self.now.files.cast_signed() - size.files.cast_signed(),
-            of: self.now,
-            values: group.values,
-            fields,
-            old,
-            better,
-        };
-        let finding = self.allowed(finding)?;
-        Some(Found::new(self.name, finding).that(saves))
+        let mut place = Declared::label(self.text, group.declared.place(property));
+        let records = self.now.records.saturating_sub(size.records);
+        let files = self.now.files.cast_signed() - size.files.cast_signed();
+        let more = "saves {} of the records ({}), but the compressed file grows by {} ({})";
+        let less = "saves {} of the records ({}) and {} of the compressed file ({})";
+        place.text = Note::new(if files < 0 { more } else { less })
+            .with([
+                Value::Bytes(records),
+                Value::Part(records, self.now.records),
+                Value::Bytes(files.unsigned_abs()),
+                Value::Part(files.unsigned_abs(), self.now.files),
+            ])
+            .to_string();
+        let mut diagnostic = Diagnostic::suggestion(rule, place, message, help);
+        diagnostic.suggestion = Some(edit);
+        let saves = Saves { records, files, values: group.values, fields, old, better };
+        (!self.allowed.allows(&diagnostic)).then_some(Suggested { diagnostic, saves: Some(saves) })
     }
 
     /// Measures all edits together, omitting edits that overlap another edit.
-    fn together(&mut self, found: &[Found]) -> Result<Option<Together>> {
+    fn together(&mut self, found: &[Suggested]) -> Result<Option<Together>> {
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
-        for edit in found.iter().filter_map(|found| found.suggestion()) {
+        for edit in found.iter().filter_map(|found| found.diagnostic.suggestion.as_ref()) {
             if edits.iter().all(|(span, _)| edit.span.end <= span.start || span.end <= edit.span.start) {
                 edits.push((edit.span.clone(), edit.text.clone()));
             }
@@ -253,16 +262,13 @@ impl<'d> Linter<'d> {
         let size = self.size(&text)?;
         Ok(Some(Together { edits: count, size }))
     }
+}
 
-    fn finding(&self, rule: Rule, place: std::ops::Range<usize>, message: String, help: &str) -> Finding {
-        let primary = Declared::label(self.text, place);
-        Finding { rule, message, primary, secondary: Vec::new(), help: help.to_owned(), suggestion: None }
-    }
-
-    /// Returns the finding unless a comment on its line allows it.
-    fn allowed(&self, finding: Finding) -> Option<Finding> {
-        (!self.allowed.allows(finding.rule, finding.primary.line)).then_some(finding)
-    }
+/// Returns the lines that an edit changes, as they are after the edit.
+fn edited_lines(text: &str, edit: &Suggestion) -> Option<String> {
+    let before = text.get(..edit.span.start)?.rsplit('\n').next()?;
+    let after = text.get(edit.span.end..)?.split('\n').next()?;
+    Some(format!("{before}{}{after}", edit.text).trim().to_owned())
 }
 
 fn edited(text: &str, edit: &Suggestion) -> Option<String> {

@@ -54,9 +54,7 @@ impl Source {
             Ok(converter) => converter,
             Err(Unconvertible { fields, records, others, .. }) => {
                 let missing = [fields, records, others].concat().join(", ");
-                return failed(format!(
-                    "{name}: {dtd} lacks {missing}; for details, run `metatfc compat {dtd} {name}`"
-                ));
+                return failed(format!("{name}: {dtd} lacks {missing}; for details, run `metatfc diff {dtd} {name}`"));
             }
         };
         let header = reader.header();

@@ -1,89 +1,46 @@
-//! `lint`: reports possible improvements to a DTD, based on its text and on traces.
+//! Suggests improvements to DTDs, based on their text and on traces (`check --lint`).
 //!
 //! The parser implements the rules for the text ([`metatf_parser::lint`]), and `encodings` implements the rules that
-//! need traces. `declared` finds the statements of a DTD that determine the encoding of fields, `measure` writes traces
-//! to measure their size, and `report` prints the findings.
+//! need traces. `declared` finds the statements of a DTD that determine the encoding of fields, and `measure` writes
+//! traces to measure their size.
 
 mod declared;
 mod encodings;
 mod measure;
-mod report;
 
-use crate::dtd;
-use crate::failure::{Failure, Result, usage};
+use crate::failure::{Result, usage};
 use crate::options::ThreadArgs;
-use crate::{input, output};
-use metatf_cli::OutputArgs;
-use metatf_parser::{Finding, Rule, Severity};
-use report::{Found, Report};
+use measure::Size;
+use metatf_page::{Note, Value};
+use metatf_parser::{Diagnostic, Rule};
+use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-const MORE: &str = "\
-Rules (those in parentheses are off by default); --explain RULE describes one:
-  (undocumented-field), undocumented-record, undocumented-section
-  empty-section, unreferenced-stream, overridden-property, similar-names
-and with --trace:
-  (unused-record), wasteful-width, wasteful-interpretation
-
---allow disables rules, and --deny enables rules that are off. In a DTD, a comment
-disables rules for its line, or for the entire file if it is at the top:
-  section Log 1 { // lint: allow similar-names
-
-With --trace, the command plans the encoding of the fields like `metatfc convert`.
-If the plan uses a different width or interpretation from the DTD, the command
-tries this edit of the DTD. It writes the traces with the current DTD and with the
-edited DTD, as a program would write them. A finding reports the savings in bytes
-and percent of the records, and in bytes of the file compressed by `metatfc
-recode`. Smaller records may compress worse, so edits that make the compressed
-file larger are not reported. Edits that save less than --least are not reported
-either. With --stored, only the size of the records counts, which suits
-uncompressed traces. Offsets, strides through sections and fields with a model are
-not checked.
-
-A DTD with errors is not checked; to list the errors, use `metatfc check`.
-
-Exit status:
-  0  no findings
-  1  findings, or an invalid file
-  2  usage error
-
-Examples:
-  metatfc lint spans.dtd
-  metatfc lint --trace a.mtf --trace b.mtf spans.dtd
-  metatfc lint --allow undocumented-record,undocumented-section *.dtd
-  metatfc lint --format json spans.dtd | jq -r '.findings[].rule'";
-
-/// Suggest improvements to DTDs, such as missing documentation, unused parts and wasteful encodings
+/// The options of `check` for suggestions.
 #[derive(clap::Args)]
-#[command(after_help = MORE)]
-pub(crate) struct Args {
-    /// The DTDs (files or names of built-in DTDs); `-` reads standard input
-    #[arg(required_unless_present = "explain", value_name = "DTD")]
-    files: Vec<PathBuf>,
-    /// A trace with this DTD, or a log file that the DTD describes; may be repeated
+pub(crate) struct LintArgs {
+    /// Suggest improvements, too, such as missing documentation and unused parts (see below)
+    #[arg(long)]
+    lint: bool,
+    /// Suggest encodings that make this trace smaller; it must have the DTD, or be a log file that the DTD describes.
+    /// May be repeated. Implies --lint
     #[arg(long = "trace", value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Disable these rules
+    /// Disable these rules of --lint
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     allow: Vec<Rule>,
-    /// Enable these rules, which are off by default
+    /// Enable these rules of --lint, which are off by default
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     deny: Vec<Rule>,
-    /// Minimum savings of an edit, in percent of the bytes of all records
+    /// With --trace: minimum savings of an edit, in percent of the bytes of all records
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
-    /// Compare the size of the records instead of the size of compressed files
+    /// With --trace: compare the size of the records instead of the size of compressed files
     #[arg(long, requires = "traces")]
     stored: bool,
-    /// Describe a rule and report whether the rule is on
-    #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "traces"], value_parser = rule)]
-    explain: Option<Rule>,
     #[command(flatten)]
     threads: ThreadArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 fn rule(name: &str) -> Result<Rule, String> {
@@ -96,65 +53,91 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    if let Some(rule) = args.explain {
-        return explain(rule);
-    }
-    if let Some(rule) = args.allow.iter().find(|rule| args.deny.contains(rule)) {
-        return usage(format!("{}: the rule is in both --allow and --deny", rule.name()));
-    }
-    if args.files.len() > 1 && !args.traces.is_empty() {
-        return usage("--trace requires exactly one DTD, which must be the DTD of the traces");
-    }
-    let looked_for = |rule: &Rule| (rule.is_on() || args.deny.contains(rule)) && !args.allow.contains(rule);
-    let rules: BTreeSet<Rule> = Rule::ALL.iter().copied().filter(looked_for).collect();
-    if let Some(rule) = args.deny.iter().find(|rule| rule.needs_traces() && args.traces.is_empty()) {
-        return usage(format!("the rule {} requires a trace: specify a trace with --trace", rule.name()));
-    }
-    let (mut report, mut wrong) = (Report::default(), false);
-    for file in &args.files {
-        match lint(file, args, &rules, &mut report) {
-            Ok(()) => {}
-            // Continue with the other files.
-            Err(Failure::Failed(message)) => {
-                crate::failure::print_message(&message);
-                wrong = true;
-            }
-            Err(Failure::Printed) => wrong = true,
-            Err(other) => return Err(other),
+/// The suggestions for a DTD, and the size of its traces.
+pub(crate) struct Suggestions {
+    pub(crate) list: Vec<Suggested>,
+    pub(crate) sizes: Option<Sizes>,
+}
+
+/// A suggestion.
+pub(crate) struct Suggested {
+    pub(crate) diagnostic: Diagnostic,
+    pub(crate) saves: Option<Saves>,
+}
+
+/// The savings of an edit.
+#[derive(Serialize)]
+pub(crate) struct Saves {
+    /// Bytes of the records, before compression.
+    records: u64,
+    /// Bytes of the compressed files; negative if the edit makes them larger.
+    files: i64,
+    /// The number of values in the fields.
+    values: u64,
+    /// All affected fields, as `RECORD.FIELD`.
+    fields: Vec<String>,
+    old: String,
+    better: String,
+}
+
+/// The size of the traces, written with the DTD and with all edits together.
+#[derive(Serialize)]
+pub(crate) struct Sizes {
+    traces: Vec<String>,
+    size: Size,
+    together: Option<Together>,
+}
+
+/// Several edits, and the size of the traces with all of these edits.
+#[derive(Serialize)]
+struct Together {
+    edits: usize,
+    size: Size,
+}
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |size: Size| {
+            Note::new("{} of records, {} compressed").with([Value::Bytes(size.records), Value::Bytes(size.files)])
+        };
+        write!(f, "{}: {}", self.traces.join(", "), shown(self.size))?;
+        match &self.together {
+            Some(Together { edits, size }) => write!(f, "; with {edits} edits, {}", shown(*size)),
+            None => Ok(()),
         }
     }
-    if !report.files.is_empty() {
-        output::report(&report, &args.output)?;
-    }
-    if wrong || !report.findings.is_empty() { Err(Failure::Printed) } else { Ok(()) }
 }
 
-fn lint(file: &Path, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) -> Result<()> {
-    let (name, text) = dtd::text(file)?;
-    let index = metatf_parser::index(&text);
-    let errors: Vec<_> = index.diagnostics.iter().filter(|d| d.severity == Severity::Error).collect();
-    if !errors.is_empty() {
-        dtd::print(errors, &name, &text);
-        return Err(Failure::Printed);
+impl LintArgs {
+    /// Returns the rules to check for this number of DTDs, or `None` if no suggestions are wanted.
+    pub(crate) fn rules(&self, dtds: usize) -> Result<Option<BTreeSet<Rule>>> {
+        if let Some(rule) = self.allow.iter().find(|rule| self.deny.contains(rule)) {
+            return usage(format!("{}: the rule is in both --allow and --deny", rule.name()));
+        }
+        if dtds > 1 && !self.traces.is_empty() {
+            return usage("--trace requires exactly one DTD, which must be the DTD of the traces");
+        }
+        if let Some(rule) = self.deny.iter().find(|rule| rule.needs_traces() && self.traces.is_empty()) {
+            return usage(format!("the rule {} requires a trace: specify a trace with --trace", rule.name()));
+        }
+        let wanted = self.lint || [self.traces.len(), self.allow.len(), self.deny.len()].iter().any(|n| *n > 0);
+        let looked_for = |rule: &Rule| (rule.is_on() || self.deny.contains(rule)) && !self.allow.contains(rule);
+        Ok(wanted.then(|| Rule::ALL.iter().copied().filter(looked_for).collect()))
     }
-    report.files.push(name.clone());
-    let found = |finding: Finding| Found::new(&name, finding);
-    let findings = metatf_parser::lint(&text, &index, |rule| rules.contains(&rule));
-    report.findings.extend(findings.into_iter().map(found));
-    if args.traces.is_empty() {
-        return Ok(());
-    }
-    report.traces.extend(args.traces.iter().map(|trace| input::name(trace).into_owned()));
-    encodings::check((file, &name, &text, &index), args, rules, report)
-}
 
-fn explain(rule: Rule) -> Result<()> {
-    let mut text = String::new();
-    let state = if rule.is_on() { "on" } else { "off; enable it with --deny" };
-    let _ = writeln!(text, "{}: {}\n\nThis rule is {state}.", rule.name(), rule.doc());
-    if rule.needs_traces() {
-        text.push_str("This rule requires traces: specify them with --trace.\n");
+    /// Checks these rules for a DTD without errors, given its path, its name in messages, and its text.
+    pub(crate) fn suggestions(
+        &self,
+        (path, name, text): (&Path, &str, &[u8]),
+        rules: &BTreeSet<Rule>,
+    ) -> Result<Suggestions> {
+        let index = metatf_parser::index(text);
+        let found = metatf_parser::lint(text, &index, |rule| rules.contains(&rule));
+        let list = found.into_iter().map(|diagnostic| Suggested { diagnostic, saves: None }).collect();
+        let mut suggestions = Suggestions { list, sizes: None };
+        if !self.traces.is_empty() {
+            encodings::check((path, name, text, &index), self, rules, &mut suggestions)?;
+        }
+        Ok(suggestions)
     }
-    output::print(&text)
 }

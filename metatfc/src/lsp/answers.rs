@@ -4,7 +4,7 @@ use super::document::Document;
 use super::place::{position, range};
 use super::widths::Widths;
 use metatf_parser::index::{Declared, Role, SymbolKind};
-use metatf_parser::{Diagnostic, Finding, Label, Lines, Rule, Severity, TokenKind};
+use metatf_parser::{Code, Diagnostic, Label, Lines, Rule, Severity, TokenKind};
 use serde_json::{Value, json};
 use std::ops::Range;
 
@@ -28,14 +28,14 @@ fn token_type(kind: TokenKind) -> u32 {
     }
 }
 
-/// Returns errors, warnings and lint findings.
+/// Returns errors, warnings and suggestions.
 pub(super) fn diagnostics(document: &Document, uri: &str) -> Vec<Value> {
     let lines = document.lines();
-    let mistakes = document.index().diagnostics.iter().map(|found| diagnostic(&lines, uri, found));
-    mistakes.chain(document.findings().iter().map(|found| finding(&lines, uri, found))).collect()
+    document.diagnostics().map(|found| diagnostic(&lines, uri, found)).collect()
 }
 
 /// Converts a diagnostic. The help becomes the last line of the message, because editors do not show it otherwise.
+/// Suggestions become hints, which editors show unobtrusively, and code without an effect is faded.
 pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Value {
     let mut message = found.message.clone();
     for more in [&found.primary.text, found.help.as_ref().unwrap_or(&String::new())] {
@@ -44,25 +44,13 @@ pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Va
             message += more;
         }
     }
+    let unnecessary = matches!(found.code, Code::Lint(Rule::OverriddenProperty | Rule::EmptySection));
     json!({
         "range": range(lines, &found.primary.span),
-        "severity": match found.severity { Severity::Error => 1, Severity::Warning => 2 },
+        "severity": match found.severity { Severity::Error => 1, Severity::Warning => 2, Severity::Suggestion => 4 },
         "code": found.code.as_str(),
         "source": "metatfc",
         "message": message,
-        "relatedInformation": related(lines, uri, &found.secondary),
-    })
-}
-
-/// Converts a finding to a hint, which editors show unobtrusively. Code without an effect is faded.
-pub(super) fn finding(lines: &Lines<'_>, uri: &str, found: &Finding) -> Value {
-    let unnecessary = matches!(found.rule, Rule::OverriddenProperty | Rule::EmptySection);
-    json!({
-        "range": range(lines, &found.primary.span),
-        "severity": 4,
-        "code": found.rule.name(),
-        "source": "metatfc lint",
-        "message": format!("{}\n{}", found.message, found.help),
         "tags": if unnecessary { vec![1] } else { Vec::new() },
         "relatedInformation": related(lines, uri, &found.secondary),
     })

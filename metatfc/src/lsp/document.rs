@@ -3,7 +3,7 @@
 use super::place;
 use lsp_server::ErrorCode;
 use metatf_parser::index::Index;
-use metatf_parser::{Columns, Finding, Lines, Rule};
+use metatf_parser::{Columns, Diagnostic, Lines, Rule};
 use serde_json::Value;
 use std::cell::OnceCell;
 
@@ -18,7 +18,7 @@ pub(super) struct Document {
     columns: Columns,
     /// The index. It is computed on first use, because several changes may arrive together.
     index: OnceCell<Index>,
-    findings: OnceCell<Vec<Finding>>,
+    suggestions: OnceCell<Vec<Diagnostic>>,
     /// The index of an earlier text.
     before: Option<Index>,
     /// Whether the editor has received the diagnostics of this text.
@@ -32,7 +32,7 @@ impl Document {
             version,
             columns,
             index: OnceCell::new(),
-            findings: OnceCell::new(),
+            suggestions: OnceCell::new(),
             before: None,
             published: false,
         }
@@ -43,9 +43,10 @@ impl Document {
         self.index.get_or_init(|| metatf_parser::index(self.text.as_bytes()))
     }
 
-    /// Returns the findings of the enabled lint rules that need no trace.
-    pub(super) fn findings(&self) -> &[Finding] {
-        self.findings.get_or_init(|| metatf_parser::lint(self.text.as_bytes(), self.index(), Rule::is_on))
+    /// Returns errors, warnings, and the suggestions of the enabled lint rules that need no trace.
+    pub(super) fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        let lint = || metatf_parser::lint(self.text.as_bytes(), self.index(), Rule::is_on);
+        self.index().diagnostics.iter().chain(self.suggestions.get_or_init(lint))
     }
 
     /// Returns the index if it has been computed. Otherwise, returns the index of an earlier text if there is one, or
@@ -70,7 +71,7 @@ impl Document {
             }
         }
         self.version = version;
-        self.findings.take();
+        self.suggestions.take();
         self.before = self.index.take().or(self.before.take());
         self.published = false;
     }

@@ -1,6 +1,6 @@
 //! LSP responses that contain or offer text edits.
 
-use super::answers::{diagnostic, finding};
+use super::answers::diagnostic;
 use super::document::{Document, Refusal};
 use super::place::{edit, range};
 use lsp_server::ErrorCode;
@@ -73,7 +73,7 @@ pub(super) fn formatting(document: &Document) -> Value {
     json!([edit(&lines, &(before..old.len() - after), text)])
 }
 
-/// Returns the edits suggested by diagnostics and lint findings in a range.
+/// Returns the edits suggested by diagnostics in a range.
 pub(super) fn actions(document: &Document, uri: &str, within: Option<Range<usize>>) -> Value {
     let lines = document.lines();
     let touches = |place: &Range<usize>| {
@@ -88,13 +88,10 @@ pub(super) fn actions(document: &Document, uri: &str, within: Option<Range<usize
             "edit": of_document(&lines, uri, std::slice::from_ref(suggestion)),
         })
     };
-    let mistakes = document.index().diagnostics.iter().filter(|found| touches(&found.primary.span));
-    let mistakes = mistakes.filter_map(|found| {
+    let found = document.diagnostics().filter(|found| touches(&found.primary.span));
+    let actions = found.filter_map(|found| {
         let title = found.help.as_ref().unwrap_or(&found.message);
         Some(action(title, diagnostic(&lines, uri, found), found.suggestion.as_ref()?))
     });
-    let findings = document.findings().iter().filter(|found| touches(&found.primary.span));
-    let findings =
-        findings.filter_map(|found| Some(action(&found.help, finding(&lines, uri, found), found.suggestion.as_ref()?)));
-    mistakes.chain(findings).collect()
+    actions.collect()
 }

@@ -30,7 +30,7 @@ pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Sc
     }
     let Some((name, other, wrong)) = first else { return failed("no trace was given") };
     failed(format!(
-        "{other}: its records do not fit the DTD of {name}: {}; `metatfc compat {other} {name}` lists the changes, and \
+        "{other}: its records do not fit the DTD of {name}: {}; `metatfc diff --dtds {other} {name}` lists the changes, and \
          `metatfc convert --to-dtd` converts a trace to another DTD",
         wrong.join("; ")
     ))

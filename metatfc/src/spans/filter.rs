@@ -6,10 +6,10 @@ use metatf_tools::roles::{self, Role};
 use metatf_tools::spans::{Around, Found, Instant, Origin, Span, Values};
 
 /// The filter options.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct FilterArgs {
-    /// Show only this level and more severe levels. LEVEL is a number, or a name that the DTD defines for the field of
-    /// role `level`
+    /// Show only spans and events of this level and more severe levels. LEVEL is a number, or a name that the DTD
+    /// defines for the field of role `level`
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
     /// Show only spans and events that begin at this time or later, given in seconds or with the unit ns, us, ms or s
@@ -22,6 +22,13 @@ pub(crate) struct FilterArgs {
     /// must also have this value. May be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]
     field: Vec<String>,
+}
+
+impl FilterArgs {
+    /// Returns whether any of the options is set.
+    pub(crate) fn is_given(&self) -> bool {
+        self.level.is_some() || self.from.is_some() || self.to.is_some() || !self.field.is_empty()
+    }
 }
 
 pub(super) struct Filter<'a> {

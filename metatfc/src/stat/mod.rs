@@ -1,14 +1,16 @@
-//! `stat`: prints statistics of a trace.
+//! `stat`: prints statistics of a trace, or the durations of its spans.
 
 mod content;
 mod report;
 
 use crate::dtd::DtdArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, usage};
 use crate::input;
 use crate::options::ThreadArgs;
 use crate::output;
 use crate::raw::RawArgs;
+use crate::spans::{self, FilterArgs};
+use clap::ValueEnum;
 use content::{Content, Counted, TELL};
 use metatf::container::{Codec, Filter, Reader};
 use metatf::dynamic::{Schema, Trace};
@@ -27,12 +29,41 @@ values (`values`, `flags`, format `bool`), the report shows how often each value
 occurs. It also counts the tags of a record that accepts all other tags
 (`tag.value = other;`).
 
+With --spans, the report shows the number, the total and the percentiles of the
+durations of spans, by kind. A span is the time between two records, defined by
+annotations in the DTD:
+
+  request:  (tag, time, thread, id) { tag.span = \"begin\"; }
+  answered: (tag, time, thread, id) { tag.span = \"end\"; }
+  time.role = \"time\"; thread.role = \"thread\"; id.role = \"span\";
+
+A span ends at the end record that contains its number (role \"span\"). If spans
+have no numbers, a span ends at the next end record in its thread. If end records
+name the kind of span that they end (\"end request\"), each such kind has its own
+numbers. The first record of a span determines its kind: the kind is the string
+whose number the record contains (role \"string_id\"), or else the type of the
+record. \"enter\" and \"leave\" records mark when a thread works on a numbered span;
+`busy` is the sum of these times. Traces of metatf-tracing contain all of these
+records. If a field has the role \"process\", numbers and threads are distinguished
+by process. Times are in nanoseconds, or in the unit of the field: \"us\", \"ms\" or
+\"s\".
+
+`self` is the part of the total in which no direct child span was open. The parent
+of a span is the span named by its record (role \"parent\"), or else the innermost
+open span of its thread. --spans=tree prints a line for each kind at each position
+in the tree. --format html and svg draw the tree as a flame graph of `self`. For
+lines of events, and for a trace of the spans, see `metatfc dump --help`.
+
 Examples:
   metatfc stat T.mtf
   metatfc stat capture.pcap
+  metatfc stat --spans T.mtf
+  metatfc stat --spans --format json T.mtf | jq '.kinds[] | {name, p99_ns}'
+  metatfc stat --spans --format html T.mtf -o T.html
+  metatfc stat --spans=tree --field path=/index.html T.mtf
   metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
 
-/// Print statistics of a trace: records by type, bytes by leaf, compression by section
+/// Print statistics of a trace: records by type, bytes by leaf, compression by section, or durations of spans
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -46,6 +77,20 @@ pub(crate) struct Args {
     raw: RawArgs,
     #[command(flatten)]
     threads: ThreadArgs,
+    /// Print the durations of spans by kind, or by their position in the tree of spans
+    #[arg(long, value_name = "BY", num_args = 0..=1, require_equals = true, default_missing_value = "kind")]
+    spans: Option<SpansBy>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// The rows of a report about spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SpansBy {
+    /// A row for each kind of span
+    Kind,
+    /// A row for each kind of span at each position in the tree
+    Tree,
 }
 
 /// The chunks of one section.
@@ -77,6 +122,13 @@ struct Stat {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
     let name = &*name;
+    if let Some(by) = args.spans {
+        let form = spans::Form::Report(&args.output, by == SpansBy::Tree);
+        return spans::run(name, args.raw.open(&args.trace, &args.dtd)?, &args.filter, form);
+    }
+    if args.filter.is_given() {
+        return usage("--level, --from, --to and --field select spans: add --spans");
+    }
     let file = args.raw.reopenable(&args.trace, &args.dtd, false)?;
     let (schema, reader) = args.raw.reopen(&file, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));

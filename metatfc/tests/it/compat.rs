@@ -74,8 +74,8 @@ fn every_kind_of_change_is_named() {
     let here = Folder::new();
     here.write("v1.dtd", OLD);
     here.write("v2.dtd", NEW);
-    insta::assert_snapshot!("compat-text", metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).text());
-    let found = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(1).text();
+    insta::assert_snapshot!("compat-text", metatfc(&here, &["diff", "v1.dtd", "v2.dtd"]).exits(1).text());
+    let found = metatfc(&here, &["diff", "--format", "json", "v1.dtd", "v2.dtd"]).exits(1).text();
     insta::assert_snapshot!("compat-json", found);
     // The documentation lists every kind with its level.
     let found: Value = serde_json::from_str(&found).expect("JSON");
@@ -115,13 +115,13 @@ fn a_dtd_and_itself_have_no_changes() {
     let mut before: Option<(metatf_parser::Dtd, &str)> = None;
     for (text, path) in &found {
         let path = path.to_str().expect("a path");
-        let out = metatfc(&here, &["compat", path, path]).exits(0).text();
+        let out = metatfc(&here, &["diff", path, path]).exits(0).text();
         let rest = "old readers, new traces  no break\n  new readers, old traces  no break\n";
         assert!(out.contains("\n  no changes\n") && out.ends_with(rest), "{path}: {out}");
         // In this order, adjacent DTDs are often variants of the same format.
         let dtd = metatf_parser::parse("", text).dtd.expect("parsed before");
         if let Some((other, other_path)) = &before {
-            let out = metatfc(&here, &["compat", other_path, path]).text();
+            let out = metatfc(&here, &["diff", other_path, path]).text();
             let nothing = out.contains("\n  no changes\n");
             assert!(!nothing || dtd.same_meaning(other), "{other_path} {path}: {out}");
         }
@@ -167,7 +167,7 @@ fn the_version_must_be_enough() {
     for (old, old_version, new, new_version, least, enough) in cases {
         here.write("v1.dtd", one(*old_version, old));
         here.write("v2.dtd", one(*new_version, new));
-        let run = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(i32::from(!enough));
+        let run = metatfc(&here, &["diff", "--format", "json", "v1.dtd", "v2.dtd"]).exits(i32::from(!enough));
         let found: Value = serde_json::from_str(&run.text()).expect("JSON");
         assert_eq!((found["least_version"].as_str(), &found["version_is_enough"]), (*least, &Value::Bool(*enough)));
     }
@@ -179,20 +179,20 @@ fn versions_come_from_traces_and_options() {
     here.write("v1.dtd", one(Some("1.2.3"), SIZE));
     here.write("v2.dtd", one(None, &SIZE.replace('4', "8")));
     run(&here, &["convert", "--dtd", "v1.dtd", "-", "v1.mtf"], br#"{"@section":"s","@record":"a","size":1}"#).exits(0);
-    let compat = |options: &[&str]| metatfc(&here, &[&["compat", "v1.mtf", "v2.dtd"], options].concat());
+    let compat = |options: &[&str]| metatfc(&here, &[&["diff", "v1.mtf", "v2.dtd"], options].concat());
     compat(&[]).exits(1).prints("none in the new one (too low); required after a median change: 1.3.0");
     compat(&["--new-version", "1.3.0"]).exits(0).prints("1.3.0 in the new one; required after a median change: 1.3.0");
     compat(&["--old-version", "1.3.0", "--new-version", "1.3.0"]).exits(1).prints("a median change: 1.4.0");
     for wrong in ["1.2", "1.2.3.4", "1.2.x", "1.+2.3", "1..3", "", "1.2.4294967296"] {
         compat(&["--new-version", wrong]).exits(2).says("expected a version of three numbers");
     }
-    run(&here, &["compat", "v1.dtd", "-"], one(Some("1.2"), SIZE).as_bytes())
+    run(&here, &["diff", "v1.dtd", "-"], one(Some("1.2"), SIZE).as_bytes())
         .exits(1)
         .says("tag.version = \"1.2\": expected a version of three numbers");
-    run(&here, &["compat", "v1.dtd", "-"], one(Some("1.\u{1b}.0"), SIZE).as_bytes()).exits(1).says(r"1.\u{1b}.0");
+    run(&here, &["diff", "v1.dtd", "-"], one(Some("1.\u{1b}.0"), SIZE).as_bytes()).exits(1).says(r"1.\u{1b}.0");
     let differing = "section s 1 { a: (tag) { tag.value = 4; tag.version = \"1.0.0\"; } b: (tag) { tag.value = 5; } }";
-    run(&here, &["compat", "v1.dtd", "-"], differing.as_bytes()).exits(1).says("set it once, at the top level");
-    metatfc(&here, &["compat", "-", "-"]).exits(2).says("only one of the DTDs");
+    run(&here, &["diff", "v1.dtd", "-"], differing.as_bytes()).exits(1).says("set it once, at the top level");
+    metatfc(&here, &["diff", "-", "-"]).exits(2).says("only one of the files");
 }
 
 /// Control characters in an untrusted DTD do not reach the terminal.
@@ -201,7 +201,7 @@ fn control_characters_are_escaped() {
     let here = Folder::new();
     here.write("v1.dtd", one(None, &format!("{SIZE} size.unit = \"ms\";")));
     here.write("v2.dtd", one(None, &format!("{SIZE} size.unit = \"\u{1b}[31m\\n\";")));
-    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).prints(r"unit: ms, now \u{1b}[31m\n");
+    metatfc(&here, &["diff", "v1.dtd", "v2.dtd"]).exits(1).prints(r"unit: ms, now \u{1b}[31m\n");
 }
 
 /// If the version increases more than the format requires, the meaning has changed.
@@ -211,13 +211,13 @@ fn the_version_tells_of_meaning() {
     here.write("v1.dtd", one(Some("1.2.3"), SIZE));
     for (version, level, code) in [("1.2.4", None, 0), ("1.3.0", Some("median"), 1), ("2.0.0", Some("major"), 1)] {
         here.write("v2.dtd", one(Some(version), SIZE));
-        let run = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(code);
+        let run = metatfc(&here, &["diff", "--format", "json", "v1.dtd", "v2.dtd"]).exits(code);
         let found: Value = serde_json::from_str(&run.text()).expect("JSON");
         assert_eq!(found["level"].as_str(), level, "{version}");
         assert_eq!(found["changes"][0]["kind"].as_str(), level.map(|_| "meaning"), "{version}");
         assert_eq!(found["new_readers_old_traces"]["break"], Value::Bool(level.is_some()), "{version}");
     }
-    metatfc(&here, &["compat", "--allow-breaks", "v1.dtd", "v2.dtd"]).exits(0);
+    metatfc(&here, &["diff", "--allow-breaks", "v1.dtd", "v2.dtd"]).exits(0);
 }
 
 #[test]
@@ -284,13 +284,13 @@ fn breaks_name_who_reads_what() {
         here.write("v1.dtd", one(None, old));
         here.write("v2.dtd", one(None, new));
         let code = i32::from(forward.or(*backward).is_some());
-        let out = metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(code).text();
+        let out = metatfc(&here, &["diff", "v1.dtd", "v2.dtd"]).exits(code).text();
         for (who, expected) in [("  old readers, new traces  ", forward), ("  new readers, old traces  ", backward)] {
             let line = out.lines().find_map(|line| line.strip_prefix(who)).expect("a line");
             let expected = expected.map_or("no break".to_owned(), |text| format!("break: {text}"));
             assert!(line.starts_with(&expected), "{old}\n{new}\n{out}");
         }
-        metatfc(&here, &["compat", "--allow-breaks", "v1.dtd", "v2.dtd"]).exits(0);
+        metatfc(&here, &["diff", "--allow-breaks", "v1.dtd", "v2.dtd"]).exits(0);
     }
 }
 
@@ -308,9 +308,9 @@ fn sharing_of_previous_values_is_compared() {
     };
     here.write("v1.dtd", dtd("", &["a", "b"]));
     here.write("v2.dtd", dtd("", &["z", "b", "a"]));
-    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(0).prints("minor  s.z    record added\n\n  version");
+    metatfc(&here, &["diff", "v1.dtd", "v2.dtd"]).exits(0).prints("minor  s.z    record added\n\n  version");
     here.write("v2.dtd", dtd("time.previous = own;", &["a", "b"]));
-    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"])
+    metatfc(&here, &["diff", "v1.dtd", "v2.dtd"])
         .exits(0)
         .prints("median  s.b.time  shares its previous value with different fields\n\n  version");
 }
@@ -328,7 +328,7 @@ fn records_move_between_the_top_and_sections() {
     for (old, new) in [(0, 1), (1, 0)] {
         here.write("v1.dtd", &dtds[old]);
         here.write("v2.dtd", &dtds[new]);
-        let run = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(0);
+        let run = metatfc(&here, &["diff", "--format", "json", "v1.dtd", "v2.dtd"]).exits(0);
         let found: Value = serde_json::from_str(&run.text()).expect("JSON");
         let kinds: BTreeSet<_> =
             found["changes"].as_array().expect("changes").iter().map(|c| c["kind"].as_str()).collect();

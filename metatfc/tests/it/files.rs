@@ -159,7 +159,7 @@ fn names_that_are_not_utf_8() {
         &[OsStr::new("check"), &dtd],
         &[OsStr::new("fmt"), &dtd],
         &[OsStr::new("diff"), &trace, &trace],
-        &[OsStr::new("compat"), &dtd, &dtd],
+        &[OsStr::new("diff"), &dtd, &dtd],
     ] {
         run(words).exits(0);
     }

@@ -191,10 +191,10 @@ fn a_trace_that_takes_much_memory() {
     });
     run(here, &["convert", "--dtd", "m.dtd", "-", "m.mtf"], lines.as_bytes()).exits(0);
     assert!(here.size("m.mtf") < 10_000, "{} bytes", here.size("m.mtf"));
-    metatfc(here, &["--max-memory", "8MiB", "spans", "m.mtf"])
+    metatfc(here, &["--max-memory", "8MiB", "stat", "--spans", "m.mtf"])
         .exits(1)
         .says("out of memory: the limit is 8 MiB; to raise it, use --max-memory");
-    metatfc(here, &["spans", "--max-memory", "512MiB", "m.mtf"]).exits(0);
+    metatfc(here, &["stat", "--spans", "--max-memory", "512MiB", "m.mtf"]).exits(0);
     metatfc(here, &["dump", "--max-memory", "16MiB", "--threads", "1", "m.mtf"]).exits(0);
-    metatfc(here, &["spans", "--max-memory", "1", "m.mtf"]).exits(2).says("expected at least 1MiB");
+    metatfc(here, &["stat", "--spans", "--max-memory", "1", "m.mtf"]).exits(2).says("expected at least 1MiB");
 }

@@ -1,4 +1,4 @@
-//! `lint`: rules, ways to disable them, and savings, which are verified by rewriting the trace.
+//! `check --lint`: rules, ways to disable them, and savings, which are verified by rewriting the trace.
 
 use super::common::{metatfc, run};
 use metatf_test::Folder;
@@ -63,16 +63,20 @@ fn log() -> Folder {
     folder
 }
 
+/// Returns the exit status, and an object with the sizes and the list of findings.
 fn json(folder: &Path, args: &[&str]) -> (i32, Value) {
-    let run = metatfc(folder, &[&["lint", "--format", "json"], args].concat());
-    let (status, errors) = (run.status, run.err.clone());
-    (status, serde_json::from_str(&run.text()).expect(&errors))
+    let run = metatfc(folder, &[&["check", "--lint", "--deny-warnings", "--message-format", "json"], args].concat());
+    let lines: Vec<Value> = run.text().lines().map(|line| serde_json::from_str(line).expect(&run.err)).collect();
+    let (findings, sizes): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line["severity"] == "suggestion");
+    let mut report = sizes.into_iter().next().unwrap_or_default();
+    report["findings"] = findings.into();
+    (run.status, report)
 }
 
 /// Returns the rule and line of each finding.
 fn findings(report: &Value) -> Vec<(&str, u64)> {
     let all = report["findings"].as_array().expect("a list").iter();
-    all.map(|found| (found["rule"].as_str().expect("a rule"), found["line"].as_u64().expect("a line"))).collect()
+    all.map(|found| (found["code"].as_str().expect("a rule"), found["line"].as_u64().expect("a line"))).collect()
 }
 
 #[test]
@@ -84,21 +88,21 @@ fn rules_of_the_text() {
     let field = |line| ("undocumented-field", line);
     assert_eq!((status, findings(&report)), (1, vec![field(12), field(13), field(18)]));
     folder.write("b.dtd", "section b 1 { }\nsection B 2 { mark: (tag) { tag.value = 4; } }\n");
-    let text = metatfc(&folder, &["lint", "log.dtd", "b.dtd"]);
-    assert_eq!(text.status, 1, "{}", text.err);
+    let text = metatfc(&folder, &["check", "--lint", "log.dtd", "b.dtd"]).exits(0);
     for word in ["b.dtd:1:9", "empty-section", "undocumented-record", "similar-names", "differ only in case"] {
-        assert!(text.text().contains(word), "{word}: {}", text.text());
+        assert!(text.err.contains(word), "{word}: {}", text.err);
     }
+    assert!(text.err.contains("0 errors, 0 warnings, 5 suggestions"), "{}", text.err);
+    assert_eq!(metatfc(&folder, &["check", "log.dtd", "b.dtd"]).exits(0).err, "");
     let all = "empty-section,undocumented-record,undocumented-section,similar-names";
-    let allowed = metatfc(&folder, &["lint", "--allow", all, "log.dtd", "b.dtd"]);
-    assert_eq!(allowed.status, 0, "{}", allowed.text());
-    assert!(allowed.text().contains("no findings"), "{}", allowed.text());
+    let allowed = metatfc(&folder, &["check", "--deny-warnings", "--allow", all, "log.dtd", "b.dtd"]);
+    assert_eq!((allowed.status, &*allowed.err), (0, ""));
 }
 
 #[test]
 fn statuses() {
     let folder = log();
-    let status = |args: &[&str]| metatfc(&folder, &[&["lint"], args].concat()).status;
+    let status = |args: &[&str]| metatfc(&folder, &[&["check", "--lint"], args].concat()).status;
     assert_eq!(status(&["--allow", "no-such-rule", "log.dtd"]), 2);
     assert_eq!(status(&["--allow", "similar-names", "--deny", "similar-names", "log.dtd"]), 2);
     assert_eq!(status(&["--deny", "unused-record", "log.dtd"]), 2);
@@ -108,12 +112,12 @@ fn statuses() {
     assert_eq!(status(&["missing.dtd", "log.dtd"]), 1);
     assert_eq!(status(&["--explain", "wasteful-width"]), 0);
     folder.write("wrong.dtd", "section s 1 { r: (tag, x) { tag.value = 4; } }");
-    let wrong = metatfc(&folder, &["lint", "wrong.dtd"]);
+    let wrong = metatfc(&folder, &["check", "--lint", "wrong.dtd"]);
     assert_eq!(wrong.status, 1);
     assert!(wrong.err.contains("E0502"), "{}", wrong.err);
     // A trace of a different format.
     folder.write("other.dtd", LOG.replace("client", "user"));
-    let other = metatfc(&folder, &["lint", "--trace", "log.mtf", "other.dtd"]);
+    let other = metatfc(&folder, &["check", "--trace", "log.mtf", "other.dtd"]);
     assert_eq!(other.status, 1);
     assert!(other.err.contains("log.mtf: other.dtd lacks") && other.err.contains("client"), "{}", other.err);
 }
@@ -233,8 +237,8 @@ fn what_is_left_out() {
     let (_, report) = json(&folder, &["--trace", "log.mtf", "--stored", "log.dtd"]);
     let lines: Vec<u64> = findings(&report).iter().map(|(_, line)| *line).collect();
     assert!(lines.contains(&13) && !lines.contains(&6), "{report:#}");
-    let text = metatfc(&folder, &["lint", "--trace", "log.mtf", "--stored", "log.dtd"]);
-    assert!(text.text().contains("saves") && text.text().contains("with the current DTD"), "{}", text.text());
+    let text = metatfc(&folder, &["check", "--trace", "log.mtf", "--stored", "log.dtd"]).err;
+    assert!(text.contains("saves") && text.contains("log.mtf: ") && text.contains("edits, "), "{text}");
 }
 
 /// The built-in DTDs have no findings.
@@ -243,9 +247,9 @@ fn built_in() {
     let folder = Folder::new();
     let files = std::fs::read_dir(metatf_test::root().join("dtds")).expect("they are there").flatten();
     let files: Vec<String> = files.map(|file| file.path().to_string_lossy().into_owned()).collect();
-    let mut args = vec!["lint"];
+    let mut args = vec!["check", "--lint"];
     args.extend(files.iter().map(String::as_str));
     let run = metatfc(&folder, &args);
-    assert_eq!(run.status, 0, "{}{}", run.text(), run.err);
-    assert_eq!(metatfc(&folder, &["lint", "heap", "pcap"]).status, 0);
+    assert!(run.status == 0 && !run.err.contains("suggestion"), "{}", run.err);
+    assert_eq!(metatfc(&folder, &["check", "--lint", "--deny-warnings", "heap", "pcap"]).status, 0);
 }

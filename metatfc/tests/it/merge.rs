@@ -274,7 +274,7 @@ fn spans_and_labels_of_two_processes() {
         encode(here, file, &lines.concat());
     }
     metatfc(here, &["sort", "--by", "time", "--source", "from", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
-    let spans = metatfc(here, &["spans", "--format", "json", "both.mtf"]).exits(0).text();
+    let spans = metatfc(here, &["stat", "--spans", "--format", "json", "both.mtf"]).exits(0).text();
     let spans: Value = serde_json::from_str(&spans).unwrap();
     let kinds: Vec<_> = spans["kinds"]
         .as_array()
@@ -283,7 +283,7 @@ fn spans_and_labels_of_two_processes() {
         .map(|kind| (kind["name"].clone(), kind["total_ns"].clone()))
         .collect();
     assert!(kinds.contains(&(json!("GET"), json!(40))) && kinds.contains(&(json!("PUT"), json!(100))), "{spans}");
-    let chrome = metatfc(here, &["spans", "--format", "chrome", "both.mtf"]).exits(0).text();
+    let chrome = metatfc(here, &["dump", "--format", "chrome", "both.mtf"]).exits(0).text();
     assert!(chrome.contains("\"pid\":1") && chrome.contains("\"pid\":2"), "{chrome}");
     let labels =
         metatfc(here, &["dump", "--resolve", "--record", "label", "--format", "jsonl", "both.mtf"]).exits(0).text();
@@ -372,7 +372,7 @@ fn versions_of_a_dtd() {
         here.write("second.dtd", if why == "cpu" { &newer } else { &old });
         run(here, &["convert", "--dtd", "second.dtd", "-", "second.mtf"], new.as_bytes()).exits(0);
         let merged = metatfc(here, &["sort", "second.mtf", "third.mtf", "-o", "no.mtf"]).exits(1);
-        merged.says(why).says("metatfc compat third.mtf second.mtf");
+        merged.says(why).says("metatfc diff --dtds third.mtf second.mtf");
         assert!(!here.join("no.mtf").exists());
     }
 }

@@ -79,7 +79,7 @@ fn other_bits_and_other_sections_are_other_formats() {
         ("always.dtd", "(flags.bit 0)*size", "size"),
     ] {
         here.write(name, DTD.replace(from, to));
-        let text = metatfc(here, &["compat", "s.dtd", name]).text();
+        let text = metatfc(here, &["diff", "s.dtd", name]).text();
         assert!(text.contains("break"), "{name}: {text}");
     }
 }

@@ -28,9 +28,9 @@ fn traces() -> Folder {
 /// The commands with reports, their exit status, a part of their output, and whether they have a picture.
 const COMMANDS: &[(&[&str], i32, &str, bool)] = &[
     (&["stat", "a.mtf"], 0, "heap alloc", false),
-    (&["compat", "a.dtd", "b.dtd"], 1, "a median change", false),
+    (&["diff", "a.dtd", "b.dtd"], 1, "a median change", false),
     (&["show", "a.dtd"], 0, "A block.", false),
-    (&["spans", "s.mtf"], 0, "DURATIONS", true),
+    (&["stat", "--spans", "s.mtf"], 0, "DURATIONS", true),
     (&["diff", "a.mtf", "b.mtf"], 1, "FIRST DIFFERENCE", false),
 ];
 
@@ -73,7 +73,7 @@ fn pictures_where_there_is_one() {
         }
     }
     // The graph counts the nested span only once.
-    metatfc(here, &["spans", "--format", "svg", "s.mtf"]).exits(0).prints("8.00 us");
+    metatfc(here, &["stat", "--spans", "--format", "svg", "s.mtf"]).exits(0).prints("8.00 us");
 }
 
 /// Other output than reports also goes to the file, which appears only when it is complete.
@@ -82,9 +82,9 @@ fn other_forms_in_a_file() {
     let here = &traces();
     let commands: &[&[&str]] = &[
         &["show", "--format", "dtd", "a.mtf"],
-        &["spans", "--format", "chrome", "s.mtf"],
-        &["spans", "--format", "lines", "a.mtf"],
-        &["spans", "--format", "tree", "s.mtf"],
+        &["dump", "--format", "chrome", "s.mtf"],
+        &["dump", "--format", "lines", "a.mtf"],
+        &["stat", "--spans=tree", "s.mtf"],
     ];
     for command in commands {
         let printed = metatfc(here, command).exits(0).text();

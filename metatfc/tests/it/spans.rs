@@ -62,8 +62,8 @@ fn folder() -> Folder {
 #[test]
 fn durations_by_kind() {
     let here = &folder();
-    insta::assert_snapshot!("spans-text", metatfc(here, &["spans", "s.mtf"]).exits(0).text());
-    let json = metatfc(here, &["spans", "--format", "json", "s.mtf"]).exits(0).text();
+    insta::assert_snapshot!("spans-text", metatfc(here, &["stat", "--spans", "s.mtf"]).exits(0).text());
+    let json = metatfc(here, &["stat", "--spans", "--format", "json", "s.mtf"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let of = |name: &str| {
         let kinds = json["kinds"].as_array().expect("a list").iter();
@@ -83,7 +83,7 @@ fn durations_by_kind() {
 #[test]
 fn a_trace_for_viewers() {
     let here = &folder();
-    let run = metatfc(here, &["spans", "--format", "chrome", "s.mtf"]).exits(0);
+    let run = metatfc(here, &["dump", "--format", "chrome", "s.mtf"]).exits(0);
     let json: serde_json::Value = serde_json::from_str(&run.text()).expect("JSON");
     let events = json["traceEvents"].as_array().expect("a list");
     let shown: Vec<String> = events
@@ -105,14 +105,14 @@ fn what_has_no_spans() {
     let here = &folder();
     here.write("n.dtd", "section s 1 { n: (tag) { tag.value = 4; } }");
     run(here, &["convert", "--dtd", "n.dtd", "-", "n.mtf"], b"{\"@section\":\"s\",\"@record\":\"n\"}").exits(0);
-    metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: its DTD does not define spans");
-    metatfc(here, &["spans", "--format", "chrome", "n.mtf"]).exits(0);
+    metatfc(here, &["stat", "--spans", "n.mtf"]).exits(2).says("n.mtf: its DTD does not define spans");
+    metatfc(here, &["dump", "--format", "chrome", "n.mtf"]).exits(0);
     // The records before corruption are counted.
     let mut bytes = here.read("s.mtf");
     let cut = bytes.len() - 60;
     bytes.truncate(cut);
     here.write("cut.mtf", bytes);
-    metatfc(here, &["spans", "cut.mtf"]).says("cut.mtf: ");
+    metatfc(here, &["stat", "--spans", "cut.mtf"]).says("cut.mtf: ");
 }
 
 /// Creates a trace with spans and events in the format of `metatf-tracing`, in which values are separate records after
@@ -178,7 +178,7 @@ fn program() -> Folder {
 fn events_of_a_program_as_lines() {
     let here = &program();
     let lines = |more: &[&str]| {
-        let all = [&["spans", "--format", "lines", "server.mtf"], more].concat();
+        let all = [&["dump", "--format", "lines", "server.mtf"], more].concat();
         metatfc(here, &all).exits(0).text()
     };
     let all = lines(&[]);
@@ -203,18 +203,20 @@ fn events_of_a_program_as_lines() {
         (["--level", "loud"], "unknown level; available levels: error, warn, info, debug, trace"),
         (["--from", "1h"], "unknown unit `h`"),
     ] {
-        metatfc(here, &[&["spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
+        metatfc(here, &[&["stat", "--spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
     }
-    metatfc(&folder(), &["spans", "--level", "1", "s.mtf"]).exits(2).says("no field of the DTD has the role `level`");
+    metatfc(&folder(), &["stat", "--spans", "--level", "1", "s.mtf"])
+        .exits(2)
+        .says("no field of the DTD has the role `level`");
     // If the DTD defines no events, every record with a time that does not belong to a span is an event.
-    let plain = metatfc(&folder(), &["spans", "--format", "lines", "s.mtf"]).exits(0).text();
+    let plain = metatfc(&folder(), &["dump", "--format", "lines", "s.mtf"]).exits(0).text();
     assert_eq!(plain, "0.000021000 2 tick:\n");
 }
 
 #[test]
 fn what_a_viewer_shows_of_a_program() {
     let here = &program();
-    let text = metatfc(here, &["spans", "--format", "chrome", "server.mtf"]).exits(0).text();
+    let text = metatfc(here, &["dump", "--format", "chrome", "server.mtf"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let events = json["traceEvents"].as_array().expect("a list");
     let shown: Vec<String> = events.iter().map(ToString::to_string).collect();
@@ -236,9 +238,9 @@ fn what_a_viewer_shows_of_a_program() {
 #[test]
 fn a_tree_and_times_of_ones_own() {
     let here = &program();
-    let tree = metatfc(here, &["spans", "--format", "tree", "server.mtf"]).exits(0).text();
+    let tree = metatfc(here, &["stat", "--spans=tree", "server.mtf"]).exits(0).text();
     insta::assert_snapshot!("spans-tree", tree);
-    let json = metatfc(here, &["spans", "--format", "json", "server.mtf"]).exits(0).text();
+    let json = metatfc(here, &["stat", "--spans", "--format", "json", "server.mtf"]).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let own = |name: &str| {
         let kinds = json["kinds"].as_array().expect("a list");
@@ -249,7 +251,7 @@ fn a_tree_and_times_of_ones_own() {
     assert_eq!(json["tree"][1]["path"], serde_json::json!(["request", "query"]));
     // The time of overlapping spans is counted once. Spans without numbers are nested.
     let here = &folder();
-    let tree = metatfc(here, &["spans", "--format", "tree", "s.mtf"]).exits(0).text();
+    let tree = metatfc(here, &["stat", "--spans=tree", "s.mtf"]).exits(0).text();
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name)).unwrap_or_else(|| panic!("{name}: {tree}"));
     assert!(line("load").contains("1.09 ms"), "{tree}");
     assert!(line("  step").contains("5.00 us"), "{tree}");
@@ -279,7 +281,8 @@ fn numbered(records: &[&str]) -> Folder {
 }
 
 fn json(here: &Folder, format: &str) -> serde_json::Value {
-    let text = metatfc(here, &["spans", "--format", format, "s.mtf"]).exits(0).text();
+    let command: &[&str] = if format == "chrome" { &["dump"] } else { &["stat", "--spans"] };
+    let text = metatfc(here, &[command, &["--format", format, "s.mtf"]].concat()).exits(0).text();
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -336,7 +339,7 @@ fn a_number_that_comes_again_is_another_span() {
     let request = kinds.iter().find(|kind| kind["name"] == "request").expect("requests");
     // The requests took 4, 4 and 6 us; queries took 3 us of the first, none of the second, and 2 us of the third.
     assert_eq!([&request["total_ns"], &request["self_ns"]].map(serde_json::Value::as_u64), [Some(14_000), Some(9_000)]);
-    metatfc(here, &["spans", "--format", "chrome", "s.mtf"])
+    metatfc(here, &["dump", "--format", "chrome", "s.mtf"])
         .exits(0)
         .says("1 span has no end in the trace and is omitted");
 }

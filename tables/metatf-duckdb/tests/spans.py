@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the extension returns the same spans and events as `metatfc spans`, and runs the queries of docs/tables.md.
+"""Checks that the extension returns the same spans and events as `metatfc stat --spans`, and runs the queries of docs/tables.md.
 
     python tables/metatf-duckdb/tests/spans.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """

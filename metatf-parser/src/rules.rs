@@ -1,9 +1,25 @@
 //! The lint rules with their names and descriptions.
 
+/// The states of a rule, for [`Rule::explain`].
+macro_rules! words {
+    (on) => {
+        "This rule is on."
+    };
+    (off) => {
+        "This rule is off; enable it with --deny."
+    };
+    (text) => {
+        ""
+    };
+    (traces) => {
+        "\nThis rule requires traces: specify them with --trace."
+    };
+}
+
 /// Defines [`Rule`] from the table below.
 macro_rules! rules {
-    ($($variant:ident = $name:literal, $on:literal, $traces:literal, $doc:literal;)*) => {
-        /// A rule of `metatfc lint`.
+    ($($variant:ident = $name:literal, $state:ident, $needs:ident, $doc:literal;)*) => {
+        /// A rule of `metatfc check --lint`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -22,11 +38,11 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns a sentence that describes the findings of the rule.
+            /// Returns a sentence that describes the findings of the rule, and whether the rule is on by default.
             #[must_use]
-            pub const fn doc(self) -> &'static str {
+            pub const fn explain(self) -> &'static str {
                 match self {
-                    $(Rule::$variant => $doc,)*
+                    $(Rule::$variant => concat!($name, ": ", $doc, "\n\n", words!($state), words!($needs)),)*
                 }
             }
 
@@ -34,7 +50,7 @@ macro_rules! rules {
             #[must_use]
             pub const fn is_on(self) -> bool {
                 match self {
-                    $(Rule::$variant => $on,)*
+                    $(Rule::$variant => matches!(stringify!($state).as_bytes(), b"on"),)*
                 }
             }
 
@@ -42,35 +58,35 @@ macro_rules! rules {
             #[must_use]
             pub const fn needs_traces(self) -> bool {
                 match self {
-                    $(Rule::$variant => $traces,)*
+                    $(Rule::$variant => matches!(stringify!($needs).as_bytes(), b"traces"),)*
                 }
             }
         }
     };
 }
 
-// The columns are the rule's name, whether it is on by default, whether it needs traces, and a description of its
-// findings.
+// The columns are the rule's name, whether it is on by default, whether it needs the text alone or traces, too, and a
+// description of its findings.
 rules! {
-    UndocumentedSection = "undocumented-section", true, false,
+    UndocumentedSection = "undocumented-section", on, text,
         "A section has no comment above it, and no comment at the head of the DTD covers it.";
-    UndocumentedRecord = "undocumented-record", true, false,
+    UndocumentedRecord = "undocumented-record", on, text,
         "A record has no comment above it.";
-    UndocumentedField = "undocumented-field", false, false,
+    UndocumentedField = "undocumented-field", off, text,
         "A field has no comment above its properties.";
-    EmptySection = "empty-section", true, false,
+    EmptySection = "empty-section", on, text,
         "A section has no records, and there are no global records.";
-    UnreferencedStream = "unreferenced-stream", true, false,
+    UnreferencedStream = "unreferenced-stream", on, text,
         "No field refers to a stream section.";
-    OverriddenProperty = "overridden-property", true, false,
+    OverriddenProperty = "overridden-property", on, text,
         "A property has no effect, because a nearer setting overrides it for each of its fields.";
-    SimilarNames = "similar-names", true, false,
+    SimilarNames = "similar-names", on, text,
         "Two names differ only in case or underscores.";
-    UnusedRecord = "unused-record", false, true,
+    UnusedRecord = "unused-record", off, traces,
         "No trace contains the record.";
-    WastefulWidth = "wasteful-width", true, true,
+    WastefulWidth = "wasteful-width", on, traces,
         "Traces would be smaller with a different width.";
-    WastefulInterpretation = "wasteful-interpretation", true, true,
+    WastefulInterpretation = "wasteful-interpretation", on, traces,
         "Traces would be smaller with a different interpretation.";
 }
 
