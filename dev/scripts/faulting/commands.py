@@ -17,7 +17,7 @@ hatf sites IN/heap.mtf -o out.txt
 hatf diff IN/other.mtf IN/heap.mtf --html out.html
 hatf cut IN/heap.mtf --records 100..900 -o out.mtf --force
 hatf merge IN/heap.mtf IN/other.mtf -o out.mtf --force
-hatf sample IN/heap.mtf --bytes 4096 -o out.mtf --force
+hatf cut IN/heap.mtf --sample 4096 -o out.mtf --force
 hatf anonymize IN/heap.mtf -o out.mtf --force
 hatf model fit IN/heap.mtf -m cdf -o out.json
 hatf model generate IN/model.json --seed 7 -o out.mtf

@@ -32,7 +32,6 @@ fn run() -> ExitCode {
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Cut(options) => command::cut::run(&options),
         command::Command::Merge(options) => command::merge::run(&options),
-        command::Command::Sample(options) => command::sample::run(&options),
         command::Command::Anonymize(options) => command::anonymize::run(&options),
         command::Command::Replay(options) => command::replay::run(&options),
         command::Command::Regions(options) => command::regions::run(&options),

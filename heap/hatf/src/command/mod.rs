@@ -24,7 +24,6 @@ pub(crate) mod regions;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod sample;
 pub(crate) mod simulate;
 pub(crate) mod sites;
 pub(crate) mod sql;
@@ -80,9 +79,8 @@ Experiment:
   model          Can the workload be shared without the trace?
 
 Derive traces:
-  cut            Extract a time range, a record range, a phase, a thread or a process
+  cut            Extract a time range, a record range, a phase, a thread, a process or a sample
   merge          Merge the traces of several processes
-  sample         Sample the blocks of a large trace
   anonymize      Remove names, so that the trace can be shared
 
 Convert:
@@ -170,7 +168,6 @@ pub(crate) enum Command {
     Convert(convert::Convert),
     Cut(cut::Cut),
     Merge(merge::Merge),
-    Sample(sample::Sample),
     Anonymize(anonymize::Anonymize),
     Simulate(simulate::Simulate),
     Replay(replay::Replay),

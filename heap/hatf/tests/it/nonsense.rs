@@ -45,7 +45,8 @@ const COMMANDS: &[&str] = &[
     "report T --with sites,fragmentation,whatif --html O.html",
     "cut T -o O.cut --force --between 1ms..",
     "merge T U -o O.merged --force",
-    "sample T --bytes 512 -o O.sample --force",
+    "cut T -o O.sample --force --sample 512",
+    "cut T -o O.part --force --between 1ms.. --sample-blocks 20",
     "anonymize T -o O.nameless --force --check",
 ];
 

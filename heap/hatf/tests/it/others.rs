@@ -470,7 +470,7 @@ fn samples_estimate() {
     }
     write(&events, &trace, &serde_json::json!({}));
     let counted = |bytes: &str, seed: &str| -> BTreeMap<u64, [f64; 2]> {
-        hatf(["sample", &trace, "--bytes", bytes, "--seed", seed, "-o", &sample, "--force"]).exits(0);
+        hatf(["cut", &trace, "--sample", bytes, "--seed", seed, "-o", &sample, "--force"]).exits(0);
         let json: Value =
             serde_json::from_slice(&hatf(["sites", &sample, "--format", "json", "--group", "stack"]).exits(0).out)
                 .unwrap();
@@ -501,15 +501,15 @@ fn samples_estimate() {
     // A sample of a sample is a sample of the trace. A finer one is refused.
     counted("1KiB", "0");
     let finer = folder.path("finer.mtf");
-    hatf(["sample", &sample, "--bytes", "8KiB", "--seed", "5", "-o", &finer]).exits(0);
+    hatf(["cut", &sample, "--sample", "8KiB", "--seed", "5", "-o", &finer]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
     let all: u64 = truth.values().map(|sums| sums[1]).sum();
     #[expect(clippy::cast_precision_loss)]
     let off = report["estimate"]["allocated"]["bytes"].as_f64().unwrap() / all as f64 - 1.0;
     assert!(off.abs() < 0.03, "{off}");
-    hatf(["sample", &sample, "--bytes", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
+    hatf(["cut", &sample, "--sample", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
     // About as many blocks as requested.
-    hatf(["sample", &trace, "--blocks", "2000", "-o", &finer, "--force"]).exits(0);
+    hatf(["cut", &trace, "--sample-blocks", "2000", "-o", &finer, "--force"]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
     let blocks = report["totals"]["allocs"].as_u64().unwrap();
     assert!((500..2200).contains(&blocks), "{blocks}");
@@ -548,7 +548,7 @@ fn processes_are_merged_by_time() {
     // A merged trace is not merged again, and samples are not merged with other traces.
     hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("already contains several processes");
     let sample = folder.path("sample.mtf");
-    hatf(["sample", &trace, "-o", &sample]).exits(0);
+    hatf(["cut", &trace, "--sample-blocks", "250000", "-o", &sample]).exits(0);
     hatf(["merge", &sample, &trace, "-o", &own, "--force"]).exits(1).says("not samples of the same kind");
 }
 
@@ -563,7 +563,7 @@ fn outputs_and_inputs() {
     let before = fs::read(&trace).unwrap();
     for command in [
         &["cut", "--records", "5..9"][..],
-        &["sample"],
+        &["cut", "--sample", "64"],
         &["anonymize"],
         &["merge", "--as-is", &folder.path("third.mtf")],
     ] {
@@ -573,13 +573,13 @@ fn outputs_and_inputs() {
         run(&out, &folder.path("missing.mtf"), &[]).exits(1).says("missing.mtf");
         run("/missing/out.mtf", &trace, &[]).exits(1).says("/missing/out.mtf");
         run("/dev/full", &trace, &[]).exits(1).says("/dev/full");
-        // Only `cut` may write an output for a corrupt trace.
+        // Only an extracted part may be written for a corrupt trace.
         let damaged = folder.path("damaged.mtf");
         let mut bytes = before.clone();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0xff;
         fs::write(&damaged, &bytes).unwrap();
-        if command[0] != "cut" {
+        if command[0] != "cut" || command.contains(&"--sample") {
             run(&out, &damaged, &[]).exits(1).says("damaged.mtf");
             assert!(!fs::exists(&out).unwrap());
         }
@@ -588,7 +588,7 @@ fn outputs_and_inputs() {
     }
     assert!(fs::read(&trace).unwrap() == before && fs::read(&other).unwrap() == b"mine");
     for (options, status, says) in [
-        (&[][..], 2, "specify a part"),
+        (&[][..], 2, "--between <A..B>"),
         (&["--records", "9..5"], 2, "no records from 9 to 5"),
         (&["--records", "0..5"], 2, "the numbers of two records"),
         (&["--records", "100000.."], 2, "record 100000 does not exist"),
@@ -603,7 +603,8 @@ fn outputs_and_inputs() {
     write(&[], &empty, &serde_json::json!({}));
     hatf(["cut", &empty, "--between", "..", "-o", &out, "--force"]).exits(0);
     hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no timestamps");
-    hatf(["sample", &empty, "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &empty, "--sample-blocks", "9", "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &empty, "--between", "..", "--seed", "1", "-o", &out, "--force"]).exits(2).says("--sample <BYTES>");
     hatf(["anonymize", &empty, "-o", &out, "--force", "--check"]).exits(0);
     hatf(["merge", &empty, "-o", &out, "--force", "--as-is"]).exits(0);
     hatf(["merge", &empty, "-o", &out, "--force"]).exits(1).says("--as-is");
@@ -611,7 +612,7 @@ fn outputs_and_inputs() {
     let call = |size| OwnedEvent::of(&Event::new(EventKind::Call(Call { size, ..Call::new(Function::Malloc) })));
     write(&(1..300).map(call).collect::<Vec<_>>(), &sizes, &serde_json::json!({"only": {"sizes": true}}));
     hatf(["cut", &sizes, "--records", "10..19", "-o", &out, "--force"]).exits(0).says("10 records");
-    hatf(["sample", &sizes, "--bytes", "200", "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &sizes, "--sample", "200", "-o", &out, "--force"]).exits(0);
     hatf(["report", &out]).exits(0);
     hatf(["anonymize", &sizes, "-o", &out, "--force", "--check"]).exits(0).prints("report: all");
     let lines = folder.path("trace.jsonl");

@@ -99,7 +99,7 @@ fn what_a_terminal_obeys_is_shown() {
         &["replay", trace, "--with", "system"],
         &["cut", trace, "--records", "2..", "-o", &folder.path("c.mtf")],
         &["merge", trace, &folder.path("c.mtf"), "--as-is", "-o", &folder.path("both.mtf")],
-        &["sample", trace, "--bytes", "64", "-o", &folder.path("some.mtf")],
+        &["cut", trace, "--sample", "64", "-o", &folder.path("some.mtf")],
         &["anonymize", trace, "-o", &folder.path("nameless.mtf"), "--check"],
     ];
     for run in runs {
