@@ -72,7 +72,7 @@ pub(crate) struct Cut {
     #[arg(long, value_name = "N")]
     thread: Option<u64>,
 
-    /// One process of a trace written by `hatf merge`, by its number, starting at 1.
+    /// One process of a trace that `hatf convert` merged from several, by its number, starting at 1.
     #[arg(long, value_name = "N", conflicts_with = "thread")]
     process: Option<u64>,
 
@@ -227,7 +227,7 @@ fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn Ev
     let found = of.iter().find(|one| one["number"].as_u64() == Some(process));
     let Some(found) = found else {
         let why = if of.is_empty() {
-            "the trace describes only one process; hatf merge combines the traces of several".to_owned()
+            "the trace describes only one process; hatf convert A.mtf B.mtf BOTH.mtf merges traces".to_owned()
         } else {
             format!("there is no process {process}: the trace contains processes 1 to {}", of.len())
         };

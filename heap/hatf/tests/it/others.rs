@@ -1,4 +1,4 @@
-//! Traces derived from traces: `hatf cut`, `merge`, `sample` and `anonymize`.
+//! Traces derived from traces: parts and samples (`hatf cut`), merged traces (`hatf convert`) and `hatf anonymize`.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -528,8 +528,7 @@ fn processes_are_merged_by_time() {
         .collect();
     traces.sort();
     traces.insert(0, trace.clone());
-    let merged = [&["merge", "-o", &all][..], &traces.iter().map(String::as_str).collect::<Vec<_>>()].concat();
-    hatf(&merged).exits(0);
+    hatf(["convert", &trace, &folder.path("trace.processes"), &all]).exits(0);
     let of = |trace: &str| -> Value {
         serde_json::from_slice(&hatf(["report", trace, "--format", "json"]).exits(0).out).unwrap()
     };
@@ -544,12 +543,13 @@ fn processes_are_merged_by_time() {
         assert_eq!(allocs(&own), allocs(&expected), "{trace}");
     }
     hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("there is no process 99");
-    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf merge combines");
+    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf convert A.mtf B.mtf BOTH.mtf");
     // A merged trace is not merged again, and samples are not merged with other traces.
-    hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("already contains several processes");
+    let both = folder.path("both.mtf");
+    hatf(["convert", &all, &trace, &both, "--as-is"]).exits(1).says("already contains several processes");
     let sample = folder.path("sample.mtf");
     hatf(["cut", &trace, "--sample-blocks", "250000", "-o", &sample]).exits(0);
-    hatf(["merge", &sample, &trace, "-o", &own, "--force"]).exits(1).says("not samples of the same kind");
+    hatf(["convert", &sample, &trace, &both]).exits(1).says("not samples of the same kind");
 }
 
 /// No trace is lost because of a mistyped command, and no output is written for a corrupt trace.
@@ -561,15 +561,17 @@ fn outputs_and_inputs() {
     fs::write(&other, "mine").unwrap();
     fs::copy(&trace, folder.join("third.mtf")).unwrap();
     let before = fs::read(&trace).unwrap();
-    for command in [
-        &["cut", "--records", "5..9"][..],
-        &["cut", "--sample", "64"],
-        &["anonymize"],
-        &["merge", "--as-is", &folder.path("third.mtf")],
-    ] {
-        let run = |output: &str, input: &str, more: &[&str]| hatf([command, &["-o", output, input], more].concat());
-        run(&trace, &trace, &["--force"]).exits(2).says("is also an input");
-        run(&other, &trace, &[]).exits(2).says("add --force");
+    let third = folder.path("third.mtf");
+    for command in
+        [&["cut", "--records", "5..9"][..], &["cut", "--sample", "64"], &["anonymize"], &["convert", "--as-is", &third]]
+    {
+        let (merges, samples) = (command[0] == "convert", command.contains(&"--sample"));
+        let run = |output: &str, input: &str, more: &[&str]| {
+            let paths = if merges { vec![input, output] } else { vec!["-o", output, input] };
+            hatf([command, &paths, more].concat())
+        };
+        run(&trace, &trace, if merges { &[] } else { &["--force"] }).exits(2).says("is also an input");
+        run(&other, &trace, &[]).exits(2).says(if merges { "remove the file" } else { "add --force" });
         run(&out, &folder.path("missing.mtf"), &[]).exits(1).says("missing.mtf");
         run("/missing/out.mtf", &trace, &[]).exits(1).says("/missing/out.mtf");
         run("/dev/full", &trace, &[]).exits(1).says("/dev/full");
@@ -579,7 +581,7 @@ fn outputs_and_inputs() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0xff;
         fs::write(&damaged, &bytes).unwrap();
-        if command[0] != "cut" || command.contains(&"--sample") {
+        if command[0] != "cut" || samples {
             run(&out, &damaged, &[]).exits(1).says("damaged.mtf");
             assert!(!fs::exists(&out).unwrap());
         }
@@ -606,8 +608,15 @@ fn outputs_and_inputs() {
     hatf(["cut", &empty, "--sample-blocks", "9", "-o", &out, "--force"]).exits(0);
     hatf(["cut", &empty, "--between", "..", "--seed", "1", "-o", &out, "--force"]).exits(2).says("--sample <BYTES>");
     hatf(["anonymize", &empty, "-o", &out, "--force", "--check"]).exits(0);
-    hatf(["merge", &empty, "-o", &out, "--force", "--as-is"]).exits(0);
-    hatf(["merge", &empty, "-o", &out, "--force"]).exits(1).says("--as-is");
+    let (again, merged) = (folder.path("again.mtf"), folder.path("merged.mtf"));
+    fs::copy(&empty, &again).unwrap();
+    hatf(["convert", &empty, &again, &merged, "--as-is"]).exits(0);
+    fs::remove_file(&merged).unwrap();
+    hatf(["convert", &empty, &again, &merged]).exits(1).says("--as-is");
+    hatf(["convert", &empty, "-", &merged]).exits(2).says("not standard input");
+    hatf(["convert", &empty, &again, &folder.path("merged.prof.mtf")]).exits(2).says("hatf profile merge");
+    fs::create_dir(folder.join("none")).unwrap();
+    hatf(["convert", &folder.path("none"), &merged]).exits(1).says("contains no traces (*.mtf)");
     let sizes = folder.path("sizes.mtf");
     let call = |size| OwnedEvent::of(&Event::new(EventKind::Call(Call { size, ..Call::new(Function::Malloc) })));
     write(&(1..300).map(call).collect::<Vec<_>>(), &sizes, &serde_json::json!({"only": {"sizes": true}}));
