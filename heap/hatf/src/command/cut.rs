@@ -30,7 +30,10 @@ const PARTS: [&str; 7] = ["between", "records", "phase", "thread", "process", "s
 /// block is kept from its allocation to its free. The trace is marked as a sample, so `hatf report`, `hatf sites` and
 /// the HTML report scale each block up. Their totals are therefore correct on average.
 #[derive(clap::Args)]
-#[command(group = ArgGroup::new("part").required(true).multiple(true).args(PARTS), after_help = "\
+#[command(
+    group = ArgGroup::new("part").required(true).multiple(true).args(PARTS),
+    override_usage = "hatf cut [OPTIONS] --output <TRACE> <TRACE>",
+    after_help = "\
 Examples:
   hatf cut server.mtf --between 10s..60s -o minute.mtf
   hatf cut server.mtf --between mark:ready..end -o ready.mtf
@@ -46,9 +49,10 @@ The user metadata `cut` contains the number and size of the blocks that were liv
 `hatf report` prints it. To count only blocks allocated within the part, use --live-between with the
 same range.
 
-In a sample, the total of a site with N sampled blocks of the same size has a relative error of about
-1/sqrt(N): 10% for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every
-block; for these commands, extract another part instead.")]
+In a sample, the total of a site with N sampled blocks of the same size has a relative error of
+about 1/sqrt(N): 10% for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need
+every block; for these commands, extract another part instead."
+)]
 pub(crate) struct Cut {
     #[command(flatten)]
     source: Source,

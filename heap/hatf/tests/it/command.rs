@@ -250,10 +250,11 @@ fn converting() {
     run(&["--clock", "2s", &heap, &coarse], 2);
     // Tables need a directory, and another command writes records as CSV.
     for (arguments, expected) in [
-        (&["--to", "csv", &heap][..], "hatf convert TRACE DIR --to csv"),
+        (&["--to", "csv", &heap][..], "hatf convert TRACE OUTPUT --to csv"),
         (&[&heap, &path("a.csv")], "hatf convert TRACE DIR --to csv"),
         (&[&heap, &path("a.csv")], "metatfc dump --format csv --thread-column"),
         (&[&heap, &heap, "--to", "sqlite"], "a.mtf is also an input"),
+        (&[&heap, &less, "--to", "csv"], "c.raw32 already exists; of several paths, the last is the output"),
     ] {
         let (_, messages) = run(arguments, 2);
         assert!(messages.contains(expected), "{messages}");

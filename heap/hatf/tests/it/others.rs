@@ -562,9 +562,12 @@ fn outputs_and_inputs() {
     fs::copy(&trace, folder.join("third.mtf")).unwrap();
     let before = fs::read(&trace).unwrap();
     let third = folder.path("third.mtf");
-    for command in
-        [&["cut", "--records", "5..9"][..], &["cut", "--sample", "64"], &["anonymize"], &["convert", "--as-is", &third]]
-    {
+    for command in [
+        &["cut", "--records", "5..9"][..],
+        &["cut", "--sample", "64"],
+        &["anonymize"],
+        &["convert", "--as-is", "--to", "heap", &third],
+    ] {
         let (merges, samples) = (command[0] == "convert", command.contains(&"--sample"));
         let run = |output: &str, input: &str, more: &[&str]| {
             let paths = if merges { vec![input, output] } else { vec!["-o", output, input] };

@@ -19,7 +19,7 @@ use profile::ProfileArgs;
 use super::written::check_is_no_input;
 use super::{clock, form};
 
-/// Convert traces to other formats, to heap profiles or to tables, or merge the traces of several processes.
+/// Convert traces to other formats or to heap profiles, export tables, or merge the traces of several processes.
 ///
 /// The name of the output determines its format; --to overrides it. For each kind of value that the format cannot
 /// represent, a message on standard error reports the loss. Input compressed with zstd or gzip is decompressed. A
@@ -274,7 +274,7 @@ fn check_paths(to: Target, inputs: &[PathBuf], output: &Path) -> Result<()> {
         "several input traces must be files, not standard input".to_owned()
     } else if is_tables || are_several {
         check_is_no_input(output, inputs.iter().map(PathBuf::as_path))?;
-        if !are_several || !output.is_file() {
+        if !(are_several || is_tables && to.name() != DATABASE) || !output.is_file() {
             return Ok(());
         }
         // The user may have forgotten the output, so that the file would be an input.
