@@ -1,5 +1,5 @@
-//! Writes a trace of the example in the paper on scoped memory, following either Figure 1 or Table 2. MC is the argument
-//! of the method `m0`, by default 10.
+//! Writes a trace of the example in the paper on scoped memory, following either Figure 1 or Table 2. MC is the
+//! argument of the method `m0`, by default 10.
 //!
 //! `cargo run -p hatf-research --example scoped_memory -- FILE [figure1|table2] [MC]`
 

@@ -161,9 +161,10 @@ fn targets() -> impl Iterator<Item = Target> {
     let profiles = PROFILES.into_iter().filter(|form| form.create.is_some()).map(Target::Profile);
     let traces = FORMS.into_iter().filter(|form| form.create.is_some()).map(Target::Trace);
     #[cfg(feature = "export")]
-    let tables = TABLES.into_iter().filter(|(form, _)| tables::is_built(form)).map(|(form, _)| Target::Tables(form));
+    let is_built = tables::is_built;
     #[cfg(not(feature = "export"))]
-    let tables = std::iter::empty();
+    let is_built = |_: &str| false;
+    let tables = TABLES.into_iter().map(|(form, _)| form).filter(move |form| is_built(form)).map(Target::Tables);
     profiles.chain(traces).chain(tables)
 }
 
@@ -215,8 +216,8 @@ fn of_name(output: &Path) -> Result<Target> {
     Err(Error::Usage(match table {
         Some(DATABASE) => format!("{name}: {NOT_BUILT}"),
         Some(form) => format!(
-            "{name}: tables are written to a directory: hatf convert TRACE DIR --to {form}; for the records of a trace, \
-             use metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv"
+            "{name}: tables are written to a directory: hatf convert TRACE DIR --to {form}; for the records of a \
+             trace, use metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv"
         ),
         None => "cannot derive the format from the output name: specify it with --to".to_owned(),
     }))

@@ -26,7 +26,7 @@ use crate::command::{cores, print_message};
 #[command(next_help_heading = "Tables")]
 pub(super) struct TableArgs {
     /// Write only these tables.
-    #[arg(long, value_name = "TABLE,..", value_delimiter = ',', value_parser = PossibleValuesParser::new(Tables::names()))]
+    #[arg(long, value_name = "TABLE,..", value_delimiter = ',', value_parser = names())]
     pub(super) tables: Vec<String>,
 
     /// Write a separate file for each trace and table, by the build ID of the program and the day of the recording.
@@ -36,6 +36,11 @@ pub(super) struct TableArgs {
     /// Look up functions that the trace does not name, using debug information on this machine.
     #[arg(long)]
     pub(super) resolve: bool,
+}
+
+/// Returns a parser for the name of a table.
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(Tables::names())
 }
 
 /// Returns whether this build can write a format of tables.
