@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The parts of the repository that are visible to a page's commands, by the names that the commands use.
-const LINKS: [(&str, &str); 4] =
-    [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples"), ("logs", "metatfc/tests/logs")];
+const LINKS: [(&str, &str); 5] = [
+    ("dtds", "dtds"),
+    ("samples", "docs/samples"),
+    ("examples", "examples"),
+    ("logs", "metatfc/tests/logs"),
+    ("scoped.mtf", "tests/golden/1.0/scoped.example-default.mtf"),
+];
 
-/// Creates a directory for a page's commands, with links to the project's DTDs, examples and logs, and to the book's
-/// samples.
+/// Creates a directory for a page's commands, with links to the project's DTDs, examples and logs, to the book's
+/// samples, and to the example trace of scoped memory.
 #[must_use]
 pub fn sandbox() -> Folder {
     let folder = Folder::new();

@@ -38,7 +38,7 @@ def commands(hatf, trace):
     yield [hatf, "diff", trace, trace]
     yield [hatf, "sites", "--live-between", "1s..peak", trace]
     yield [hatf, "cut", "--between", "1s..peak", "--force", "-o", "cut.mtf", trace]
-    yield [hatf, "sample", "--bytes", "64KiB", "--force", "-o", "sample.mtf", trace]
+    yield [hatf, "cut", "--sample", "64KiB", "--force", "-o", "sample.mtf", trace]
     yield [hatf, "anonymize", "--force", "-o", "nameless.mtf", trace]
     yield [hatf, "convert", trace, "trace.raw32"]
     yield [os.path.join(os.path.dirname(hatf), "metatfc"), "dump", "--tail", "10", trace]

@@ -31,8 +31,6 @@ fn run() -> ExitCode {
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Cut(options) => command::cut::run(&options),
-        command::Command::Merge(options) => command::merge::run(&options),
-        command::Command::Sample(options) => command::sample::run(&options),
         command::Command::Anonymize(options) => command::anonymize::run(&options),
         command::Command::Replay(options) => command::replay::run(&options),
         command::Command::Regions(options) => command::regions::run(&options),
@@ -47,8 +45,6 @@ fn run() -> ExitCode {
         command::Command::Leaks(options) => command::leaks::run(&options),
         command::Command::Analyze(options) => command::analyses::run(&options),
         command::Command::Diff(options) => command::diff::run(&options),
-        #[cfg(feature = "export")]
-        command::Command::Export(options) => command::export::run(&options),
         command::Command::Dump(options) => command::dump::run(&options),
         command::Command::Fragmentation(options) => command::fragmentation::run(&options),
         command::Command::Model(options) => command::model::run(&options),

@@ -6,7 +6,7 @@ use metatf::container::Sink;
 use super::memory::ScopedMemory;
 
 /// The variants of the program in Figure 1 and Table 2, which should be the same but differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The control flow of Figure 1: `m2_8` unless j is a multiple of 3, `h` created at `m0_1`, arrays created by newAInstance
     Figure1,

@@ -9,12 +9,9 @@ pub(crate) mod convert;
 pub(crate) mod cut;
 pub(crate) mod diff;
 pub(crate) mod dump;
-#[cfg(feature = "export")]
-pub(crate) mod export;
 pub(crate) mod fragmentation;
 mod infer;
 pub(crate) mod leaks;
-pub(crate) mod merge;
 pub(crate) mod model;
 pub(crate) mod processes;
 pub(crate) mod profile;
@@ -24,7 +21,6 @@ pub(crate) mod regions;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod sample;
 pub(crate) mod simulate;
 pub(crate) mod sites;
 pub(crate) mod sql;
@@ -81,14 +77,9 @@ Experiment:
   model          Can the workload be shared without the trace?
 
 Derive traces:
-  cut            Extract a time range, a record range, a phase, a thread or a process
-  merge          Merge the traces of several processes
-  sample         Sample the blocks of a large trace
+  cut            Extract a time range, a record range, a phase, a thread, a process or a sample
+  convert        Write traces in other formats, profiles and tables, or merge traces
   anonymize      Remove names, so that the trace can be shared
-
-Convert:
-  convert        Convert a trace to another format
-  export         Export tables for SQL and data frames: objects, sites, stacks, a timeline
 
 Help:
   tour           Record a program on this machine, report on it and suggest next steps
@@ -102,9 +93,7 @@ Options:
 fn help() -> String {
     let analyses = ANALYSES.iter().map(|analysis| format!("  {:<14} {}", analysis.name, analysis.question));
     let help = HELP.replace("  @analyses", &analyses.collect::<Vec<_>>().join("\n"));
-    let lacks = [("export", cfg!(feature = "export")), ("watch", cfg!(feature = "watch"))];
-    let is_here =
-        |line: &&str| lacks.iter().all(|(name, is_built)| *is_built || line.split_whitespace().next() != Some(name));
+    let is_here = |line: &&str| cfg!(feature = "watch") || !line.starts_with("  watch ");
     help.lines().filter(is_here).flat_map(|line| [line, "\n"]).collect()
 }
 
@@ -139,7 +128,7 @@ Examples:
   hatf symbolize perl.mtf                      write function names into the trace
   hatf cut perl.mtf --between 10s..60s -o part.mtf
   hatf anonymize perl.mtf -o shared.mtf --check   remove names before sharing
-  hatf export perl.mtf --to parquet -o tables  tables for SQL and data frames
+  hatf convert perl.mtf tables --to parquet    tables for SQL and data frames
   hatf fragmentation perl.mtf                  blocks that keep pages from being freed
   hatf profile perl.mtf                        sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               fit a model for synthetic traces
@@ -170,8 +159,6 @@ pub(crate) enum Command {
     Report(Report),
     Convert(convert::Convert),
     Cut(cut::Cut),
-    Merge(merge::Merge),
-    Sample(sample::Sample),
     Anonymize(anonymize::Anonymize),
     Simulate(simulate::Simulate),
     Replay(replay::Replay),
@@ -190,8 +177,6 @@ pub(crate) enum Command {
     Analyze(analyses::Analyze),
     Diff(diff::Diff),
     Dump(dump::Dump),
-    #[cfg(feature = "export")]
-    Export(export::Export),
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),
     Tour(Tour),

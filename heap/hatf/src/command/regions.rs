@@ -6,9 +6,9 @@ use hatf_research::regions::{
     Calls, Inter, Intra, Outcome, Oversize, Settings, Simulated, Simulation, Stacks, describe, describe_calls,
     over_block_sizes, over_time,
 };
-use hatf_research::scoped::{Variant, example, simulate};
-use hatf_trace::{Error, Result};
-use metatf_cli::{OutputArgs, OutputFile, Progress, number};
+use hatf_research::scoped::simulate;
+use hatf_trace::Result;
+use metatf_cli::{OutputArgs, Progress, number};
 use metatf_page::{Chart, Intervals, Page};
 use serde::Serialize;
 
@@ -31,7 +31,6 @@ pub(crate) struct Regions {
 enum Command {
     Simulate(Simulate),
     Infer(Infer),
-    Example(Example),
 }
 
 /// Simulate memory managers on a trace, and show the fragmentation within and between regions.
@@ -81,22 +80,6 @@ struct Simulate {
     /// Also draw fragmentation over allocations (Figure 5) to this SVG file.
     #[arg(long, value_name = "FILE")]
     over_time: Option<PathBuf>,
-}
-
-/// Write the trace of the paper's example.
-#[derive(clap::Args)]
-struct Example {
-    /// Example program: one of the two given in the paper.
-    #[arg(long, value_enum, default_value_t = Variant::Figure1)]
-    variant: Variant,
-
-    /// Argument of m0.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(0..=100_000_u64))]
-    mc: u64,
-
-    /// Trace to write.
-    #[arg(short, long, value_name = "TRACE")]
-    output: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -168,7 +151,6 @@ pub(crate) fn run(options: &Regions) -> Result<u8> {
     match &options.command {
         Command::Simulate(options) => run_simulation(options),
         Command::Infer(options) => infer::run(options),
-        Command::Example(options) => write_example(options),
     }
 }
 
@@ -210,15 +192,5 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
         draw(path, figure_5(&name, &managers))?;
     }
     show(&Report { name, trace, managers, calls }, &options.output)?;
-    Ok(0)
-}
-
-fn write_example(options: &Example) -> Result<u8> {
-    let path = &options.output;
-    let failed = || Error::system(path.display().to_string());
-    let (file, out) = OutputFile::create(path).map_err(failed())?;
-    let trace = |error: metatf::Error| Error::Trace(format!("{}: {error}", path.display()).into());
-    let out = example(options.variant, options.mc, out).map_err(trace)?;
-    file.keep(out).map_err(failed())?;
     Ok(0)
 }

@@ -40,10 +40,15 @@ pub(crate) struct Symbols {
 
     /// Do not look up function names; print only those in the trace.
     #[arg(long, help_heading = "Symbols", conflicts_with_all = ["debug_dir", "sysroot", "perf_map"])]
-    no_symbols: bool,
+    pub(crate) no_symbols: bool,
 }
 
 impl SymbolFiles {
+    /// Returns whether an option selects a file or a directory.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.debug_dir.is_empty() || self.sysroot.is_some() || self.perf_map.is_some()
+    }
+
     /// Returns the locations to search for program files, which a separate process reads.
     pub(crate) fn files(&self) -> Result<Files> {
         let Self { debug_dir, sysroot, perf_map } = self;

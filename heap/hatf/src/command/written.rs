@@ -5,11 +5,21 @@ use std::path::{Path, PathBuf};
 use hatf_trace::event::EventSink;
 use hatf_trace::heap::{GROUP_RECORDS, HeapOptions, HeapWriter};
 use hatf_trace::{Error, Result};
-use metatf::container::{FlushEvery, WriteOptions};
-use metatf_cli::{OutputFile, ProgressSink, number};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf_cli::{OutputFile, ProgressSink};
 use metatf_tools::recode::Preset;
 
 use super::lab::warn_of_losses;
+
+/// Checks that the output is not also an input.
+pub(super) fn check_is_no_input<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
+    let place = std::fs::canonicalize(output).ok();
+    if inputs.into_iter().any(|input| place.is_some() && std::fs::canonicalize(input).ok() == place) {
+        let name = output.display();
+        return Err(Error::Usage(format!("{name} is also an input: choose another name for the output")));
+    }
+    Ok(())
+}
 
 /// Options for the output trace.
 #[derive(clap::Args)]
@@ -22,14 +32,6 @@ pub(crate) struct Written {
     /// Replace an existing file.
     #[arg(long)]
     force: bool,
-
-    /// Trade size for speed: fast, default or archive.
-    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
-    preset: Preset,
-
-    /// Approximate number of records per group, as for `hatf convert` [default: a million].
-    #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
-    group: Option<u64>,
 }
 
 impl Written {
@@ -41,47 +43,56 @@ impl Written {
     /// Checks that neither an input trace nor any other existing file is overwritten.
     pub(crate) fn check<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         let Some(output) = self.file() else { return Ok(()) };
-        let name = output.display();
-        let place = std::fs::canonicalize(output).ok();
-        let is_input = |input: &Path| place.is_some() && std::fs::canonicalize(input).ok() == place;
-        if inputs.into_iter().any(is_input) {
-            return Err(Error::Usage(format!("{name} is also an input: choose another name for the output")));
-        }
-        if !self.force && std::fs::metadata(output).is_ok_and(|metadata| metadata.is_file()) {
-            return Err(Error::Usage(format!("{name} already exists; to replace it, add --force")));
+        check_is_no_input(output, inputs)?;
+        if !self.force && output.is_file() {
+            return Err(Error::Usage(format!("{} already exists; to replace it, add --force", output.display())));
         }
         Ok(())
     }
 
     /// Writes the trace produced by `give`, with a clock resolution of this many nanoseconds.
     pub(crate) fn write<R>(&self, resolution: u64, give: impl FnOnce(&mut dyn EventSink) -> Result<R>) -> Result<R> {
-        let name = self.file().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
-        let problem = || Error::system(name.clone());
-        let (output, sink) = OutputFile::create(&self.output).map_err(problem())?;
-        let mut write = WriteOptions { threads: super::cores(), ..WriteOptions::default() };
-        self.preset.apply(&mut write);
-        if output.appears_whole() {
-            write.flush = FlushEvery::NEVER;
-        }
-        let group_records = self.group.unwrap_or(GROUP_RECORDS);
-        let mut sink = Box::new(ProgressSink::new(sink, self.file().is_none()));
-        let heap = HeapOptions { write, resolution, group_records, plain: false };
-        let given = HeapWriter::new(&mut *sink, &heap).and_then(|mut writer| match give(&mut writer) {
-            Ok(given) => writer.finish().map(|losses| {
-                warn_of_losses("heap", &losses);
-                given
-            }),
-            Err(error) => {
-                writer.abandon();
-                Err(error)
+        write_file(&self.output, Preset::Default, |write, sink| {
+            let heap = HeapOptions { write, resolution, group_records: GROUP_RECORDS, plain: false };
+            let mut writer = HeapWriter::new(sink, &heap)?;
+            match give(&mut writer) {
+                Ok(given) => writer.finish().map(|losses| {
+                    warn_of_losses("heap", &losses);
+                    given
+                }),
+                Err(error) => {
+                    writer.abandon();
+                    Err(error)
+                }
             }
-        });
-        // If the output failed, report its error as the cause of all other errors.
-        if let Some(error) = output.error() {
-            return Err(problem()(error));
-        }
-        let given = given?;
-        output.keep(sink).map_err(problem())?;
-        Ok(given)
+        })
     }
+}
+
+/// Writes a file with a function, which gets options for Meta-TF formats. The file appears only if the function
+/// succeeds.
+pub(super) fn write_file<R>(
+    path: &Path,
+    preset: Preset,
+    write: impl FnOnce(WriteOptions, &mut dyn Sink) -> Result<R>,
+) -> Result<R> {
+    let is_printed = path == Path::new("-");
+    let name = if is_printed { "standard output".to_owned() } else { path.display().to_string() };
+    let problem = || Error::system(name.clone());
+    let (output, sink) = OutputFile::create(path).map_err(problem())?;
+    let mut options = WriteOptions::default();
+    preset.apply(&mut options);
+    options.threads = super::cores();
+    if output.appears_whole() {
+        options.flush = FlushEvery::NEVER;
+    }
+    let mut sink = Box::new(ProgressSink::new(sink, is_printed));
+    let written = write(options, &mut *sink);
+    // If the output failed, report its error as the cause of all other errors.
+    if let Some(error) = output.error() {
+        return Err(problem()(error));
+    }
+    let written = written?;
+    output.keep(sink).map_err(problem())?;
+    Ok(written)
 }

@@ -401,7 +401,7 @@ impl Merging<'_> {
             _ => "is recorded again from here on: its earlier blocks no longer count".to_owned(),
         };
         let label = self.processes.get(index).map(|process| process.label.clone()).unwrap_or_default();
-        self.sink.comment(format!("hatf merge: {label} {what}").as_bytes())
+        self.sink.comment(format!("hatf convert: {label} {what}").as_bytes())
     }
 }
 

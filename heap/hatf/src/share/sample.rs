@@ -111,7 +111,7 @@ impl EventSink for Sampler<'_> {
         if let Some(before) = sampling(&user_metadata).map(|mean| mean.max(1)) {
             if before > chosen.mean {
                 let why = format!(
-                    "it is already a sample of one block per {before} bytes: use a larger mean, such as --bytes {}",
+                    "it is already a sample of one block per {before} bytes: use a larger mean, such as --sample {}",
                     before * 2
                 );
                 return Err(Error::Trace(why.into()));

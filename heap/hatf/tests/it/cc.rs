@@ -242,6 +242,10 @@ fn blocks_can_be_freed_where_they_are_last_accessed() {
     hatf(["model", "fit", &early, "-m", "cdf", "-o", &folder.path("model.json")]).exits(0);
     let gawk = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
     hatf(["convert", "--free-at-last-access", gawk, &early]).exits(1).says("hatf cc");
-    hatf(["convert", "--free-at-last-access", &trace, "-", "--to", "raw32"]).exits(2).says("requires heap output");
-    hatf(["convert", "--free-at-last-access", &trace, "-", "--to", "pprof"]).exits(2).says("requires heap output");
+    hatf(["convert", "--free-at-last-access", &trace, "-", "--to", "raw32"])
+        .exits(2)
+        .says("requires one input and heap output");
+    hatf(["convert", "--free-at-last-access", &trace, "-", "--to", "pprof"])
+        .exits(2)
+        .says("requires one input and heap output");
 }

@@ -229,7 +229,7 @@ fn converting() {
         (run.out, run.err)
     };
     assert_eq!(run(&["--strict", raw, &heap], 0), (Vec::new(), String::new()));
-    assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
+    assert_eq!(run(&["--strict", &heap, &back], 0).1, "");
     // The output goes to standard output if no file is named.
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
     // Each kind of loss is reported once. A loss is an error only with `--strict`.
@@ -248,11 +248,33 @@ fn converting() {
     // Usage errors: an unknown output format and an invalid clock.
     run(&[&heap], 2);
     run(&["--clock", "2s", &heap, &coarse], 2);
-    // CSV is written by another command, which the message names.
-    for arguments in [&["--to", "csv", &heap][..], &[&heap, &path("a.csv")]] {
+    // Tables need a directory, and another command writes records as CSV.
+    for (arguments, expected) in [
+        (&["--to", "csv", &heap][..], "hatf convert TRACE OUTPUT --to csv"),
+        (&[&heap, &path("a.csv")], "hatf convert TRACE DIR --to csv"),
+        (&[&heap, &path("a.csv")], "metatfc dump --format csv --thread-column"),
+        (&[&heap, &heap, "--to", "sqlite"], "a.mtf is also an input"),
+        (&[&heap, &less, "--to", "csv"], "c.raw32 already exists; of several paths, the last is the output"),
+    ] {
         let (_, messages) = run(arguments, 2);
-        assert!(messages.contains("metatfc dump --format csv --thread-column"), "{messages}");
+        assert!(messages.contains(expected), "{messages}");
     }
+    // Options without effect.
+    for (options, expected) in [
+        (
+            &["--to", "raw32", "--preset", "fast"][..],
+            "--preset requires heap or hatf10 output; this command converts one input to raw32",
+        ),
+        (&["--to", "sqlite", "--from", "heap"], "requires trace or profile output"),
+        (&["--to", "sqlite", "--partition"], "--partition requires table output in a directory"),
+        (&["--to", "heap", "--as-is"], "--as-is requires several inputs"),
+        (&["--to", "heap", "--tables", "sites"], "requires table output"),
+        (&["--to", "csv", "--sysroot", "/"], "requires profile output or --resolve"),
+    ] {
+        let (_, messages) = run(&[options, &[&heap, &path("none")]].concat(), 2);
+        assert!(messages.contains(expected), "{messages}");
+    }
+    assert!(!std::fs::exists(path("none")).unwrap());
     let (_, messages) = run(&["--from", "hatf10", &heap, &less], 1);
     assert!(messages.contains("--from heap"), "{messages}");
     // An existing output stays unchanged if the input is invalid.

@@ -22,6 +22,9 @@ fn a_trace_without_a_command() {
 fn a_misspelt_command() {
     let said = hatf(["repotr"]).exits(2).err;
     assert!(said.contains("'report'") && !said.contains("'recover'"), "{said}");
+    for (word, command) in [("export", "'convert'"), ("merge", "'convert'"), ("sample", "'cut'")] {
+        hatf([word]).exits(2).says(command);
+    }
 }
 
 #[test]

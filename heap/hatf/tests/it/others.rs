@@ -1,4 +1,4 @@
-//! Traces derived from traces: `hatf cut`, `merge`, `sample` and `anonymize`.
+//! Traces derived from traces: parts and samples (`hatf cut`), merged traces (`hatf convert`) and `hatf anonymize`.
 #![expect(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -470,7 +470,7 @@ fn samples_estimate() {
     }
     write(&events, &trace, &serde_json::json!({}));
     let counted = |bytes: &str, seed: &str| -> BTreeMap<u64, [f64; 2]> {
-        hatf(["sample", &trace, "--bytes", bytes, "--seed", seed, "-o", &sample, "--force"]).exits(0);
+        hatf(["cut", &trace, "--sample", bytes, "--seed", seed, "-o", &sample, "--force"]).exits(0);
         let json: Value =
             serde_json::from_slice(&hatf(["sites", &sample, "--format", "json", "--group", "stack"]).exits(0).out)
                 .unwrap();
@@ -501,15 +501,15 @@ fn samples_estimate() {
     // A sample of a sample is a sample of the trace. A finer one is refused.
     counted("1KiB", "0");
     let finer = folder.path("finer.mtf");
-    hatf(["sample", &sample, "--bytes", "8KiB", "--seed", "5", "-o", &finer]).exits(0);
+    hatf(["cut", &sample, "--sample", "8KiB", "--seed", "5", "-o", &finer]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
     let all: u64 = truth.values().map(|sums| sums[1]).sum();
     #[expect(clippy::cast_precision_loss)]
     let off = report["estimate"]["allocated"]["bytes"].as_f64().unwrap() / all as f64 - 1.0;
     assert!(off.abs() < 0.03, "{off}");
-    hatf(["sample", &sample, "--bytes", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
+    hatf(["cut", &sample, "--sample", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
     // About as many blocks as requested.
-    hatf(["sample", &trace, "--blocks", "2000", "-o", &finer, "--force"]).exits(0);
+    hatf(["cut", &trace, "--sample-blocks", "2000", "-o", &finer, "--force"]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
     let blocks = report["totals"]["allocs"].as_u64().unwrap();
     assert!((500..2200).contains(&blocks), "{blocks}");
@@ -528,8 +528,7 @@ fn processes_are_merged_by_time() {
         .collect();
     traces.sort();
     traces.insert(0, trace.clone());
-    let merged = [&["merge", "-o", &all][..], &traces.iter().map(String::as_str).collect::<Vec<_>>()].concat();
-    hatf(&merged).exits(0);
+    hatf(["convert", &trace, &folder.path("trace.processes"), &all]).exits(0);
     let of = |trace: &str| -> Value {
         serde_json::from_slice(&hatf(["report", trace, "--format", "json"]).exits(0).out).unwrap()
     };
@@ -544,12 +543,13 @@ fn processes_are_merged_by_time() {
         assert_eq!(allocs(&own), allocs(&expected), "{trace}");
     }
     hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("there is no process 99");
-    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf merge combines");
+    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf convert A.mtf B.mtf BOTH.mtf");
     // A merged trace is not merged again, and samples are not merged with other traces.
-    hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("already contains several processes");
+    let both = folder.path("both.mtf");
+    hatf(["convert", &all, &trace, &both, "--as-is"]).exits(1).says("already contains several processes");
     let sample = folder.path("sample.mtf");
-    hatf(["sample", &trace, "-o", &sample]).exits(0);
-    hatf(["merge", &sample, &trace, "-o", &own, "--force"]).exits(1).says("not samples of the same kind");
+    hatf(["cut", &trace, "--sample-blocks", "250000", "-o", &sample]).exits(0);
+    hatf(["convert", &sample, &trace, &both]).exits(1).says("not samples of the same kind");
 }
 
 /// No trace is lost because of a mistyped command, and no output is written for a corrupt trace.
@@ -561,25 +561,30 @@ fn outputs_and_inputs() {
     fs::write(&other, "mine").unwrap();
     fs::copy(&trace, folder.join("third.mtf")).unwrap();
     let before = fs::read(&trace).unwrap();
+    let third = folder.path("third.mtf");
     for command in [
         &["cut", "--records", "5..9"][..],
-        &["sample"],
+        &["cut", "--sample", "64"],
         &["anonymize"],
-        &["merge", "--as-is", &folder.path("third.mtf")],
+        &["convert", "--as-is", "--to", "heap", &third],
     ] {
-        let run = |output: &str, input: &str, more: &[&str]| hatf([command, &["-o", output, input], more].concat());
-        run(&trace, &trace, &["--force"]).exits(2).says("is also an input");
-        run(&other, &trace, &[]).exits(2).says("add --force");
+        let (merges, samples) = (command[0] == "convert", command.contains(&"--sample"));
+        let run = |output: &str, input: &str, more: &[&str]| {
+            let paths = if merges { vec![input, output] } else { vec!["-o", output, input] };
+            hatf([command, &paths, more].concat())
+        };
+        run(&trace, &trace, if merges { &[] } else { &["--force"] }).exits(2).says("is also an input");
+        run(&other, &trace, &[]).exits(2).says(if merges { "remove the file" } else { "add --force" });
         run(&out, &folder.path("missing.mtf"), &[]).exits(1).says("missing.mtf");
         run("/missing/out.mtf", &trace, &[]).exits(1).says("/missing/out.mtf");
         run("/dev/full", &trace, &[]).exits(1).says("/dev/full");
-        // Only `cut` may write an output for a corrupt trace.
+        // Only an extracted part may be written for a corrupt trace.
         let damaged = folder.path("damaged.mtf");
         let mut bytes = before.clone();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0xff;
         fs::write(&damaged, &bytes).unwrap();
-        if command[0] != "cut" {
+        if command[0] != "cut" || samples {
             run(&out, &damaged, &[]).exits(1).says("damaged.mtf");
             assert!(!fs::exists(&out).unwrap());
         }
@@ -588,7 +593,7 @@ fn outputs_and_inputs() {
     }
     assert!(fs::read(&trace).unwrap() == before && fs::read(&other).unwrap() == b"mine");
     for (options, status, says) in [
-        (&[][..], 2, "specify a part"),
+        (&[][..], 2, "--between <A..B>"),
         (&["--records", "9..5"], 2, "no records from 9 to 5"),
         (&["--records", "0..5"], 2, "the numbers of two records"),
         (&["--records", "100000.."], 2, "record 100000 does not exist"),
@@ -603,15 +608,23 @@ fn outputs_and_inputs() {
     write(&[], &empty, &serde_json::json!({}));
     hatf(["cut", &empty, "--between", "..", "-o", &out, "--force"]).exits(0);
     hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no timestamps");
-    hatf(["sample", &empty, "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &empty, "--sample-blocks", "9", "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &empty, "--between", "..", "--seed", "1", "-o", &out, "--force"]).exits(2).says("--sample <BYTES>");
     hatf(["anonymize", &empty, "-o", &out, "--force", "--check"]).exits(0);
-    hatf(["merge", &empty, "-o", &out, "--force", "--as-is"]).exits(0);
-    hatf(["merge", &empty, "-o", &out, "--force"]).exits(1).says("--as-is");
+    let (again, merged) = (folder.path("again.mtf"), folder.path("merged.mtf"));
+    fs::copy(&empty, &again).unwrap();
+    hatf(["convert", &empty, &again, &merged, "--as-is"]).exits(0);
+    fs::remove_file(&merged).unwrap();
+    hatf(["convert", &empty, &again, &merged]).exits(1).says("--as-is");
+    hatf(["convert", &empty, "-", &merged]).exits(2).says("not standard input");
+    hatf(["convert", &empty, &again, &folder.path("merged.prof.mtf")]).exits(2).says("hatf profile merge");
+    fs::create_dir(folder.join("none")).unwrap();
+    hatf(["convert", &folder.path("none"), &merged]).exits(1).says("contains no traces (*.mtf)");
     let sizes = folder.path("sizes.mtf");
     let call = |size| OwnedEvent::of(&Event::new(EventKind::Call(Call { size, ..Call::new(Function::Malloc) })));
     write(&(1..300).map(call).collect::<Vec<_>>(), &sizes, &serde_json::json!({"only": {"sizes": true}}));
     hatf(["cut", &sizes, "--records", "10..19", "-o", &out, "--force"]).exits(0).says("10 records");
-    hatf(["sample", &sizes, "--bytes", "200", "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &sizes, "--sample", "200", "-o", &out, "--force"]).exits(0);
     hatf(["report", &out]).exits(0);
     hatf(["anonymize", &sizes, "-o", &out, "--force", "--check"]).exits(0).prints("report: all");
     let lines = folder.path("trace.jsonl");

@@ -4,29 +4,35 @@
 use std::path::Path;
 
 use crate::common::hatf;
+use hatf_research::scoped::{Variant, example};
 use hatf_trace::event::{Call, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Event, EventKind, EventSink as _};
 use insta::assert_snapshot;
 use metatf_test::{Folder, root, run, skip};
 
+/// Writes a trace of the document's example and returns its path.
+fn example_trace(folder: &Folder, variant: Variant, mc: u64) -> String {
+    folder.write("example.mtf", example(variant, mc, Vec::new()).unwrap());
+    folder.path("example.mtf")
+}
+
 #[test]
 fn the_example() {
     let folder = Folder::new();
-    for variant in ["figure1", "table2"] {
-        let path = folder.path(variant);
-        hatf(["regions", "example", "--variant", variant, "-o", &path]).exits(0);
+    for (name, variant) in [("figure1", Variant::Figure1), ("table2", Variant::Table2)] {
+        let path = example_trace(&folder, variant, 10);
         let grid = ["--block", "64,256", "--intra", "first,best", "--inter", "capture,first,best"];
         let text = hatf([&["regions", "simulate", &path][..], &grid].concat()).exits(0).text();
-        assert_snapshot!(variant, text.replace(&path, variant));
+        assert_snapshot!(name, text.replace(&path, name));
     }
 }
 
 #[test]
 fn as_data_and_as_pictures() {
     let folder = Folder::new();
-    let (path, five, six) = (folder.path("example.mtf"), folder.path("5.svg"), folder.path("6.svg"));
-    hatf(["regions", "example", "--mc", "30", "-o", &path]).exits(0);
+    let path = example_trace(&folder, Variant::Figure1, 30);
+    let (five, six) = (folder.path("5.svg"), folder.path("6.svg"));
     let options = ["--block", "64,128", "--svg", &six, "--over-time", &five, "--format", "json"];
     let text = hatf([&["regions", "simulate", &path][..], &options].concat()).exits(0).text();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -40,8 +46,7 @@ fn as_data_and_as_pictures() {
 #[test]
 fn by_mistake() {
     let folder = Folder::new();
-    let path = folder.path("example.mtf");
-    hatf(["regions", "example", "-o", &path]).exits(0);
+    let path = example_trace(&folder, Variant::Figure1, 10);
     hatf(["regions", "simulate", &path, "--block", "0"]).exits(2);
     hatf(["regions", "simulate", &path, "--block", "16", "--oversize", "error"])
         .exits(2)
@@ -300,8 +305,7 @@ fn nothing_by_stacks_says_why() {
 #[test]
 fn methods_regions_and_calls() {
     let folder = Folder::new();
-    let path = folder.path("example.mtf");
-    hatf(["regions", "example", "--mc", "3", "-o", &path]).exits(0);
+    let path = example_trace(&folder, Variant::Figure1, 3);
     let options = ["--block", "64", "--by", "method,region", "--calls"];
     let simulate = [&["regions", "simulate", &path][..], &options].concat();
     assert_snapshot!(hatf(simulate.iter().copied()).exits(0).text().replace(&path, "example"));
@@ -331,8 +335,7 @@ fn methods_regions_and_calls() {
 #[test]
 fn from_c_and_cpp() {
     let folder = Folder::new();
-    let rust = folder.path("rust.mtf");
-    hatf(["regions", "example", "--mc", "10", "-o", &rust]).exits(0);
+    let rust = example_trace(&folder, Variant::Figure1, 10);
     let simulated = |path: &str| {
         let options =
             ["--block", "64,256", "--inter", "capture,first", "--by", "method,region", "--calls", "--format", "json"];

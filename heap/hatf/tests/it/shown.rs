@@ -98,8 +98,8 @@ fn what_a_terminal_obeys_is_shown() {
         &["model", "generate", model, "-o", &folder.path("g.mtf")],
         &["replay", trace, "--with", "system"],
         &["cut", trace, "--records", "2..", "-o", &folder.path("c.mtf")],
-        &["merge", trace, &folder.path("c.mtf"), "--as-is", "-o", &folder.path("both.mtf")],
-        &["sample", trace, "--bytes", "64", "-o", &folder.path("some.mtf")],
+        &["cut", trace, "--sample", "64", "-o", &folder.path("some.mtf")],
+        &["convert", trace, &folder.path("c.mtf"), &folder.path("both.mtf"), "--as-is"],
         &["anonymize", trace, "-o", &folder.path("nameless.mtf"), "--check"],
     ];
     for run in runs {
@@ -117,8 +117,8 @@ fn what_a_terminal_obeys_is_shown() {
     assert_eq!(names["sites"][0]["stack"][0]["functions"][0]["name"], HOSTILE);
     assert_eq!(names["report_version"], 1);
     // These commands print nothing from a trace, or only from one that they record. The screen of `hatf watch` is
-    // tested in watch.rs. `export` and `sql` require a feature or an engine that is missing here.
-    let others = ["export", "sql", "run", "record", "watch", "cc", "recover", "tour", "help"];
+    // tested in watch.rs. `sql` requires an engine that is missing here.
+    let others = ["sql", "run", "record", "watch", "cc", "recover", "tour", "help"];
     let help = hatf(["--help"]).exits(0).text();
     let commands = help.split("Options:").next().unwrap();
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {

@@ -20,28 +20,27 @@ use crate::command::{about, print_message};
 pub(super) struct ProfileArgs {
     /// Program or shared object in which to look up functions that the profile does not name. Can be repeated.
     #[arg(long, value_name = "FILE")]
-    binary: Vec<PathBuf>,
+    pub(super) binary: Vec<PathBuf>,
 
     #[command(flatten)]
-    symbols: Symbols,
+    pub(super) symbols: Symbols,
 
     /// In memprof-yaml output, treat contexts with unknown accesses as never accessed, so that long-lived contexts are
     /// cold.
     #[arg(long)]
-    unknown_is_unused: bool,
+    pub(super) unknown_is_unused: bool,
 
     /// In memprof-yaml output, include frames in shared objects. LLVM's own profiles contain only frames of the program.
     #[arg(long)]
-    shared_objects: bool,
+    pub(super) shared_objects: bool,
 }
 
-pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
+pub(super) fn run(options: &Convert, form: &'static ProfileForm, path: &Path, output: &Path) -> Result<u8> {
     let ProfileArgs { binary, symbols, unknown_is_unused, shared_objects } = &options.profiles;
     let only_read = || Error::Usage(format!("the format {} can only be read, not written", form.name));
     let create = form.create.ok_or_else(only_read)?;
     let files = symbols.files.files()?;
-    let path = &options.input;
-    let mut profiles = read(options)?;
+    let mut profiles = read(options, path)?;
     for profile in &mut profiles {
         binary.iter().try_for_each(|binary| name_frames(profile, binary, &files))?;
     }
@@ -50,7 +49,6 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
         print_message(&format!("{}: sampled profile; all figures cover the sampled blocks only", path.display()));
     }
 
-    let output = options.output.as_deref().unwrap_or(Path::new("-"));
     let problem = || Error::system(output.display().to_string());
     let (file, mut sink) = OutputFile::create(output).map_err(problem())?;
     let of = ProfileOptions { files, unknown_is_unused: *unknown_is_unused, shared_objects: *shared_objects };
@@ -66,8 +64,7 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm) -> Result<u8> {
 }
 
 /// Returns the profiles in the input or, if the input is a trace, the profile of that trace.
-fn read(options: &Convert) -> Result<Vec<HeapProfile>> {
-    let path = &options.input;
+fn read(options: &Convert, path: &Path) -> Result<Vec<HeapProfile>> {
     if options.from.is_none() {
         let mut input = Input::open(path)?;
         if is_profile(&mut input)? {
@@ -79,6 +76,6 @@ fn read(options: &Convert) -> Result<Vec<HeapProfile>> {
             return Err(Error::Trace(format!("{}: not a heap profile; {advice}", input.name()).into()));
         }
     }
-    let source = Source::new(path.clone(), options.from, None);
+    let source = Source::new(path.to_owned(), options.from, None);
     Ok(vec![made_of(&source, &options.profiles.symbols)?])
 }

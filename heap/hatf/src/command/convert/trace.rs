@@ -1,53 +1,46 @@
-//! Converts heap traces between formats.
+//! Converts heap traces between formats, and merges traces.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use hatf_trace::Result;
 use hatf_trace::forms::{CreateOptions, Form, FreedEarly, Input, OpenOptions, RereadInput, convert, with_early_frees};
-use hatf_trace::{Error, Result};
-use metatf::container::{FlushEvery, WriteOptions};
-use metatf_cli::{OutputFile, ProgressSink};
 use metatf_page::units::count;
+use metatf_tools::recode::Preset;
 
-use super::Convert;
+use super::{Convert, merge};
 use crate::command::lab::warn_of_losses;
-use crate::command::{about, cores, print_message};
+use crate::command::written::write_file;
+use crate::command::{about, print_message};
 
-pub(super) fn run(options: &Convert, to: &'static Form) -> Result<u8> {
-    let again = options.free_at_last_access.then(|| RereadInput::new(&options.input, options.from)).transpose()?;
-    let input = again.as_ref().map_or_else(|| Input::open(&options.input), RereadInput::open)?;
-    let mut write = WriteOptions::default();
-    options.preset.apply(&mut write);
-    write.threads = cores();
-    let path = options.output.as_deref().unwrap_or(Path::new("-"));
-    let name = if path == Path::new("-") { "standard output".to_owned() } else { path.display().to_string() };
-    let problem = || Error::system(name.clone());
-    let (output, sink) = OutputFile::create(path).map_err(problem())?;
-    if output.appears_whole() {
-        write.flush = FlushEvery::NEVER;
-    }
+pub(super) fn run(options: &Convert, to: &'static Form, inputs: &[PathBuf], output: &Path) -> Result<u8> {
     let open = OpenOptions { form: options.from, note: print_message };
-    let create = CreateOptions {
+    let create = |write| CreateOptions {
         write,
         resolution: options.clock,
         group_records: options.group,
         inner_records: options.inner_records,
     };
-    let mut sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
-    let converted = if let Some(again) = &again {
-        let freed = with_early_frees(&|| again.open(), &open, &create, &mut *sink);
-        freed.map(|(freed, losses)| {
+    let preset = options.preset.unwrap_or(Preset::Default);
+    let losses = match inputs {
+        [input] if options.free_at_last_access => {
+            let again = RereadInput::new(input, options.from)?;
+            let (freed, losses) = write_file(output, preset, |write, sink| {
+                with_early_frees(&|| again.open(), &open, &create(write), sink).map_err(|error| about(input, error))
+            })?;
             say(&freed);
             losses
-        })
-    } else {
-        convert(input, to, &open, &create, &mut *sink)
+        }
+        [input] => {
+            let opened = Input::open(input)?;
+            write_file(output, preset, |write, sink| {
+                convert(opened, to, &open, &create(write), sink).map_err(|error| about(input, error))
+            })?
+        }
+        inputs => {
+            let traces = merge::open(inputs, options.as_is, &open)?;
+            write_file(output, preset, |write, sink| merge::write(traces, to, &create(write), sink))?
+        }
     };
-    // If the output failed, report its error as the cause of all other errors.
-    if let Some(error) = output.error() {
-        return Err(problem()(error));
-    }
-    let losses = converted.map_err(|error| about(&options.input, error))?;
-    output.keep(sink).map_err(problem())?;
     warn_of_losses(to.name, &losses);
     Ok(u8::from(options.strict && !losses.is_empty()))
 }

@@ -1,4 +1,4 @@
-//! Writes tables to files.
+//! Writes tables of heap traces to files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,9 +17,36 @@ use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory}
 use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use metatf_page::units::count;
 
-use super::Export;
-use crate::command::print_message;
-use crate::command::symbols::Symbols;
+use super::{Convert, DATABASE};
+use crate::command::symbols::{Symbols, print_problems};
+use crate::command::{cores, print_message};
+
+/// Options for tables.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Tables")]
+pub(super) struct TableArgs {
+    /// Write only these tables.
+    #[arg(long, value_name = "TABLE,..", value_delimiter = ',', value_parser = names())]
+    pub(super) tables: Vec<String>,
+
+    /// Write a separate file for each trace and table, by the build ID of the program and the day of the recording.
+    #[arg(long)]
+    pub(super) partition: bool,
+
+    /// Look up functions that the trace does not name, using debug information on this machine.
+    #[arg(long)]
+    pub(super) resolve: bool,
+}
+
+/// Returns a parser for the name of a table.
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(Tables::names())
+}
+
+/// Returns whether this build can write a format of tables.
+pub(super) fn is_built(form: &str) -> bool {
+    form == DATABASE || Form::named(form).is_some()
+}
 
 /// A resolver that looks up function names in the same way as `hatf sites`.
 struct Resolved(Symbols);
@@ -27,61 +54,39 @@ struct Resolved(Symbols);
 impl Names for Resolved {
     fn name(&self, stacks: &mut Stacks) {
         match self.0.problems(stacks, 0, None) {
-            Ok(problems) => super::super::symbols::print_problems(&problems),
+            Ok(problems) => print_problems(&problems),
             Err(error) => print_message(&error.to_string()),
         }
     }
 }
 
-/// Name of the format that stores all tables in one file.
-const SQLITE: &str = "sqlite";
-
-/// Parses the name of a format that this build can write.
-pub(super) fn forms() -> PossibleValuesParser {
-    PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
-}
-
-pub(crate) fn run(options: &Export) -> Result<u8> {
-    let form = match &*options.to {
-        SQLITE => None,
-        name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such format")))?),
-    };
-    if form.is_none() && options.partition {
-        return Err(Error::Usage("--partition cannot be used with SQLite, whose database is a single file".into()));
-    }
-    let wrong = options.tables.iter().find(|wanted| !Tables::names().any(|name| name == *wanted));
-    if let Some(wrong) = wrong {
-        let names: Vec<_> = Tables::names().collect();
-        return Err(Error::Usage(format!("--tables {wrong}: no such table; available tables: {}", names.join(", "))));
-    }
-    let root = &options.output;
+pub(super) fn run(options: &Convert, form: &str, traces: &[PathBuf], root: &Path) -> Result<u8> {
+    let TableArgs { tables: wanted, partition, resolve } = &options.tables;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
         let text =
             format!("{}: the directory is not empty: choose a new one, so that tables are not mixed", root.display());
         return Err(Error::Trace(text.into()));
     }
-    let traces = traces(&options.traces)?;
     let names: Arc<dyn Names> =
-        if options.resolve { Arc::new(Resolved(options.symbols.clone())) } else { Arc::new(()) };
-    let wanted: Vec<&str> = options.tables.iter().map(String::as_str).collect();
-    let threads = options.threads.unwrap_or(0);
-    let Some(form) = form else {
-        let tables = open(&traces).map_err(failed)?.with_names(names);
-        return print_rows(&wanted, database(&tables, &wanted, threads, root)?);
+        if *resolve { Arc::new(Resolved(options.profiles.symbols.clone())) } else { Arc::new(()) };
+    let is_wanted = |name: &&str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == *name);
+    let wanted: Vec<&str> = Tables::names().filter(is_wanted).collect();
+    let Some(form) = Form::named(form) else {
+        let tables = open(traces).map_err(failed)?.with_names(names);
+        return print_rows(&wanted, database(&tables, &wanted, root)?);
     };
-    let all = [(traces.clone(), PathBuf::new())];
-    let partitions = if options.partition { partitions(&traces)? } else { all.into() };
+    let partitions = if *partition { partitions(traces)? } else { vec![(traces.to_vec(), PathBuf::new())] };
     let mut rows = vec![0; wanted.len()];
     for (traces, place) in &partitions {
         let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
         let folder = OutputFolder::create(root).map_err(Error::system(root.display().to_string()))?;
         let create = |name: &str, schema: &SchemaRef| {
-            let path = if options.partition { Path::new(name).join(place) } else { PathBuf::from(name) };
+            let path = if *partition { Path::new(name).join(place) } else { PathBuf::from(name) };
             OpenFile::create(&folder, &path, form, schema)
         };
         let files = wanted.iter().filter_map(|name| Some((name, tables.get(name)?.schema())));
         let files = files.map(|(name, schema)| create(name, &schema)).collect::<Result<Vec<_>>>()?;
-        let written = write(tables.scan_together(&wanted, threads).map_err(failed)?, files)?;
+        let written = write(tables.scan_together(&wanted, cores()).map_err(failed)?, files)?;
         rows.iter_mut().zip(written).for_each(|(rows, written)| *rows += written);
     }
     print_rows(&wanted, rows)
@@ -98,27 +103,6 @@ fn print_rows(tables: &[&str], rows: Vec<u64>) -> Result<u8> {
 
 fn failed(error: metatf_arrow::Error) -> Error {
     Error::Trace(error.into())
-}
-
-/// Returns the traces at these paths. The traces in a directory are sorted by name.
-fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut traces = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            traces.push(path.clone());
-            continue;
-        }
-        let problem = || Error::system(path.display().to_string());
-        let entries = fs::read_dir(path).map_err(problem())?;
-        let mut found = entries.map(|entry| Ok(entry.map_err(problem())?.path())).collect::<Result<Vec<_>>>()?;
-        found.retain(|path| path.extension().is_some_and(|extension| extension == "mtf"));
-        found.sort();
-        if found.is_empty() {
-            return Err(Error::Trace(format!("{}: the directory contains no traces (*.mtf)", path.display()).into()));
-        }
-        traces.extend(found);
-    }
-    Ok(traces)
 }
 
 /// Returns the traces of each partition and the path of the partition's file, relative to the table's directory and
@@ -205,14 +189,14 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
 }
 
 /// Writes tables to a database and returns the number of rows per table.
-fn database(tables: &Tables, wanted: &[&str], threads: usize, path: &Path) -> Result<Vec<u64>> {
+fn database(tables: &Tables, wanted: &[&str], path: &Path) -> Result<Vec<u64>> {
     let (output, mut sink) = OutputFile::create(path).map_err(Error::system(path.display().to_string()))?;
     let wrong = |error| cause(path, &output, error);
     let mut database = Database::create_in(&output.folder()).map_err(wrong)?;
     for (name, table) in wanted.iter().filter_map(|name| Some((name, tables.get(name)?))) {
         database.table(name, &table.schema(), None).map_err(wrong)?;
     }
-    for next in tables.scan_together(wanted, threads).map_err(failed)? {
+    for next in tables.scan_together(wanted, cores()).map_err(failed)? {
         let (place, batch) = next.map_err(|error| Error::Trace(metatf_arrow::message(&error).into()))?;
         if let Some(name) = wanted.get(place) {
             database.batch(name, None, &batch).map_err(wrong)?;
