@@ -129,7 +129,7 @@ impl Client {
     /// Returns the errors in the current document.
     fn diagnostics(&mut self) -> Vec<lsp::Diagnostic> {
         let mut found = self.published();
-        found.retain(|diagnostic| diagnostic.source.as_deref() == Some("metatfc"));
+        found.retain(|diagnostic| diagnostic.severity != Some(lsp::DiagnosticSeverity::Hint));
         found
     }
 
