@@ -82,8 +82,6 @@ fn other_forms_in_a_file() {
     let here = &traces();
     let commands: &[&[&str]] = &[
         &["show", "--format", "dtd", "a.mtf"],
-        &["dump", "--format", "chrome", "s.mtf"],
-        &["dump", "--format", "lines", "a.mtf"],
         &["stat", "--spans=tree", "s.mtf"],
     ];
     for command in commands {

@@ -210,8 +210,10 @@ fn in_the_middle_of_its_work() {
     let trace = folder.path("trace.mtf");
     let mut left = Vec::new();
     for number in 0..8 {
-        let options = if number % 2 == 1 { &["--stacks=4"][..] } else { &[] };
-        let recording = Recording::of(&running.id(), &trace, options);
+        // By default, events are dropped while the recorder gets no CPU time.
+        let mut options = vec!["--when-full", "wait", "--patience", "600s"];
+        options.extend((number % 2 == 1).then_some("--stacks=4"));
+        let recording = Recording::of(&running.id(), &trace, &options);
         std::thread::sleep(Duration::from_millis(50));
         recording.interrupted();
         let found = found(&trace);
