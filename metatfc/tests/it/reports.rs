@@ -80,10 +80,7 @@ fn pictures_where_there_is_one() {
 #[test]
 fn other_forms_in_a_file() {
     let here = &traces();
-    let commands: &[&[&str]] = &[
-        &["show", "--format", "dtd", "a.mtf"],
-        &["stat", "--spans=tree", "s.mtf"],
-    ];
+    let commands: &[&[&str]] = &[&["show", "--format", "dtd", "a.mtf"], &["stat", "--spans=tree", "s.mtf"]];
     for command in commands {
         let printed = metatfc(here, command).exits(0).text();
         let to_file = metatfc(here, &[command, &["-o", "other"][..]].concat()).exits(0);
