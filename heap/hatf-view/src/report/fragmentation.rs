@@ -9,7 +9,7 @@ use metatf_page::{AddressMap, Chart, Page, Report, Unit};
 use serde::Serialize;
 
 use crate::calls::{Folding, GroupBy, Places, title};
-use hatf_trace::Result;
+use hatf_trace::{Error, Result};
 use hatf_trace::event::EventSink;
 use hatf_trace::stacks::Stacks;
 
@@ -87,7 +87,7 @@ impl Fragmentation {
         for point in &options.at {
             let tick = match held.tick_of(point, options.page) {
                 Some(tick) => tick,
-                None => event(read, point)?,
+                None => event(&trace, read, point)?,
             };
             let title = heading(point, options.page);
             match moments.iter_mut().find(|moment| moment.moment.tick == tick) {
@@ -160,11 +160,12 @@ fn heading(point: &Point, page: u64) -> String {
     }
 }
 
-/// Reads the trace and returns the last event before a point.
-fn event(read: &mut ReadTrace<'_>, point: &Point) -> Result<u64> {
+/// Reads the trace, whose name is `trace`, and returns the last event before a point.
+fn event(trace: &str, read: &mut ReadTrace<'_>, point: &Point) -> Result<u64> {
     let mut calls = HeapTracker::new(Kept::new(Point::Start, point.clone()));
     read(&mut calls)?;
-    Ok(calls.observer().report()?.to.tick)
+    let found = calls.observer().report().map_err(|error| Error::Usage(format!("{trace}: {error}")))?;
+    Ok(found.to.tick)
 }
 
 /// Analyzes the live blocks at a point in time.
