@@ -9,9 +9,9 @@ use metatf_page::{AddressMap, Chart, Page, Report, Unit};
 use serde::Serialize;
 
 use crate::calls::{Folding, GroupBy, Places, title};
-use hatf_trace::{Error, Result};
 use hatf_trace::event::EventSink;
 use hatf_trace::stacks::Stacks;
+use hatf_trace::{Error, Result};
 
 /// Maximum number of functions shown per stack.
 const FRAMES: usize = 4;

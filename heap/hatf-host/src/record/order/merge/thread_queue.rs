@@ -172,14 +172,17 @@ impl<'m> ThreadQueue<'m> {
     pub(super) fn skip_gap(&mut self, spool: Spool<'m>, ended: bool) -> bool {
         match &mut self.reading {
             Some((chunk, stream)) => {
+                if stream.skip_gap() {
+                    return true;
+                }
+                // Look at later chunks only here: there may be thousands of gaps, and hundreds of chunks without events.
                 let mut later = self.chunks.values().filter_map(|chunk| spool.chunk(*chunk));
                 let is_over = ended && later.any(|chunk| has_events(&chunk));
-                let skipped = stream.skip_gap();
-                if !skipped && is_over {
+                if is_over {
                     self.kept.push(*chunk);
                     self.reading = None;
                 }
-                skipped || is_over
+                is_over
             }
             None => match self.chunks.keys().next() {
                 Some(number) if *number != self.next_chunk => {
