@@ -4,12 +4,12 @@
 //! The amounts are exact for any event, whereas those of [`moments`](crate::moments) exist only for the stored
 //! snapshots.
 
+use std::str::FromStr;
+
 use hatf_trace::{Event, EventKind};
-use metatf_page::units::{count, nanoseconds};
+use metatf_page::units::{count, nanoseconds, parse_nanoseconds};
 use serde::Serialize;
 
-#[cfg(doc)]
-use crate::fragmentation::HeldReport;
 use crate::heap::Heap;
 use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
@@ -32,14 +32,36 @@ pub enum Point {
     /// The point at which the number of live bytes first reaches its maximum. A separate pass over the trace finds the
     /// event: see [`Highest`].
     Peak,
-    /// The point with the most wasted bytes on held pages: see [`HeldReport::tick_of`].
+    /// The point with the most wasted bytes on held pages.
     Worst,
-    /// The point with the most held pages per live byte: see [`HeldReport::tick_of`].
+    /// The point with the most held pages per live byte.
     Sparsest,
     /// After the event with this number.
     Tick(u64),
     /// After the last event.
     End,
+}
+
+/// Parses a point such as `30s`, `mark:ready`, `1000` (an event) or `peak`.
+impl FromStr for Point {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let point = match text {
+            "peak" => Some(Self::Peak),
+            "worst" => Some(Self::Worst),
+            "sparsest" => Some(Self::Sparsest),
+            "end" => Some(Self::End),
+            _ => match text.strip_prefix("mark:") {
+                Some(name) => (!name.is_empty()).then(|| Self::Mark(name.to_owned())),
+                None => parse_nanoseconds(text).map(Self::Time).or_else(|| text.parse().ok().map(Self::Tick)),
+            },
+        };
+        point.ok_or_else(|| {
+            "expected a time, such as 3.7s or 500ms, mark:NAME, the number of an event, peak, worst, sparsest or end"
+                .to_owned()
+        })
+    }
 }
 
 impl Point {

@@ -9,14 +9,36 @@ mod version;
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result};
-use crate::{diff, input, output};
+use crate::{input, output};
 use change::{Change, Kind, Place};
+use metatf_cli::OutputArgs;
 use metatf_parser::schema::{Dtd, Version};
 use reads::Reads;
 use serde::{Serialize, Serializer};
 use std::path::Path;
 use std::sync::Arc;
 use version::Level;
+
+/// Options for comparing two versions of a DTD.
+#[derive(clap::Args)]
+pub(crate) struct VersionArgs {
+    /// Version to assume for the older DTD, overriding its own
+    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
+    old_version: Option<Version>,
+    /// Version to assume for the newer DTD, overriding its own
+    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
+    new_version: Option<Version>,
+    /// Exit with status 0 despite a break if the version of the newer DTD is high enough
+    #[arg(long)]
+    allow_breaks: bool,
+}
+
+impl VersionArgs {
+    /// Returns whether any of the options is set.
+    pub(crate) fn is_given(&self) -> bool {
+        self.old_version.is_some() || self.new_version.is_some() || self.allow_breaks
+    }
+}
 
 /// One of the DTDs.
 #[derive(Serialize)]
@@ -104,11 +126,11 @@ pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
     Reads::new(reader, trace, &changes).problems()
 }
 
-/// Compares the DTDs, which may be the DTDs of traces.
-pub(crate) fn run(args: &diff::Args) -> Result<()> {
-    let report = Report::new(Side::new(&args.left, args.old_version)?, Side::new(&args.right, args.new_version)?);
-    if !args.quiet {
-        output::report(&report, &args.output)?;
+/// Compares the DTDs at these paths, which may be the DTDs of traces, and prints the report if there are output options.
+pub(crate) fn run(old: &Path, new: &Path, args: &VersionArgs, output: Option<&OutputArgs>) -> Result<()> {
+    let report = Report::new(Side::new(old, args.old_version)?, Side::new(new, args.new_version)?);
+    if let Some(options) = output {
+        output::report(&report, options)?;
     }
     let breaks = report.forward.is_break || report.backward.is_break;
     if report.is_enough && (args.allow_breaks || !breaks) { Ok(()) } else { Err(Failure::Printed) }

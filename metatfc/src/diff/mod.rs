@@ -2,14 +2,13 @@
 
 mod report;
 
-use crate::compat;
+use crate::compat::{self, VersionArgs};
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Reopenable};
 use crate::output;
 use metatf::dynamic::Schema;
 use metatf_cli::{Format, OutputArgs, Progress, number};
-use metatf_parser::schema::Version;
 use metatf_tools::compare::{self, CompareOptions, Comparison, Input};
 use report::Report;
 use std::path::{Path, PathBuf};
@@ -79,9 +78,9 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The first trace, or the older DTD (a file or the name of a built-in DTD); `-` reads standard input
-    pub(crate) left: PathBuf,
+    left: PathBuf,
     /// The second trace, or the newer DTD; `-` reads standard input
-    pub(crate) right: PathBuf,
+    right: PathBuf,
     /// List individual differences, too
     #[arg(long)]
     details: bool,
@@ -89,7 +88,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     max: Option<usize>,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    output: OutputArgs,
     /// Ignore fields (`size`, `alloc.size`), records (`free`, `comment`), `time` or `address-base` (see below)
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
@@ -104,19 +103,12 @@ pub(crate) struct Args {
     metadata: bool,
     /// Print nothing and stop at the first difference; the exit status shows the result
     #[arg(long, short)]
-    pub(crate) quiet: bool,
+    quiet: bool,
     /// Compare the DTDs of the traces instead of their values
     #[arg(long)]
     dtds: bool,
-    /// Version to assume for the older DTD, overriding its own
-    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
-    pub(crate) old_version: Option<Version>,
-    /// Version to assume for the newer DTD, overriding its own
-    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
-    pub(crate) new_version: Option<Version>,
-    /// Exit with status 0 despite a break if the version of the newer DTD is high enough
-    #[arg(long)]
-    pub(crate) allow_breaks: bool,
+    #[command(flatten)]
+    versions: VersionArgs,
     #[command(flatten)]
     dtd: DtdArgs,
 }
@@ -147,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let of_dtds = args.dtds || dtd::is_named(&args.left) || dtd::is_named(&args.right);
     args.check(of_dtds)?;
     if of_dtds {
-        return compat::run(args);
+        return compat::run(&args.left, &args.right, &args.versions, (!args.quiet).then_some(&args.output));
     }
     let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];
     let details = args.details || args.max.is_some() || args.output.format == Format::Json;
@@ -177,7 +169,6 @@ impl Args {
     /// Fails if an option has no effect on the comparison.
     fn check(&self, of_dtds: bool) -> Result<()> {
         let DtdArgs { dtd, force_dtd, large_dtd, .. } = &self.dtd;
-        let of_versions = self.old_version.is_some() || self.new_version.is_some();
         let options = [
             ("--details and --max", self.details || self.max.is_some(), false),
             ("--ignore", !self.ignore.is_empty(), false),
@@ -186,8 +177,7 @@ impl Args {
             ("--metadata", self.metadata, false),
             ("--dtd and --force-dtd", dtd.is_some() || force_dtd.is_some(), false),
             ("--large-dtd", *large_dtd, false),
-            ("--old-version and --new-version", of_versions, true),
-            ("--allow-breaks", self.allow_breaks, true),
+            ("--old-version, --new-version and --allow-breaks", self.versions.is_given(), true),
         ];
         match options.iter().find(|(_, is_given, needs_dtds)| *is_given && *needs_dtds != of_dtds) {
             Some((option, ..)) if of_dtds => usage(format!("{option}: no effect on a comparison of DTDs")),

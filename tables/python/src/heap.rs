@@ -304,7 +304,7 @@ impl Heap {
     }
 
     /// Report the blocks that keep memory pages from being freed, like `hatf fragmentation`, at some points in time:
-    /// `peak`, `worst`, `sparsest`, `end`, or an event number. `page` is the page size in bytes: 4096, 65536 or
+    /// `peak`, `worst`, `sparsest`, `end`, a time such as `30s`, `mark:NAME`, or an event number. `page` is the page size in bytes: 4096, 65536 or
     /// 2097152.
     #[pyo3(signature = (at=None, *, page=4096))]
     fn fragmentation(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, page: u64) -> PyResult<Page> {

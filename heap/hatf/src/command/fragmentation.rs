@@ -9,7 +9,6 @@ use hatf_view::report::{Fragmentation as Report, FragmentationOptions};
 use metatf_cli::OutputArgs;
 
 use super::lab::{Source, draw};
-use super::points::point;
 use super::sites::Folded;
 use super::symbols::{Symbols, print_problems};
 use crate::command::output::show;
@@ -34,7 +33,7 @@ pub(crate) struct Fragmentation {
     /// of an event, peak (most pages held), worst (most bytes wasted on held pages), sparsest (most held pages per live
     /// byte), or end. For sparsest, only times with at least about half of the maximum number of held pages count; the
     /// exact threshold is a power of two. If several names lead to the same event, the event is printed once.
-    #[arg(long, value_name = "TIME", value_delimiter = ',', default_value = "peak,worst,end", value_parser = point)]
+    #[arg(long, value_name = "TIME", value_delimiter = ',', default_value = "peak,worst,end")]
     at: Vec<Point>,
 
     /// Page size for attributing waste.

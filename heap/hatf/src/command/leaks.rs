@@ -17,7 +17,7 @@ use metatf_page::units::count;
 
 use super::lab::{Source, Tables};
 use super::output::show;
-use super::points::{point, settled};
+use super::points::settled;
 use super::print_message;
 use super::sites::Folded;
 use super::symbols::Symbols;
@@ -46,11 +46,11 @@ pub(crate) struct Leaks {
     /// Point in time to inspect: a time such as 30s, mark:NAME for the first mark or phase with that name, the number
     /// of an event, peak (most bytes live), worst (most bytes wasted on held pages), sparsest (most held pages per live
     /// byte), or end.
-    #[arg(long, value_name = "TIME", value_parser = point, default_value = "end", hide_default_value = true)]
+    #[arg(long, value_name = "TIME", default_value = "end", hide_default_value = true)]
     at: Point,
 
     /// End of the startup, in the syntax of --at [default: after the first 5% of events].
-    #[arg(long, value_name = "TIME", value_parser = point)]
+    #[arg(long, value_name = "TIME")]
     startup: Option<Point>,
 
     /// Exclude leaks that match the suppressions in this file, in the format of Valgrind (Memcheck:Leak) or

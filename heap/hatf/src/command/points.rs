@@ -4,33 +4,14 @@ use hatf_lab::HeapTracker;
 use hatf_lab::fragmentation::{Held, PAGES};
 use hatf_lab::kept::{Highest, Point};
 use hatf_trace::Result;
-use metatf_page::units::parse_nanoseconds as nanoseconds;
 
 use super::lab::Source;
-
-/// Parses a point in a trace.
-pub(super) fn point(text: &str) -> std::result::Result<Point, String> {
-    let point = match text {
-        "peak" => Some(Point::Peak),
-        "worst" => Some(Point::Worst),
-        "sparsest" => Some(Point::Sparsest),
-        "end" => Some(Point::End),
-        _ => match text.strip_prefix("mark:") {
-            Some(name) => (!name.is_empty()).then(|| Point::Mark(name.to_owned())),
-            None => nanoseconds(text).map(Point::Time).or_else(|| text.parse().ok().map(Point::Tick)),
-        },
-    };
-    point.ok_or_else(|| {
-        "expected a time, such as 3.7s or 500ms, mark:NAME, the number of an event, peak, worst, sparsest or end"
-            .to_owned()
-    })
-}
 
 /// Parses a range of a trace, such as `10s..60s`. A missing first point is the start, and a missing second point is the
 /// end.
 pub(super) fn range(text: &str) -> std::result::Result<(Point, Point), String> {
     let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
-    let or = |text: &str, other| if text.is_empty() { Ok(other) } else { point(text) };
+    let or = |text: &str, other| if text.is_empty() { Ok(other) } else { text.parse() };
     Ok((or(from, Point::Start)?, or(to, Point::End)?))
 }
 

@@ -17,7 +17,7 @@ use metatf_page::{Flame as Graph, Form as Printed, Page, Unit, render};
 
 use super::about;
 use super::lab::{Source, Tables};
-use super::points::{point, range, settled};
+use super::points::{range, settled};
 use super::symbols::{ShownStacks, Symbols};
 use crate::command::output::show;
 
@@ -189,7 +189,7 @@ pub(crate) struct Chosen {
     /// Count blocks live at a point in time: a time such as 30s, mark:NAME for the first mark or phase with that name,
     /// the number of an event, peak (most bytes live), worst (most bytes wasted on held pages), sparsest (most held
     /// pages per live byte), or end.
-    #[arg(long, value_name = "TIME", value_parser = point)]
+    #[arg(long, value_name = "TIME")]
     at: Option<Point>,
 
     /// Count blocks allocated between two points in time and live at the second: 10s..60s, mark:ready..end.
