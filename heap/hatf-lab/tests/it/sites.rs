@@ -112,11 +112,13 @@ proptest! {
         let last = events.last().map_or((0, 0), |event| (event.tick, event.time));
         match kept.report() {
             Ok(mut found) => {
+                prop_assert!(timed || from.max(to) <= last.0);
                 found.sites.resize(5, Amount::default());
                 prop_assert_eq!(found.sites, expected);
             }
             // No record determined the length of the trace.
-            Err(_) => prop_assert!(timed && to >= last.1),
+            Err(_) if timed => prop_assert!(to >= last.1),
+            Err(_) => prop_assert!(from.max(to) > last.0),
         }
     }
 }
