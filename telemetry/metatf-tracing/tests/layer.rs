@@ -79,15 +79,19 @@ fn line(mut event: Instant, threads: &mut Vec<u64>) -> String {
     threads.resize(threads.len().max(number + 1), event.thread);
     let origin = event.origin.clone().unwrap();
     let level = origin.level.as_ref().unwrap().name.to_uppercase();
-    let spans: String =
-        event.around.iter().map(|span| format!("{}{{{}}}: ", span.name, values(&span.values))).collect();
+    let spans = event.around.iter().map(|span| match values(&span.values) {
+        none if none.is_empty() => format!("{}: ", span.name),
+        values => format!("{}{{{}}}: ", span.name, values.trim_start()),
+    });
+    let spans: String = spans.collect();
     let message = event.values.take_message().map(|message| format!(" {message}")).unwrap_or_default();
     let target = origin.target.as_ref().unwrap();
-    format!("{level} thread {number} {spans}{target}:{message} {}\n", values(&event.values))
+    format!("{level} thread {number} {spans}{target}:{message}{}\n", values(&event.values))
 }
 
+/// Returns each value, with a space before it.
 fn values(values: &Values) -> String {
-    values.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect::<Vec<_>>().join(" ")
+    values.iter().map(|(name, value)| format!(" {name}={}", plain(value))).collect()
 }
 
 /// Runs the program of this test, and ends it in the given way.
