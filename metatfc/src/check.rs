@@ -114,8 +114,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .map(|path| Ok((path.display(), Format::from_dtd(&*dtd::of(path, &DtdArgs::default())?))))
         .collect::<Result<Vec<_>>>()?;
     #[cfg(feature = "lint")]
-    let rules = args.lint.rules(args.files.len())?;
-    let (mut errors, mut warnings, mut suggestions, mut unread) = (0, 0, 0, false);
+    let (rules, mut suggestions) = (args.lint.rules(args.files.len())?, 0);
+    #[cfg(not(feature = "lint"))]
+    let suggestions = 0;
+    let (mut errors, mut warnings, mut unread) = (0, 0, false);
     for path in &args.files {
         let (name, mut text) = match dtd::text(path) {
             Ok(found) => found,
