@@ -1,24 +1,24 @@
 //! The lint rules with their names and descriptions.
 
-/// The states of a rule, for [`Rule::explain`].
+/// The sentences of [`Rule::explain`] about a rule's state and about what it needs.
 macro_rules! words {
-    (on) => {
+    (on: true) => {
         "This rule is on."
     };
-    (off) => {
+    (on: false) => {
         "This rule is off; enable it with --deny."
     };
-    (text) => {
-        ""
-    };
-    (traces) => {
+    (traces: true) => {
         "\nThis rule requires traces: specify them with --trace."
+    };
+    (traces: false) => {
+        ""
     };
 }
 
 /// Defines [`Rule`] from the table below.
 macro_rules! rules {
-    ($($variant:ident = $name:literal, $state:ident, $needs:ident, $doc:literal;)*) => {
+    ($($variant:ident = $name:literal, $on:tt, $traces:tt, $doc:literal;)*) => {
         /// A rule of `metatfc check --lint`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -42,7 +42,7 @@ macro_rules! rules {
             #[must_use]
             pub const fn explain(self) -> &'static str {
                 match self {
-                    $(Rule::$variant => concat!($name, ": ", $doc, "\n\n", words!($state), words!($needs)),)*
+                    $(Rule::$variant => concat!($name, ": ", $doc, "\n\n", words!(on: $on), words!(traces: $traces)),)*
                 }
             }
 
@@ -50,7 +50,7 @@ macro_rules! rules {
             #[must_use]
             pub const fn is_on(self) -> bool {
                 match self {
-                    $(Rule::$variant => matches!(stringify!($state).as_bytes(), b"on"),)*
+                    $(Rule::$variant => $on,)*
                 }
             }
 
@@ -58,35 +58,35 @@ macro_rules! rules {
             #[must_use]
             pub const fn needs_traces(self) -> bool {
                 match self {
-                    $(Rule::$variant => matches!(stringify!($needs).as_bytes(), b"traces"),)*
+                    $(Rule::$variant => $traces,)*
                 }
             }
         }
     };
 }
 
-// The columns are the rule's name, whether it is on by default, whether it needs the text alone or traces, too, and a
-// description of its findings.
+// The columns are the rule's name, whether it is on by default, whether it needs traces, and a description of its
+// findings.
 rules! {
-    UndocumentedSection = "undocumented-section", on, text,
+    UndocumentedSection = "undocumented-section", true, false,
         "A section has no comment above it, and no comment at the head of the DTD covers it.";
-    UndocumentedRecord = "undocumented-record", on, text,
+    UndocumentedRecord = "undocumented-record", true, false,
         "A record has no comment above it.";
-    UndocumentedField = "undocumented-field", off, text,
+    UndocumentedField = "undocumented-field", false, false,
         "A field has no comment above its properties.";
-    EmptySection = "empty-section", on, text,
+    EmptySection = "empty-section", true, false,
         "A section has no records, and there are no global records.";
-    UnreferencedStream = "unreferenced-stream", on, text,
+    UnreferencedStream = "unreferenced-stream", true, false,
         "No field refers to a stream section.";
-    OverriddenProperty = "overridden-property", on, text,
+    OverriddenProperty = "overridden-property", true, false,
         "A property has no effect, because a nearer setting overrides it for each of its fields.";
-    SimilarNames = "similar-names", on, text,
+    SimilarNames = "similar-names", true, false,
         "Two names differ only in case or underscores.";
-    UnusedRecord = "unused-record", off, traces,
+    UnusedRecord = "unused-record", false, true,
         "No trace contains the record.";
-    WastefulWidth = "wasteful-width", on, traces,
+    WastefulWidth = "wasteful-width", true, true,
         "Traces would be smaller with a different width.";
-    WastefulInterpretation = "wasteful-interpretation", on, traces,
+    WastefulInterpretation = "wasteful-interpretation", true, true,
         "Traces would be smaller with a different interpretation.";
 }
 

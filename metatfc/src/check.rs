@@ -45,8 +45,8 @@ text, help, suggestion, fixed and labels. Lines and columns start at 1, columns
 count code points, and start and end are byte offsets. `suggestion` is the edit
 described by `help`, with the members start, end, text and certain. `fixed` is
 true if --fix made this edit. `labels` lists related locations. A suggestion of
---trace also has the member `saves`, and a last object contains the size of the
-traces, and their size with all edits together.
+--trace also has the member `saves`, and the last object contains the size of the
+traces with the DTD and with all edits together.
 
 --fix prints each correction and writes only files that change. Problems that it
 cannot correct are reported as usual.
@@ -61,7 +61,7 @@ Examples:
   metatfc check --lint --allow undocumented-record,undocumented-section *.dtd
   metatfc check --message-format json dtds/*.dtd | jq -r .message";
 
-/// Check DTDs and report every mistake with its location and a suggested fix, and suggest improvements
+/// Check DTDs: report every mistake with its location and a suggested fix, and suggest improvements
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {

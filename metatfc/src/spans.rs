@@ -22,7 +22,7 @@ use table::Table;
 
 pub(crate) use filter::FilterArgs;
 
-/// How to print spans and events.
+/// The output form of spans and events.
 #[derive(Clone, Copy)]
 pub(crate) enum Form<'a> {
     /// A report of the durations by kind; as text, by position in the tree of spans if the flag is set.

@@ -73,7 +73,7 @@ Examples:
   metatfc diff --format json v1.dtd v2.dtd | jq -r .level
   metatfc dump --format jsonl --all a.mtf | metatfc convert --dtd a.dtd - - | metatfc diff a.mtf -";
 
-/// Compare the values of two traces, or two versions of a DTD, and report whether they are compatible
+/// Compare the values of two traces, or report whether two versions of a DTD are compatible
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
