@@ -70,7 +70,6 @@ metatfc convert IN/jobs.mtf --record done out.parquet
 metatfc convert IN/jobs.mtf --to sqlite out.sqlite
 metatfc convert --dtd IN/jobs.dtd IN/csv/submit.csv IN/csv/done.csv out.mtf
 metatfc convert --dtd IN/jobs.dtd IN/parquet/submit.parquet IN/parquet/done.parquet out.mtf
-metatfc dump --format csv IN/jobs.mtf
 metatfc dump --dtd IN/jobs.dtd IN/plain.mtf
 metatfc stat --spans IN/jobs.mtf --format html -o out.html
 metatfc dump IN/jobs.mtf --format chrome

@@ -47,15 +47,23 @@ pub(super) fn forms() -> impl Iterator<Item = &'static str> {
 pub(super) fn run(args: &Args) -> Result<()> {
     let is_database = args.to.as_deref() == Some(SQLITE) || args.to.is_none() && extension(args.output()) == SQLITE;
     let form = if is_database { None } else { Some(form(args)?) };
+    if args.no_formulas && form != Some(Form::Csv) {
+        return usage("--no-formulas requires CSV output");
+    }
     let traces = args.inputs().iter().map(|path| Ok((&**path, tables(path, args)?))).collect::<Result<Vec<_>>>()?;
     check_names(&traces, args)?;
     let mut said = String::new();
     match form {
         None => database(&traces, args, &mut said)?,
-        Some(form) if Form::named(&extension(args.output())).is_some() => one_file(&traces, form, args, &mut said)?,
+        Some(form) if is_one_file(args.output()) => one_file(&traces, form, args, &mut said)?,
         Some(form) => folder(&traces, form, args, &mut said)?,
     }
-    output::print(&said)
+    if input::is_standard(args.output()) { Ok(()) } else { output::print(&said) }
+}
+
+/// Returns whether an output contains one table: standard output, or a file with the extension of a table.
+fn is_one_file(output: &Path) -> bool {
+    input::is_standard(output) || Form::named(&extension(output)).is_some()
 }
 
 /// Returns the format of the tables.
@@ -69,7 +77,7 @@ fn form(args: &Args) -> Result<Form> {
 /// Returns the selected tables of a trace.
 fn tables(path: &Path, args: &Args) -> Result<Tables> {
     if input::is_standard(path) {
-        return usage("traces may be read twice, so they cannot be read from standard input");
+        return usage("a trace is read twice for tables: save standard input to a file first");
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
     let mapped = metatf_cli::is_mapped(path);
@@ -156,7 +164,7 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
             None => {
                 let none = selection.rows(RecordBatch::new_empty(batches.schema()));
                 let none = none.map_err(|error| read_failure(&error))?;
-                file.insert(OpenFile::new(Target::create(args.output())?, form, &none.schema())?)
+                file.insert(OpenFile::new(Target::create(args.output())?, form, &none.schema(), args)?)
             }
         };
         for batch in batches {
@@ -201,7 +209,7 @@ fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String
                     let names = names.into_iter().filter(|_| traces.len() > 1);
                     let part = folder.folders(names).map_err(|e| problem(&root.join(name), &e))?;
                     let target = Target::create_in(&part, &format!("{name}.{}", form.name()))?;
-                    slot.insert(OpenFile::new(target, form, &batch.schema())?)
+                    slot.insert(OpenFile::new(target, form, &batch.schema(), args)?)
                 }
             };
             file.write(&batch)?;
@@ -274,10 +282,11 @@ impl OpenFile {
         (target, sink): (Target, Box<dyn Sink + Send>),
         form: Form,
         schema: &arrow_schema::SchemaRef,
+        args: &Args,
     ) -> Result<Self> {
-        let writer =
-            TableWriter::new(form, schema, sink).map_err(|error| target.cause(failure(target.name(), &error)))?;
-        Ok(Self { target, writer })
+        let writer = TableWriter::new(form, schema, sink);
+        let writer = writer.map_err(|error| target.cause(failure(target.name(), &error)))?;
+        Ok(Self { target, writer: if args.no_formulas { writer.without_formulas() } else { writer } })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {

@@ -82,10 +82,10 @@ contain all fields of the condition; use --record to select such tables.
 The output is a new directory, for which --to sets the form: DIR/RECORD.FORM
 contains the table of a trace; of several traces,
 DIR/RECORD/trace=NAME/RECORD.FORM, which query engines read as one table with a
-column `trace`. Empty tables are not written. To write a single file, select one
-record with --record; the rows of several traces are concatenated. An SQLite
-database is a single file with all tables; with several traces, its tables
-contain a column `trace`.
+column `trace`. Empty tables are not written. To write a single file, or standard
+output with `-`, select one record with --record; the rows of several traces are
+concatenated. An SQLite database is a single file with all tables; with several
+traces, its tables contain a column `trace`.
 
 From tables to a trace:
 Each file is named after its record type: malloc.parquet contains records of type
@@ -117,7 +117,8 @@ Examples:
 const TABLE_EXAMPLES: &str = "
   metatfc convert T.mtf tables --to parquet
   metatfc convert T.mtf malloc.csv --record malloc --columns size,address
-  metatfc convert T.mtf big.csv --record malloc --where 'size >= 4096 and thread = 2'
+  metatfc convert T.mtf - --to csv --record malloc --where 'size >= 4096' | head
+  metatfc convert T.mtf T.sqlite
   metatfc convert T.mtf spans.parquet --record spans
   metatfc convert --dtd D.dtd tables/*.parquet copy.mtf
   metatfc convert --dtd D.dtd --record malloc all.csv some.mtf
@@ -201,6 +202,11 @@ pub(crate) struct Args {
     #[cfg(feature = "export")]
     #[arg(long)]
     stored: bool,
+    /// Put ' before CSV text that a spreadsheet would evaluate as a formula because it starts with = + - @, a tab or a
+    /// carriage return. Use this for traces from untrusted sources
+    #[cfg(feature = "export")]
+    #[arg(long)]
+    no_formulas: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -365,6 +371,7 @@ impl Args {
             ("--columns", !self.columns.is_empty(), &[ToTables]),
             ("--where", self.condition.is_some(), &[ToTables]),
             ("--stored", self.stored, &[ToTables]),
+            ("--no-formulas", self.no_formulas, &[ToTables]),
         ];
         let mut options = of_traces.iter().chain(of_tables);
         match options.find(|(_, is_given, conversions)| *is_given && !conversions.contains(&conversion)) {

@@ -12,7 +12,7 @@ use metatf_cli::Progress;
 /// The size of a block of lines in bytes.
 const BLOCK: usize = 1 << 18;
 
-/// Maximum number of bytes that may wait for earlier groups; a million records of `heap.dtd` as CSV are 42 MB.
+/// Maximum number of bytes that may wait for earlier groups.
 const WAITING: usize = 64 << 20;
 
 /// Lines, the number of events printed in them, and the number of data records among these events.
@@ -39,7 +39,7 @@ impl From<metatf::Error> for Stop {
 /// Returns whether to print groups in parallel. This requires that the output does not depend on the number of earlier
 /// records, and that the groups are large enough for parallel printing to be faster.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
-    let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0 || args.thread_column.is_some();
+    let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0;
     let several = args.threads.number() > 1 && !counts && !args.salvage;
     several && trace.reader().container().split().is_some_and(|split| !split.has_small_groups())
 }
@@ -78,8 +78,7 @@ pub(super) fn run(
 /// Prints a group.
 fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
     let mut select = select.clone();
-    // Invalid arguments have already been reported.
-    let Ok(mut printer) = printer(args, group.schema(), &select) else { return Ok(()) };
+    let mut printer = printer(args, group.schema());
     printer.leave_gaps();
     let mut block = Block::default();
     loop {

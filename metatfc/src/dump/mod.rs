@@ -1,17 +1,11 @@
 //! `dump`: prints a trace.
 
-mod columns;
 mod condition;
-mod csv;
 mod groups;
 mod hex;
-
 mod resolve;
-mod rows;
 mod select;
-mod sql;
 mod text;
-mod thread_column;
 mod work;
 
 use crate::dtd::{self, DtdArgs};
@@ -29,7 +23,6 @@ use metatf::reader::Event;
 use metatf_cli::{Style, number};
 use metatf_page::units::count;
 use resolve::Resolver;
-use rows::Rows;
 use select::Select;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,16 +50,6 @@ Conditions (--where):
 Formats (--format):
   text   one line per record; values follow the DTD's `format` and `unit`
   jsonl  one JSON object per record; `metatfc convert` reads it back
-  csv    one table. With a single --record, the columns are the fields of this
-         record type. Otherwise, the columns are @section, @record and all field
-         names, and a cell is empty if the record lacks the field. Repeated
-         values are JSON. A field repeated by a count of format `bool` is
-         optional: its cell contains one value or is empty. Comments, metadata
-         and group marks are omitted
-  sql    SQLite statements that create one table per record type. The first
-         column is the field of role `time`, and the column @offset is added.
-         Integers are signed 64-bit numbers, repeated values are JSON, and
-         missing optional fields are NULL
   hex    each field with its offset, bytes and value. If a metadata record set
          the encoding of the field, its offset is printed, too. Offsets refer to
          the file or, for compressed chunks, to the content of the chunk
@@ -78,13 +61,10 @@ Formats (--format):
          and the Firefox Profiler: spans become slices of their threads, other
          records with a time become instants, and both include their values
 `metatfc stat --help` explains spans, and `metatfc stat --spans` shows their
-durations.
+durations. `metatfc convert` writes tables: CSV, SQLite, Parquet and Arrow.
 
 Examples:
   metatfc dump T.mtf | head
-  metatfc dump --format csv --record alloc T.mtf > alloc.csv
-  metatfc dump --format csv --thread-column heap.mtf > heap.csv
-  metatfc dump --format sql T.mtf | sqlite3 T.db
   metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
   metatfc dump --format jsonl --all T.mtf |
     metatfc convert --dtd D.dtd - copy.mtf
@@ -110,27 +90,10 @@ pub(crate) struct Args {
     /// With --all and jsonl: print {"@reset":NAME} when the state of a section is reset within a group
     #[arg(long, requires = "all")]
     resets: bool,
-    /// With jsonl and csv: print names of values and flags instead of numbers, and print formats such as `bool` and
-    /// `uuid` in readable form. The text format always does this
+    /// With jsonl: print names of values and flags instead of numbers, and print formats such as `bool` and `uuid` in
+    /// readable form. The text format always does this
     #[arg(long)]
     names: bool,
-    /// With csv: add units to column names, such as `took (us)`
-    #[arg(long)]
-    units: bool,
-    /// With csv: put ' before text that a spreadsheet would evaluate as a formula because it starts with = + - @, a tab
-    /// or a carriage return. Use this for traces from untrusted sources
-    #[arg(long)]
-    no_formulas: bool,
-    /// With csv: add a column `thread`, for formats such as heap.dtd, in which a record names the thread of the records
-    /// that follow it. RECORD.FIELD is the field that names the thread
-    #[arg(
-        long,
-        value_name = "RECORD.FIELD",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "thread.id"
-    )]
-    thread_column: Option<String>,
     /// Print only this section, given by name or number (0 is the global section); may be repeated. With --raw and
     /// --order: the section that the file contains
     #[arg(long, value_name = "NAME")]
@@ -180,9 +143,7 @@ enum Format {
     #[default]
     Text,
     Jsonl,
-    Csv,
     Hex,
-    Sql,
     Lines,
     Chrome,
 }
@@ -194,23 +155,12 @@ impl Format {
             Self::Text => style_out(),
             Self::Hex | Self::Lines => Style::Text,
             Self::Jsonl | Self::Chrome => Style::Json,
-            Self::Csv | Self::Sql => Style::Data,
         }
     }
 }
 
 /// A printer for an output format.
 trait Printer {
-    /// Prints the text before the first record.
-    fn head(&mut self, out: &mut Vec<u8>) {
-        let _ = out;
-    }
-
-    /// Prints the text after the last record.
-    fn foot(&mut self, out: &mut Vec<u8>) {
-        let _ = out;
-    }
-
     /// Returns the resolver of names, labels and elements, if `--resolve` is set.
     fn resolver(&mut self) -> Option<&mut Resolver> {
         None
@@ -287,9 +237,6 @@ impl Printer for Json {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.format != Format::Csv && (args.units || args.thread_column.is_some() || args.no_formulas) {
-        return usage("--units, --thread-column and --no-formulas require --format csv");
-    }
     let name = input::name(&args.trace);
     let name = &*name;
     let open = || {
@@ -316,25 +263,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         sections.extend(records.and_then(|section| section.name.clone()));
     }
     let select = Select::new(&schema, &sections, &args.record, args.condition.as_deref(), all)?;
-    let mut printer = printer(args, &schema, &select)?;
+    let mut printer = printer(args, &schema);
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     trace.reader_mut().set_all(all);
     if args.salvage {
         trace.reader_mut().set_salvage(true);
     }
     let mut output = Output::new(args.format.style());
-    printer.head(output.buffer());
     if !printer.carries() && groups::can(args, &trace) {
         let (error, records) = groups::run(args, &select, &mut trace, &mut output)?;
-        printer.foot(output.buffer());
-        output.flush()?;
         return report(args, name, &trace, error, records, true);
     }
     let mut work = Work::new(args, select, printer, output, at_end, elements);
     let error = work.run(&mut trace)?;
     // Print the output that precedes an error first.
     let delivered = work.finish()?;
-    work.foot()?;
     let records = trace.reader().records_read();
     report(args, name, &trace, error, records, delivered || records > 0)
 }
@@ -374,19 +317,18 @@ impl Args {
     }
 }
 
-fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Printer>> {
-    let resolver = Resolver::new(schema, args.resolve);
-    Ok(match args.format {
-        Format::Text => Box::new(text::Text::new(schema, args.all, resolver)),
+fn printer(args: &Args, schema: &Schema) -> Box<dyn Printer> {
+    match args.format {
         Format::Jsonl => {
             let options = JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets, names: args.names };
             Box::new(Json(options, if args.resolve { Labels::new(schema) } else { None }))
         }
-        Format::Csv => Box::new(Rows::<csv::Csv>::new(schema, select, args, resolver)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
-        Format::Sql => Box::new(Rows::<sql::Sql>::new(schema, select, args, resolver)?),
-        Format::Lines | Format::Chrome => return usage("spans and events are not records"),
-    })
+        // `spans` prints lines and timelines.
+        Format::Text | Format::Lines | Format::Chrome => {
+            Box::new(text::Text::new(schema, args.all, Resolver::new(schema, args.resolve)))
+        }
+    }
 }
 
 /// Prints the warnings, the error and the losses after `records` records.

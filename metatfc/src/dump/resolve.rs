@@ -6,7 +6,6 @@ use crate::references::each_value;
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event};
 use metatf_parser::schema::Record;
-use serde_json::Value as JsonValue;
 
 /// A resolver of offsets, addresses and string numbers.
 pub(super) struct Resolver {
@@ -82,23 +81,6 @@ impl Resolved {
         match self {
             Self::Label { number, text } => format!("{number}[{text:?}]"),
             Self::Element(json) => json,
-        }
-    }
-
-    /// Returns the value of a table cell. This is the text, the only value of an element, or else the element itself;
-    /// null if the element is missing.
-    pub(super) fn cell(self) -> JsonValue {
-        let json = match self {
-            Self::Label { text, .. } => return text.into(),
-            Self::Element(json) => json,
-        };
-        let element =
-            serde_json::from_str::<JsonValue>(&json).ok().and_then(|mut both| Some(both.get_mut("element")?.take()));
-        match element {
-            Some(JsonValue::Object(members)) if members.len() == 1 => {
-                members.into_iter().next().map_or(JsonValue::Null, |(_, value)| value)
-            }
-            other => other.unwrap_or_default(),
         }
     }
 }

@@ -4,7 +4,6 @@ use super::condition::Condition;
 use crate::dtd;
 use crate::failure::{Result, usage};
 use metatf::dynamic::{OwnedRecord, Schema};
-use metatf::format::{COMMENT, METADATA, SECTION};
 use metatf::reader::{At, Event};
 
 /// The selected records.
@@ -99,18 +98,5 @@ impl Select {
 
     fn has_section(&self, section: usize) -> bool {
         self.sections.as_ref().is_none_or(|s| s.get(section).copied().unwrap_or(false))
-    }
-
-    /// Returns the section and record of all data records and elements that may be printed, in the order of the DTD.
-    pub(crate) fn kinds(&self, schema: &Schema) -> Vec<(usize, u16)> {
-        let mut kinds = Vec::new();
-        for (index, section) in schema.format.sections.iter().enumerate().filter(|(_, s)| self.all || !s.stream) {
-            for &record in section.records.iter().filter(|&&r| r != COMMENT && r != SECTION && r != METADATA) {
-                if self.lists(At { section: index, record, offset: 0 }) {
-                    kinds.push((index, record));
-                }
-            }
-        }
-        kinds
     }
 }

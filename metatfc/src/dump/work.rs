@@ -82,9 +82,8 @@ impl<'a> Work<'a> {
     /// records.
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, tail, all, salvage, .. } = *self.args;
-        // Annotations depend on earlier metadata records, and the thread column depends on the records that name
-        // threads.
-        let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
+        // Annotations depend on earlier metadata records.
+        let past = all || self.elements || self.printer.carries();
         if past || salvage || !self.select.is_everything() || self.args.format == Format::Hex {
             return Ok(());
         }
@@ -147,10 +146,5 @@ impl<'a> Work<'a> {
         }
         self.output.flush()?;
         Ok(self.printed)
-    }
-    /// Prints the text after the last record.
-    pub(super) fn foot(&mut self) -> Result<()> {
-        self.printer.foot(self.output.buffer());
-        self.output.flush()
     }
 }

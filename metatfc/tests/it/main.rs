@@ -5,6 +5,7 @@ mod cases;
 mod common;
 mod compat;
 mod conditions;
+mod csv;
 mod diff;
 mod doc;
 mod emit_c;
@@ -32,7 +33,6 @@ mod salvage;
 mod shown;
 mod sort;
 mod spans;
-mod sql;
 mod tables;
 mod telemetry;
 mod threads;
@@ -158,57 +158,6 @@ fn bytes_that_are_written_as_numbers() {
     run(here, &["convert", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
         .exits(1)
         .says("expected a JSON object: expected value (column 6)");
-}
-
-/// By default, column names have no units. A thread column is added on request, regardless of the printed records.
-#[test]
-fn csv_for_data_frames() {
-    let folder = folder();
-    let here = &folder;
-    let csv = |options: &[&str], trace: &str| {
-        metatfc(here, &[&["dump", "--format", "csv"], options, &[trace]].concat()).exits(0).text()
-    };
-    assert!(csv(&["--record", "alloc"], "a.mtf").starts_with("time,size,address,name\n"));
-    assert!(csv(&["--record", "alloc", "--units"], "a.mtf").starts_with("time,size (bytes),address,name\n"));
-    let line = |record: &str, rest: &str| format!(r#"{{"@section":"heap","@record":"{record}",{rest}}}"#);
-    let malloc = |size: u64| {
-        line("malloc", &format!(r#""time":0,"stack":0,"size":{size},"usable":0,"address":{}"#, size * 4096))
-    };
-    let thread = |id: u64| line("thread", &format!(r#""id":{id}"#));
-    let group = r#"{"@group":true}"#.to_owned();
-    let lines = [
-        common::NO_STACK.trim().to_owned(),
-        malloc(1),
-        thread(7),
-        malloc(2),
-        malloc(3),
-        group,
-        thread(9),
-        malloc(4),
-        thread(7),
-        malloc(5),
-    ];
-    run(here, &["convert", "--dtd", "heap", "-", "heap.mtf"], lines.join("\n").as_bytes()).exits(0);
-    let threads = |options: &[&str]| {
-        let text = csv(&[&["--thread-column"], options].concat(), "heap.mtf");
-        let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
-        let heading = cells(text.lines().next().expect("a line"));
-        let place = |name: &str| heading.iter().position(|column| column == name).expect("the column");
-        let (thread, size) = (place("thread"), place("size"));
-        text.lines()
-            .skip(1)
-            .map(|line| format!("{}:{}", cells(line)[size], cells(line)[thread]))
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    assert_eq!(threads(&["--record", "malloc"]), "1:1 2:7 3:7 4:9 5:7");
-    assert_eq!(threads(&["--record", "malloc", "--skip", "2"]), "3:7 4:9 5:7");
-    assert_eq!(threads(&["--where", "size > 3"]), "4:9 5:7");
-    assert_eq!(threads(&[]), "1:1 :7 2:7 3:7 :9 4:9 :7 5:7");
-    assert_eq!(threads(&["--threads", "4", "--record", "malloc"]), threads(&["--threads", "1", "--record", "malloc"]));
-    metatfc(here, &["dump", "--thread-column", "heap.mtf"]).exits(2).says("--format csv");
-    metatfc(here, &["dump", "--format", "csv", "--thread-column", "a.mtf"]).exits(2).says("no record `thread`");
-    metatfc(here, &["dump", "--format", "csv", "--thread-column=alloc.nothing", "a.mtf"]).exits(2).says("RECORD.FIELD");
 }
 
 /// The error names the file that could not be written, and contains the system's message but no input offset.
@@ -614,7 +563,7 @@ fn a_closed_pipe_is_quiet() {
     let line = LINES.lines().next().unwrap_or_default();
     let lines = format!("{line}\n").repeat(100_000) + NAME;
     run(&folder, &["convert", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
-    for format in ["text", "jsonl", "csv", "hex"] {
+    for format in ["text", "jsonl", "hex"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
             .args(["dump", "--format", format, "big.mtf"])
             .current_dir(&folder)

@@ -47,7 +47,6 @@ fn names_are_printed() {
     let printed = |args: &[&str]| metatfc(folder, args).exits(0).text();
     assert_snapshot!("names-show", printed(&["show", "named.dtd"]));
     assert_snapshot!("names-text", printed(&["dump", "named.mtf"]));
-    assert_snapshot!("names-csv", printed(&["dump", "--format", "csv", "--names", "named.mtf"]));
     assert_snapshot!("names-jsonl", printed(&["dump", "--format", "jsonl", "--names", "named.mtf"]));
     let stat = printed(&["stat", "named.mtf"]);
     for counts in ["running 1, \"not found\" 1, 100 1, gone 1\n", "read|write 1, ", "open 1, closed 1\n"] {
@@ -151,7 +150,6 @@ fn formats_have_words() {
     assert_snapshot!("formats-jsonl", printed(&["--format", "jsonl"]));
     let words = printed(&["--format", "jsonl", "--names"]);
     assert_snapshot!("formats-words", words);
-    assert_snapshot!("formats-csv", printed(&["--format", "csv", "--names"]));
     folder.write("words.jsonl", words);
     metatfc(folder, &["convert", "--dtd", "f.dtd", "words.jsonl", "again.mtf"]).exits(0);
     metatfc(folder, &["diff", "f.mtf", "again.mtf"]).exits(0);

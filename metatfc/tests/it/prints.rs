@@ -16,8 +16,6 @@ fn a_trace_in_every_format() {
     assert_snapshot!("dump-text", printed(folder, &["dump", "--all", "a.mtf"]));
     assert_snapshot!("dump-resolved", printed(folder, &["dump", "--resolve", "a.mtf"]));
     assert_snapshot!("dump-jsonl", printed(folder, &["dump", "--format", "jsonl", "--all", "a.mtf"]));
-    assert_snapshot!("dump-csv", printed(folder, &["dump", "--format", "csv", "a.mtf"]));
-    assert_snapshot!("dump-csv-one", printed(folder, &["dump", "--format", "csv", "--record", "list", "a.mtf"]));
     assert_snapshot!("dump-hex", printed(folder, &["dump", "--format", "hex", "--all", "a.mtf"]));
 }
 

@@ -65,7 +65,7 @@ fn every_reader_tells_what_is_missing() {
     last_records(here);
     let runs: &[&[&str]] = &[
         &["dump", "cut.mtf"],
-        &["dump", "--format", "csv", "--threads", "1", "cut.mtf"],
+        &["dump", "--format", "jsonl", "--threads", "1", "cut.mtf"],
         &["dump", "--tail", "3", "cut.mtf"],
         &["diff", "cut.mtf", "cut.mtf"],
         &["convert", "cut.mtf", "r.mtf"],

@@ -124,7 +124,7 @@ fn a_running_program_is_looked_at_and_told() {
     }
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"go\n").unwrap();
     assert!(child.wait().unwrap().success());
-    let run = common::metatfc(folder, &["dump", "events.mtf", "--format", "csv", "--record", "step"]);
+    let run = common::metatfc(folder, &["convert", "events.mtf", "-", "--to", "csv", "--record", "step"]);
     assert_eq!(text(&run.out).lines().count(), 6, "the last step is off: {}", text(&run.out));
     let run = common::metatfc(folder, &["telemetry", "events.mtf"]);
     assert_eq!(run.status, 1);

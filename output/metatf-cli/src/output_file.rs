@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use metatf::container::{Forward, Sink};
 use tempfile::TempPath;
 
-use crate::OutputFolder;
+use crate::{OutputFolder, Shown, Style, stdout_is_terminal};
 
 /// The number of bytes written in one call.
 const BUFFER: usize = 1 << 18;
@@ -64,7 +64,7 @@ impl OutputFolder {
 }
 
 impl OutputFile {
-    /// Opens an output; `-` is standard output. A file gets its name when it is complete. Until then, it is unnamed or,
+    /// Opens an output; `-` is standard output, which is escaped like text if it is a terminal. A file gets its name when it is complete. Until then, it is unnamed or,
     /// if the file system requires a name, has a temporary name in the same directory. A path that is not a regular
     /// file (a pipe, `/dev/null`) is written directly.
     ///
@@ -72,7 +72,11 @@ impl OutputFile {
     /// Returns the system error.
     pub fn create(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if path == Path::new("-") {
-            return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
+            let out = BufWriter::with_capacity(BUFFER, io::stdout());
+            return Ok(match stdout_is_terminal() {
+                true => Self::watched(None, Forward(Shown::new(out, Style::Text))),
+                false => Self::watched(None, Forward(out)),
+            });
         }
         // Replace the target of a link, not the link. If the target does not exist, create it, as a shell does.
         let place = follow_links(path)?;

@@ -106,6 +106,16 @@ impl<W: Write + Send> TableWriter<W> {
         Ok(Self { inner, rows: 0 })
     }
 
+    /// Prepends `'` to text that a spreadsheet would evaluate as a formula, in a CSV file. Other formats have no formulas.
+    #[must_use]
+    pub fn without_formulas(mut self) -> Self {
+        #[cfg_attr(not(feature = "parquet"), expect(irrefutable_let_patterns, reason = "CSV is the only format"))]
+        if let Inner::Csv(writer) = &mut self.inner {
+            writer.no_formulas = true;
+        }
+        self
+    }
+
     /// Writes a batch of rows.
     ///
     /// # Errors

@@ -26,8 +26,8 @@ pub struct Tables {
 ///
 /// A table has the name of its record. If different sections declare records of the same name, the section name is
 /// prepended: `first_event`, `second_event`. A record that may occur in several sections has one table with an
-/// additional column `@section`. A stream section whose elements are referenced is also a table; its column `@offset`
-/// contains the reference values.
+/// additional column `@section`. A stream section is also a table, unless its elements are numbers to which no record
+/// refers; its column `@offset` contains the values of references.
 ///
 /// If annotations define which records begin and end spans, there are two more tables: `spans` contains the paired
 /// records, and `events` contains the other records with a time. If a record already has one of these names, the table

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use metatf::dynamic::Schema;
 use metatf::format::METADATA;
 use metatf::reader::At;
-use metatf_parser::schema::{Interpretation, RecordId};
+use metatf_parser::schema::{Interpretation, Item, Leaf, Record};
 
 use crate::layout::{Layout, Shape};
 use crate::source::Source;
@@ -116,22 +116,16 @@ pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
 
 /// Returns the records that have a table, each with the sections that may contain it.
 fn kinds(schema: &Schema) -> Vec<(u16, Vec<usize>)> {
-    let targets: Vec<u8> = schema
-        .dtd
-        .records
-        .iter()
-        .flat_map(|record| &record.leaves)
-        .filter_map(|leaf| match leaf.interpretation {
-            Interpretation::SectionOffset(number) => Some(number),
-            _ => None,
-        })
-        .collect();
+    let leaves = || schema.dtd.records.iter().flat_map(|record| &record.leaves);
+    let is_target = |section| leaves().any(|leaf| leaf.interpretation == Interpretation::SectionOffset(section));
+    // A section of numbers may hold the values of a field (`sectionStride`), which is a column of another table.
+    let is_number = |record: &Record| matches!(record.items.as_slice(), [Item::Leaf(id)] if record.leaf(*id).is_some_and(Leaf::is_numeric));
     let mut kinds: Vec<(u16, Vec<usize>)> = Vec::new();
     let mut elements = Vec::new();
     for (index, section) in schema.dtd.sections.iter().enumerate() {
-        if let Some(RecordId(element)) = section.stream {
-            if targets.contains(&section.number) {
-                elements.extend(u16::try_from(element).ok().map(|element| (element, vec![index])));
+        if let Some(element) = section.stream {
+            if is_target(section.number) || schema.dtd.record(element).is_some_and(|record| !is_number(record)) {
+                elements.extend(u16::try_from(element.0).ok().map(|element| (element, vec![index])));
             }
             continue;
         }

@@ -252,7 +252,7 @@ fn converting() {
     for (arguments, expected) in [
         (&["--to", "csv", &heap][..], "hatf convert TRACE OUTPUT --to csv"),
         (&[&heap, &path("a.csv")], "hatf convert TRACE DIR --to csv"),
-        (&[&heap, &path("a.csv")], "metatfc dump --format csv --thread-column"),
+        (&[&heap, &path("a.csv")], "metatfc convert --record malloc TRACE malloc.csv"),
         (&[&heap, &heap, "--to", "sqlite"], "a.mtf is also an input"),
         (&[&heap, &less, "--to", "csv"], "c.raw32 already exists; of several paths, the last is the output"),
     ] {

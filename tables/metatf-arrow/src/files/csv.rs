@@ -1,4 +1,4 @@
-//! Writes CSV (RFC 4180 with line feeds), like `metatfc dump --format csv`.
+//! Writes CSV (RFC 4180 with line feeds).
 
 use std::io::{self, Write};
 
@@ -11,12 +11,14 @@ use crate::cell::{Cell, cell};
 pub(crate) struct CsvWriter<W> {
     output: W,
     text: Vec<u8>,
+    /// Whether to mark text that a spreadsheet would evaluate as a formula.
+    pub(crate) no_formulas: bool,
 }
 
 impl<W: Write> CsvWriter<W> {
     /// Creates a writer and writes the column names.
     pub(crate) fn new(output: W, schema: &Schema) -> io::Result<Self> {
-        let mut writer = Self { output, text: Vec::new() };
+        let mut writer = Self { output, text: Vec::new(), no_formulas: false };
         for (column, field) in schema.fields().iter().enumerate() {
             writer.put(column, field.name(), false);
         }
@@ -31,6 +33,9 @@ impl<W: Write> CsvWriter<W> {
             for (column, array) in batch.columns().iter().enumerate() {
                 text.clear();
                 let cell = cell(array, row).map_err(io::Error::other)?;
+                if self.no_formulas && cell.is_formula() {
+                    text.push('\'');
+                }
                 cell.write(&mut text);
                 // Quotes distinguish an empty text from a missing value.
                 let is_quoted = cell == Cell::Text("") || matches!(cell, Cell::Bytes([]));
@@ -67,6 +72,12 @@ impl<W: Write> CsvWriter<W> {
 }
 
 impl Cell<'_> {
+    /// Returns whether a spreadsheet would evaluate a text as a formula. This depends on the first character, unless the
+    /// entire text is a number.
+    fn is_formula(&self) -> bool {
+        matches!(self, Cell::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err())
+    }
+
     /// Appends the value as the text of a cell.
     fn write(&self, out: &mut String) {
         use std::fmt::Write as _;

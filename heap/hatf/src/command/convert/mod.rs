@@ -217,7 +217,7 @@ fn of_name(output: &Path) -> Result<Target> {
         Some(DATABASE) => format!("{name}: {NOT_BUILT}"),
         Some(form) => format!(
             "{name}: tables are written to a directory: hatf convert TRACE DIR --to {form}; for the records of a \
-             trace, use metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv"
+             trace, use metatfc convert --record malloc TRACE malloc.{form}"
         ),
         None => "cannot derive the format from the output name: specify it with --to".to_owned(),
     }))
