@@ -2,6 +2,26 @@
 //!
 //! This file exceeds 400 lines, because the code that finds the buffers, copies the trace and adds the remaining events
 //! belongs together.
+//!
+//! ```
+//! use metatf_telemetry::postmortem::Buffers;
+//! use metatf_telemetry::{Place, Settings};
+//!
+//! # #[metatf_derive::metatf(dtd = "tests/events.dtd", emitters = "crate::events")]
+//! # mod events {}
+//! let folder = tempfile::tempdir()?;
+//! let place = Place::Folder(folder.path().to_owned());
+//! let settings = Settings { place, drain: false, threads: 4, ..Settings::default() };
+//! let telemetry = events::TELEMETRY.start_to(settings, Box::new(Vec::<u8>::new()))?;
+//! events::step(42);
+//!
+//! // Usually, the process has been killed, and another process opens the buffers.
+//! let path = events::TELEMETRY.buffers().ok_or("no buffers")?;
+//! let (found, _recovered) = Buffers::open(&path)?.recover(Box::new(Vec::<u8>::new()))?;
+//! assert_eq!((found.in_trace, found.in_buffers), (0, 1));
+//! telemetry.finish()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -104,9 +124,13 @@ impl Buffers {
         let failed = |path: &Path, error| Error::File("open", path.to_owned(), error);
         let file = folder::open(path).map_err(|error| failed(path, error))?;
         let mut first = [0; 8];
-        let read = file.read_at(&mut first, 0).map_err(|error| Error::File("read", path.to_owned(), error))?;
-        if read == 8 && [MAGIC, MAGIC_CHUNKS].contains(&u64::from_ne_bytes(first)) {
-            return Self::of(file, 0, path);
+        match file.read_exact_at(&mut first, 0) {
+            Ok(()) if [MAGIC, MAGIC_CHUNKS].contains(&u64::from_ne_bytes(first)) => return Self::of(file, 0, path),
+            // A file of fewer than 8 bytes contains no buffers.
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                return Err(Error::File("read", path.to_owned(), error));
+            }
+            _ => {}
         }
         if first.starts_with(b"\x7fELF") {
             let from = core_dump::find(&file)?;
