@@ -19,7 +19,7 @@ pub struct Fixed {
     pub fixed: Vec<Diagnostic>,
 }
 
-/// Applies the certain [suggestions](crate::Suggestion) one by one, as long as they improve the text. A text is better
+/// Applies the [suggestions](crate::Suggestion) marked as certain one by one, as long as they improve the text. A text is better
 /// if it contains fewer syntax errors, the same number of syntax errors but fewer errors, or the same number of errors
 /// but fewer warnings. Comments, layout and the order of definitions are preserved.
 #[must_use]

@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Applies the certain corrections to the file, and prints what was fixed. Returns the new text.
+/// Applies the corrections that certainly match the author's intent, prints them, and returns the new text.
 fn fix(path: &Path, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
     let found = metatf_parser::fix(&text);
     if found.fixed.is_empty() {

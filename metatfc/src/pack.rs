@@ -35,7 +35,7 @@ pub(crate) struct PackArgs {
     /// Filter applied to chunks before compression [default: set by the preset]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
-    /// Size of a chunk in bytes of content, such as 256K or 4M [default: set by the preset]
+    /// Size of a chunk before compression, such as 256K or 4M [default: set by the preset]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_size)]
     chunk: Option<usize>,
 }

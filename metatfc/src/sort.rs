@@ -76,7 +76,7 @@ pub(crate) struct Args {
     /// Field to sort by: its name or path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
-    /// Field for the number of the trace; added if no record has a field with this name
+    /// Field in which to store the number of each record's input trace; added if no record has a field with this name
     #[arg(long, value_name = "FIELD")]
     source: Option<String>,
     /// Omit corrupt parts of the traces

@@ -23,7 +23,8 @@ struct TrialSection<'b> {
     kept_runs: Vec<(u32, usize, usize, Option<Interpretation>)>,
     /// The next record, and the next entry of `kept_runs`.
     at: (usize, usize),
-    /// The leaf, the number of occurrences and the width of the greatest code, for each predicted leaf of a record.
+    /// For each predicted leaf of the current record: the leaf, the number of its occurrences, and the width of its
+    /// largest code.
     needs: Vec<(u8, u32, u8)>,
 }
 

@@ -71,7 +71,7 @@ struct Kind {
     values: Vec<(Arc<str>, Place, LeafId)>,
 }
 
-/// The kinds of a schema's records.
+/// The kinds of a schema's records. See the [module](crate::spans) for an example.
 #[derive(Debug)]
 pub struct Kinds {
     kinds: Vec<Kind>,

@@ -26,7 +26,8 @@ pub struct Wanted {
     pub tree: bool,
 }
 
-/// The open spans, and the names of strings. Memory use is proportional to the number of open spans.
+/// The open spans, and the names of strings. Memory use is proportional to the number of open spans. See the
+/// [module](crate::spans) for an example.
 #[derive(Debug, Default)]
 pub struct Pairs {
     wanted: Wanted,
@@ -45,7 +46,7 @@ pub struct Pairs {
     flows: u64,
     /// The number of span ends without a beginning in the trace.
     pub without_begin: u64,
-    /// The number of spans without an end: their number was reused, or an enclosing span ended.
+    /// The count of spans without an end, because their ID was reused or an enclosing span ended.
     pub without_end: u64,
 }
 

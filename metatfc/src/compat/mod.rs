@@ -103,7 +103,7 @@ fn level(changes: &[Change]) -> Option<Level> {
     changes.iter().map(|change| change.level).max()
 }
 
-/// Returns a change of meaning if the version number increases by more than the other changes require.
+/// Returns a [`Kind::Meaning`] change if the version step is larger than the other changes require.
 fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     let (before, after) = (old.version?, new.version?);
     let step = version::step(before, after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;

@@ -24,7 +24,8 @@ const MEMORY: u64 = 1 << 30;
 /// Bytes added to the memory limit per byte of the tables.
 const MEMORY_A_BYTE: u64 = 64;
 
-/// CPU time limit in seconds for decoding part of a table or a few thousand rows.
+/// Base CPU time limit of the child between two messages, in seconds. In this time, the child decodes part of a table or
+/// a few thousand rows.
 const SECONDS: u64 = 60;
 /// Table bytes per additional second of CPU time.
 const BYTES_A_SECOND: u64 = 1 << 20;

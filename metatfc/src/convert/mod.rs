@@ -336,7 +336,8 @@ impl Args {
         Ok(conversion)
     }
 
-    /// Returns whether standard input contains JSON lines. A trace is not empty.
+    /// Returns whether standard input contains JSON lines. If a DTD is given, empty input counts as JSON lines, because a
+    /// trace is never empty.
     fn standard_is_json(&self) -> Result<bool> {
         let first = input::first_standard_byte()?;
         Ok(first == Some(b'{') || first.is_none() && self.dtd.dtd.is_some())

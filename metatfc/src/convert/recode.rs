@@ -13,7 +13,7 @@ use metatf_tools::convert::{ConvertOptions, Converter, Unconvertible};
 use metatf_tools::recode::{self, Groups, Options, Plan, Preset};
 use std::path::Path;
 
-/// Writes a trace, or without a header if `to_raw` is set.
+/// Encodes a trace again, converting it to the DTD of `--to-dtd` if given. If `to_raw` is set, the output has no header.
 pub(super) fn run(args: &Args, file: &Path, to_raw: bool) -> Result<()> {
     let name = &*input::name(file);
     let source = DtdArgs { any_version: true, ..args.dtd.clone() };

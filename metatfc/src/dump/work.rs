@@ -138,7 +138,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Prints the buffered lines. Returns whether anything was printed in total.
+    /// Prints the buffered lines. Returns whether anything has been printed, now or earlier.
     pub(super) fn finish(&mut self) -> Result<bool> {
         for (_, line) in std::mem::take(&mut self.tail) {
             self.output.buffer().extend_from_slice(&line);

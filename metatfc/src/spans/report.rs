@@ -70,7 +70,7 @@ impl metatf_page::Report for Report<'_> {
         page.push(table);
         for (count, what) in [
             (self.open, "{} spans have not ended"),
-            (self.without_end, "{} spans have no end: their number was reused, or an enclosing span ended"),
+            (self.without_end, "{} spans have no end, because their number was reused or an enclosing span ended"),
             (self.without_begin, "{} spans ended without a beginning in the trace"),
         ] {
             if count > 0 {

@@ -40,7 +40,7 @@ pub(super) struct References {
     owned: OwnedRecord,
 }
 
-/// The elements of shared tables so far, by section.
+/// The elements of shared tables seen so far, by section.
 #[derive(Default)]
 pub(super) struct Tables(BTreeMap<usize, Starts>);
 

@@ -15,7 +15,7 @@ use tonic::service::interceptor::InterceptedService;
 
 use crate::{Guard, TraceCodec, TraceTable};
 
-/// Creates a session that reads traces itself on this number of threads.
+/// Creates a session that reads traces in this process, without workers, on up to `threads` threads.
 #[must_use]
 pub fn in_process(threads: usize) -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(threads))

@@ -161,5 +161,5 @@ fn traces_that_are_refused() {
     run(&twice, &[]).exits(1);
     let huge = trace("0\n1\n1\n1\na 0 100000000000000\n");
     run(&huge, &["--touch", "none"]).exits(1).says("system: the allocator could not allocate 100000000000000 bytes");
-    run(&huge, &[]).exits(1).says("up to 90.9 TiB are live at a time and would be touched").says("--max-memory");
+    run(&huge, &[]).exits(1).says("the replay would touch up to 90.9 TiB of live blocks").says("--max-memory");
 }
