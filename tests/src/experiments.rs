@@ -6,13 +6,12 @@ mod nonsense;
 
 use hatf_host::replay::{Compiler, Cut};
 use hatf_lab::allocator::by_name;
-use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
-use hatf_lab::kept::Place;
+use hatf_lab::history::Place;
 use hatf_lab::leaks::Leaks;
 use hatf_lab::profile::{HeapInfo, Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::simulate::{Grid, Simulation};
-use hatf_lab::sites::Measure;
+use hatf_lab::sites::{Measure, folded};
 use hatf_lab::{Heap, HeapTracker, ObjectEvent, Observer, Result};
 use hatf_research::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_research::regions::infer::{Costs, Enclosing, WithRegions};

@@ -20,7 +20,7 @@ pub fn symbolize(input: &[u8]) {
     let folder = tempfile::tempdir().expect("there is room for it");
     let path = folder.path().join("input");
     std::fs::write(&path, content).expect("there is room for it");
-    let files = Files { sysroot: None, debug_dirs: vec![folder.path().to_owned()], perf_map: None, ..Files::default() };
+    let files = Files { debug_dirs: vec![folder.path().to_owned()], ..Files::default() };
     if switches & 1 == 0 { program(&path, content, &files) } else { map(Files { perf_map: Some(path), ..files }) }
 }
 

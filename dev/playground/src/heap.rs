@@ -3,8 +3,7 @@
 use crate::Result;
 use crate::open::File;
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings};
-use hatf_lab::observer::Until;
-use hatf_lab::{Heap, HeapTracker};
+use hatf_lab::{Heap, HeapTracker, Until};
 use hatf_trace::event::EventSink;
 use hatf_trace::forms::{self, Input, OpenOptions, TraceReader};
 use hatf_view::analysis::ReportBuilder;

@@ -15,9 +15,9 @@ hatf report IN/heap.mtf --html out.html
 hatf sites IN/heap.mtf --format svg -o out.svg
 hatf sites IN/heap.mtf -o out.txt
 hatf diff IN/other.mtf IN/heap.mtf --html out.html
-hatf cut IN/heap.mtf --records 100..900 -o out.mtf --force
-hatf cut IN/heap.mtf --sample 4096 -o out.mtf --force
-hatf anonymize IN/heap.mtf -o out.mtf --force
+hatf cut IN/heap.mtf --records 100..900 -o out.mtf
+hatf cut IN/heap.mtf --sample 4096 -o out.mtf
+hatf anonymize IN/heap.mtf -o out.mtf
 hatf model fit IN/heap.mtf -m cdf -o out.json
 hatf model generate IN/model.json --seed 7 -o out.mtf
 hatf regions infer IN/heap.mtf -o out.mtf

@@ -37,9 +37,9 @@ def commands(hatf, trace):
     yield [hatf, "report", "--html", "page.html", trace]
     yield [hatf, "diff", trace, trace]
     yield [hatf, "sites", "--live-between", "1s..peak", trace]
-    yield [hatf, "cut", "--between", "1s..peak", "--force", "-o", "cut.mtf", trace]
-    yield [hatf, "cut", "--sample", "64KiB", "--force", "-o", "sample.mtf", trace]
-    yield [hatf, "anonymize", "--force", "-o", "nameless.mtf", trace]
+    yield [hatf, "cut", "--between", "1s..peak", "-o", "cut.mtf", trace]
+    yield [hatf, "cut", "--sample", "64KiB", "-o", "sample.mtf", trace]
+    yield [hatf, "anonymize", "-o", "nameless.mtf", trace]
     yield [hatf, "convert", trace, "trace.raw32"]
     yield [os.path.join(os.path.dirname(hatf), "metatfc"), "dump", "--tail", "10", trace]
 

@@ -7,6 +7,17 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub const ADDRESS_SPACE: u64 = 1 << 47;
 
 /// A map keyed by addresses or page numbers.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::AddressMap;
+///
+/// let mut sizes = AddressMap::default();
+/// sizes.insert(0x1000, 24);
+/// sizes.insert(0x1020, 100);
+/// assert_eq!((sizes.remove(&0x1000), sizes.len()), (Some(24), 1));
+/// ```
 pub type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
 
 /// A hasher for addresses, whose low bits are zero. It does not defend against collision attacks, because keys come

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::objects::{Cause, Change, ObjectEvent};
 use crate::observer::Observer;
-use crate::sites::{Amount, SHORT_BYTES, SHORT_LIFE};
+use crate::site_counts::{Amount, SHORT_BYTES, SHORT_LIFE};
 use crate::{Error, Result};
 
 /// The limits that define a short-lived block.
@@ -24,7 +24,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Returns the limits of [`Measure::Short`](crate::sites::Measure::Short): one millisecond and 64 KiB.
+    /// Returns the limits of [`Measure::Short`](crate::site_counts::Measure::Short): one millisecond and 64 KiB.
     fn default() -> Self {
         Self { within: SHORT_LIFE, meanwhile: SHORT_BYTES }
     }
@@ -93,6 +93,25 @@ struct Site {
 }
 
 /// An observer that collects [`Churn`] in one pass.
+///
+/// # Examples
+///
+/// A single buffer could replace these blocks, which never overlap:
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::blocks::{Churns, Instead, Settings};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(Churns::new(Settings::default()));
+/// for _ in 0..20 {
+///     tracker.event(&Event::malloc(0x1000, 100))?;
+///     tracker.event(&Event::free(0x1000))?;
+/// }
+/// let report = tracker.observer().report();
+/// assert_eq!((report[0].short.blocks, report[0].instead), (20, Some(Instead::Buffer)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Churns {
     settings: Settings,

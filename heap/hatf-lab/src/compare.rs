@@ -10,11 +10,33 @@ use serde::Serialize;
 use crate::classes::class_of;
 use crate::objects::ObjectEvent;
 use crate::observer::Observer;
-use crate::sites::{Amount, Counts, Measure, Sites};
+use crate::site_counts::{Amount, Counts, Measure, Sites};
 use crate::{Error, Result};
 use metatf_page::units::{count, parse_bytes};
 
 /// An [`Observer`] that counts allocations by site, size class and thread.
+///
+/// # Examples
+///
+/// In the second of these traces, thread 2 allocates 30 bytes more than in the first:
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::sites::{Measure, Tables, pairs, ranked_pairs};
+/// use hatf_trace::{Event, EventSink, Result};
+///
+/// let by_thread = |sizes: [u64; 2]| -> Result<_> {
+///     let mut tracker = HeapTracker::new(Tables::new());
+///     for (thread, size) in (1_u64..).zip(sizes) {
+///         tracker.event(&Event { thread, ..Event::malloc(thread << 12, size) })?;
+///     }
+///     Ok(tracker.observer().report().threads)
+/// };
+/// let pairs = pairs(by_thread([100, 20])?, by_thread([100, 50])?);
+/// let changes = ranked_pairs(&pairs, Measure::Allocated, false);
+/// assert_eq!(changes.iter().map(|(pair, change)| (pair.key, change.bytes)).collect::<Vec<_>>(), [(2, 30)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     sites: Sites,
@@ -31,7 +53,7 @@ pub struct Tables {
 pub struct Counted {
     /// Counts by site number.
     pub sites: Vec<Counts>,
-    /// Counts by [class](crate::classes) number.
+    /// Counts by [class](crate::statistics::class_of) number.
     pub classes: Vec<Counts>,
     /// Counts by thread.
     pub threads: HashMap<u64, Counts>,
@@ -149,7 +171,7 @@ pub fn pairs<K: Clone + Eq + Hash>(
 /// Returns the pairs whose measure changed, with their changes, in descending order of the change. Changes are ordered
 /// by bytes and then by blocks, or vice versa if `by_blocks` is set. Equal changes keep their order.
 #[must_use]
-pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, AmountChange)> {
+pub fn ranked_pairs<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, AmountChange)> {
     let changes = pairs.iter().map(|pair| (pair, pair.change(measure)));
     let mut changes: Vec<_> = changes.filter(|(_, change)| *change != AmountChange::default()).collect();
     changes.sort_by_key(|(_, change)| {
@@ -160,6 +182,18 @@ pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&
 }
 
 /// A limit on the growth of a total, or on the size of a part of a total.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::sites::Limit;
+///
+/// let limit: Limit = "5%".parse()?;
+/// assert_eq!([1_050, 1_051].map(|after| limit.is_exceeded(1_000, after)), [false, true]);
+/// let limit: Limit = "64KiB".parse()?;
+/// assert_eq!(limit, Limit::Amount(65_536));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// A percentage.

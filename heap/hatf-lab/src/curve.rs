@@ -6,6 +6,20 @@ use serde::Serialize;
 use crate::stretches::Stretches;
 
 /// A collector of the maxima of `N` quantities in equal intervals of events.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::history::Curve;
+///
+/// let mut curve = Curve::of_each();
+/// for (live, held) in [(10, 4_096), (30, 8_192), (20, 8_192)] {
+///     curve.note([live, held]);
+/// }
+/// let curves = curve.curves(["live bytes", "held bytes"]);
+/// assert_eq!(curves.step, 1);
+/// assert_eq!(curves.lines[0].most, [10, 30, 20]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Curve<const N: usize> {
     events: u64,

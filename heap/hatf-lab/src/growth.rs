@@ -6,7 +6,7 @@ use hatf_trace::{Event, EventKind};
 use crate::heap::Heap;
 use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
-use crate::sites::Amount;
+use crate::site_counts::Amount;
 use crate::{Error, Result};
 
 /// The copied bytes and slack of a site.
@@ -19,6 +19,22 @@ pub struct Growth {
 }
 
 /// An observer that counts [`Growth`] by site.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::blocks::Growths;
+/// use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
+///
+/// let mut tracker = HeapTracker::new(Growths::new());
+/// let call = Call { size: 100, usable: 112, address: 0x1000, ..Call::new(Function::Malloc) };
+/// tracker.event(&Event::new(EventKind::Call(call)))?;
+/// tracker.event(&Event::realloc(0x1000, 0x2000, 200))?;
+/// let growth = tracker.observer().sites()[0];
+/// assert_eq!((growth.slack.bytes, growth.copied.bytes), (12, 100));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Growths {
     sites: Vec<Growth>,

@@ -9,6 +9,20 @@ const FINE_BITS: u32 = 7;
 
 /// Counts of values in the classes `0`, `1`, `2..3`, `4..7` and so on, and in finer classes. The maximum of a finer
 /// class exceeds its minimum by less than 1/128 (0.8%).
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::statistics::Histogram;
+///
+/// let mut sizes = Histogram::default();
+/// for size in [24, 24, 40, 100] {
+///     sizes.add(size, size);
+/// }
+/// assert_eq!((sizes.count(), sizes.quantile(500)), (4, 24));
+/// let buckets: Vec<_> = sizes.buckets().map(|bucket| (bucket.from, bucket.to, bucket.count)).collect();
+/// assert_eq!(buckets, [(16, 31, 2), (32, 63, 1), (64, 127, 1)]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Histogram {
     classes: [(u64, u64); CLASSES],

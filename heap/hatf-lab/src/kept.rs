@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::heap::Heap;
 use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
-use crate::sites::{Amount, Weight};
+use crate::site_counts::{Amount, Weight};
 use crate::{Error, Result};
 
 /// The maximum number of marks listed in an error.
@@ -94,6 +94,27 @@ pub struct Place {
 }
 
 /// An observer that counts the memory allocated between two points and live at the second point, by site.
+///
+/// # Examples
+///
+/// The range begins at a mark and ends with the trace:
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::history::{Kept, Point};
+/// use hatf_trace::{Event, EventKind, EventSink};
+///
+/// let from: Point = "mark:ready".parse()?;
+/// let mut tracker = HeapTracker::new(Kept::new(from, Point::End));
+/// tracker.event(&Event::malloc(0x1000, 100))?;
+/// tracker.event(&Event::new(EventKind::Mark { name: b"ready" }))?;
+/// tracker.event(&Event::malloc(0x2000, 20))?;
+/// tracker.event(&Event::malloc(0x3000, 7))?;
+/// tracker.event(&Event::free(0x3000))?;
+/// let found = tracker.observer().report()?;
+/// assert_eq!((found.from.tick, found.sites[0].bytes), (1, 20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Kept {
     from: Point,
@@ -260,6 +281,8 @@ impl Observer for Kept {
 }
 
 /// An observer that finds the event at which the number of live bytes first reaches its maximum.
+///
+/// The [module's example](crate::history#examples) finds a peak.
 #[derive(Clone, Debug, Default)]
 pub struct Highest {
     live: u64,

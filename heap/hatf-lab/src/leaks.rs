@@ -4,6 +4,29 @@
 //! divided into [`INTERVALS`] equal intervals (of events if the trace has no timestamps). For each interval, the
 //! minimum live memory of each group is determined. A cache that fills and is emptied reaches the same minimum each
 //! time. [`Trend`] determines whether the minima grow.
+//!
+//! # Examples
+//!
+//! Site 0 allocates a table during startup, and site 1 leaks a block every microsecond:
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_lab::history::Direction;
+//! use hatf_lab::leaks::Leaks;
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let mut tracker = HeapTracker::new(Leaks::new());
+//! tracker.event(&Event::malloc(0x1000, 4_096))?;
+//! for n in 1..=1_000 {
+//!     let leak = Event { stack: (&[0x401136]).into(), ..Event::malloc(0x10_0000 + n * 64, 48) };
+//!     tracker.event(&Event { time: n * 1_000, ..leak })?;
+//! }
+//! let (heap, leaks) = tracker.into_parts();
+//! let groups = leaks.report(&heap).groups(1, |site| u32::try_from(site).ok());
+//! let direction = |group: u32| groups[&group].growth.map(|growth| growth.direction);
+//! assert_eq!([0, 1].map(direction), [Some(Direction::Steady), Some(Direction::Growing)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -12,10 +35,10 @@ use serde::Serialize;
 use crate::Result;
 use crate::heap::Heap;
 use crate::kept::Place;
-use crate::moments::{Lived, Moment, Moments, Timeline};
+use crate::moments::{Lived, Moment, Moments, SiteTimeline};
 use crate::objects::{Cause, Change, Object, ObjectEvent};
 use crate::observer::Observer;
-use crate::sites::{Amount, Weight};
+use crate::site_counts::{Amount, Weight};
 use crate::trend::{Direction, Trend};
 
 /// The maximum number of intervals.
@@ -34,6 +57,8 @@ struct Live {
 /// An observer that collects the data for [`Leaks::report`].
 ///
 /// Uses as much memory as [`Moments`], plus 40 bytes for each block that was live when its heap or program ended.
+///
+/// The [module's example](crate::leaks#examples) finds a leak.
 #[derive(Clone, Debug, Default)]
 pub struct Leaks {
     moments: Moments,
@@ -102,7 +127,7 @@ pub struct Leaked {
     /// Whether ages are in nanoseconds. Otherwise, the age of a block is the number of bytes allocated since.
     pub has_times: bool,
     blocks: Vec<Live>,
-    timeline: Timeline,
+    timeline: SiteTimeline,
     weight: Weight,
 }
 

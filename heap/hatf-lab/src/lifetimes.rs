@@ -2,7 +2,7 @@
 
 use crate::objects::{Cause, Change, ObjectEvent, Objects};
 use crate::observer::Observer;
-use crate::sites::{Amount, Weight};
+use crate::site_counts::{Amount, Weight};
 use crate::{Error, Result};
 
 /// The lifetime class of a block that is never freed.
@@ -30,6 +30,24 @@ impl Cell {
 }
 
 /// An observer that counts blocks by [`Cell`].
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::blocks::{Cell, Lifetimes};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(Lifetimes::new());
+/// tracker.event(&Event { time: 100, ..Event::malloc(0x1000, 24) })?;
+/// tracker.event(&Event { time: 150, ..Event::free(0x1000) })?;
+/// tracker.event(&Event { time: 200, ..Event::malloc(0x2000, 24) })?;
+/// let (heap, lifetimes) = tracker.into_parts();
+/// let sites = lifetimes.finish(&heap.objects)?;
+/// let cells: Vec<_> = sites[0].iter().map(|(cell, amount)| (*cell, amount.blocks)).collect();
+/// assert_eq!(cells, [(Cell::new(24, None), 1), (Cell::new(24, Some(50)), 1)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Lifetimes {
     /// The cells of each site, most recently used first. A site has only a few cells.

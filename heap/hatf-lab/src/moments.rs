@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use crate::objects::{Change, ObjectEvent, Objects};
 use crate::observer::Observer;
-use crate::sites::{Amount, Weight, sum_equal};
+use crate::site_counts::{Amount, Weight, sum_equal};
 use crate::{Error, Result};
 
 /// The number of moments after neighbours are joined. There are never more than twice as many.
@@ -77,7 +77,7 @@ impl Allocated {
 
 /// The memory of each site over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Timeline {
+pub struct SiteTimeline {
     /// The moments, in order.
     pub moments: Vec<Moment>,
     /// Blocks that outlived their moment, ordered by site and moments.
@@ -86,7 +86,7 @@ pub struct Timeline {
     pub allocated: Vec<Allocated>,
 }
 
-impl Timeline {
+impl SiteTimeline {
     /// Returns a timeline with about half as many moments by joining neighbours, except across a preserved end.
     #[must_use]
     pub fn halved(&self) -> Self {
@@ -138,7 +138,29 @@ fn parts(key: u64) -> (u32, u16) {
     (u32::try_from(site).unwrap_or(u32::MAX), moment)
 }
 
-/// A collector that builds a [`Timeline`].
+/// A collector that builds a [`SiteTimeline`].
+///
+/// # Examples
+///
+/// A cut divides this trace into two moments:
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::history::Moments;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(Moments::new());
+/// tracker.event(&Event::malloc(0x1000, 100))?;
+/// tracker.observer_mut().cut();
+/// tracker.event(&Event::malloc(0x2000, 20))?;
+/// tracker.event(&Event::free(0x1000))?;
+/// let (heap, moments) = tracker.into_parts();
+/// let timeline = moments.timeline(&heap.objects);
+/// assert_eq!(timeline.moments.iter().map(|moment| moment.highest).collect::<Vec<_>>(), [100, 120]);
+/// let lived: Vec<_> = timeline.lived.iter().map(|lived| (lived.from, lived.to, lived.amount.bytes)).collect();
+/// assert_eq!(lived, [(0, Some(1), 100), (1, None, 20)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Moments {
     ended: Vec<Moment>,
@@ -207,7 +229,7 @@ impl Moments {
 
     /// Returns the timeline. `objects` are the objects live at the end.
     #[must_use]
-    pub fn timeline(mut self, objects: &Objects) -> Timeline {
+    pub fn timeline(mut self, objects: &Objects) -> SiteTimeline {
         if self.open.tick > self.before().tick {
             self.end();
         }
@@ -232,7 +254,7 @@ impl Moments {
             Allocated { site, moment, amount: weight.whole(amount) }
         });
         lived.sort_by_key(Lived::key);
-        Timeline { moments: self.ended, lived, allocated: allocated.collect() }
+        SiteTimeline { moments: self.ended, lived, allocated: allocated.collect() }
     }
 
     /// Returns the last completed moment.

@@ -52,6 +52,8 @@ struct Allocation {
 const UNKNOWN: Allocation = Allocation { usable: 0, function: Function::Malloc };
 
 /// An [`Observer`] that produces a row per object. The rows are delivered in batches, each along with the current heap.
+///
+/// The [module's example](crate::blocks#examples) collects the rows of a trace.
 #[derive(Debug)]
 pub struct ObjectRows<F> {
     rows: Vec<ObjectRow>,

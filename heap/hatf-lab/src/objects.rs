@@ -8,7 +8,7 @@
 use hatf_trace::event::UNKNOWN_SIZE;
 use hatf_trace::{Event, EventKind};
 
-use crate::blocks::Blocks;
+use crate::live_blocks::Blocks;
 use crate::totals::{Oddities, Totals};
 use crate::{Error, Result};
 
@@ -116,6 +116,25 @@ impl Kept {
 const FAR: usize = 1 << 18;
 
 /// The live objects. Memory is bounded by the maximum number of simultaneously live objects.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::{Change, ObjectEvent, Objects};
+/// use hatf_trace::Event;
+///
+/// let (mut objects, mut ticks) = (Objects::new(), Vec::new());
+/// let mut note = |event: &ObjectEvent| {
+///     ticks.push((event.tick, event.change, event.object.size));
+///     Ok(())
+/// };
+/// // The stack of both calls has number 7.
+/// objects.follow(&Event::malloc(0x1000, 24), 7, &mut note)?;
+/// objects.follow(&Event::realloc(0x1000, 0x2000, 100), 7, &mut note)?;
+/// assert_eq!(ticks, [(1, Change::Allocated, 24), (2, Change::Freed, 24), (3, Change::Allocated, 100)]);
+/// assert_eq!(objects.live_bytes(), 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Objects {
     by_address: Blocks,

@@ -11,6 +11,25 @@ use crate::{Error, Result};
 ///
 /// `Option`s and pairs of observers are observers, so several observers can share one pass over a trace. Results are
 /// read by reference, so they are also available while events still arrive.
+///
+/// # Examples
+///
+/// A closure observes changes to objects:
+///
+/// ```
+/// use hatf_lab::{HeapTracker, ObjectEvent, Result};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut largest = 0_u64;
+/// let mut tracker = HeapTracker::new(|event: &ObjectEvent| -> Result<()> {
+///     largest = largest.max(event.object.size);
+///     Ok(())
+/// });
+/// tracker.event(&Event::malloc(0x1000, 24))?;
+/// tracker.event(&Event::malloc(0x2000, 100))?;
+/// assert_eq!(largest, 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Observer {
     /// Receives a change to an object.
     ///
@@ -50,6 +69,19 @@ pub trait Observer {
 
 /// An observer that stops after a given event by returning [`Error::Stopped`]. The heap then contains the objects live
 /// at that event.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::{HeapTracker, Until};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(Until::new(2));
+/// let events = [Event::malloc(0x1000, 24), Event::malloc(0x2000, 100), Event::free(0x1000)];
+/// let stopped = events.iter().try_for_each(|event| tracker.event(event));
+/// assert_eq!((stopped.is_err(), tracker.observer().reached()), (true, true));
+/// assert_eq!(tracker.heap().objects.live_bytes(), 124);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     tick: u64,

@@ -28,6 +28,21 @@ impl Bounds {
 }
 
 /// An [`Observer`] that determines the bounds of each site.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::sites::{Bounds, SiteBounds};
+/// use hatf_trace::{Event, EventSink};
+///
+/// // The events have no stack, so they belong to site 0.
+/// let mut tracker = HeapTracker::new(SiteBounds::default());
+/// tracker.event(&Event { time: 10, ..Event::malloc(0x1000, 24) })?;
+/// tracker.event(&Event { time: 30, ..Event::malloc(0x2000, 100) })?;
+/// assert_eq!(tracker.observer().get(0), Bounds { max_size: 100, first: 10, last: 30 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SiteBounds(Vec<Bounds>);
 

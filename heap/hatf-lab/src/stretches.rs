@@ -6,6 +6,19 @@ use serde::Serialize;
 const MOST: u64 = 512;
 
 /// Values in up to 512 stretches of equal length along a coordinate such as time or events.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::history::{MostAndLast, Stretches};
+///
+/// let mut stretches = Stretches::<MostAndLast>::new(16);
+/// stretches.note(20, 7);
+/// stretches.note(21, 3);
+/// stretches.note(50, 5);
+/// let points: Vec<_> = stretches.points.iter().map(|point| (point.most, point.last)).collect();
+/// assert_eq!(points, [(0, 0), (7, 3), (3, 3), (5, 5)]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stretches<T> {
     /// The length of one stretch, a power of two.
@@ -15,7 +28,7 @@ pub struct Stretches<T> {
 }
 
 /// A summary of the values in one stretch.
-pub trait Point: Copy {
+pub trait Summary: Copy {
     /// Adds the summary of the next values.
     fn add(&mut self, next: Self);
 
@@ -33,7 +46,7 @@ pub struct MostAndLast {
     pub last: u64,
 }
 
-impl Point for MostAndLast {
+impl Summary for MostAndLast {
     #[inline]
     fn add(&mut self, next: Self) {
         *self = Self { most: self.most.max(next.most), last: next.last };
@@ -51,7 +64,7 @@ impl From<u64> for MostAndLast {
 }
 
 /// The maxima of `N` quantities.
-impl<const N: usize> Point for [u64; N] {
+impl<const N: usize> Summary for [u64; N] {
     #[inline]
     fn add(&mut self, next: Self) {
         for (most, value) in self.iter_mut().zip(next) {
@@ -71,7 +84,7 @@ impl<T> Default for Stretches<T> {
     }
 }
 
-impl<T: Point> Stretches<T> {
+impl<T: Summary> Stretches<T> {
     /// Starts with stretches of this length, a power of two.
     #[must_use]
     pub fn new(step: u64) -> Self {

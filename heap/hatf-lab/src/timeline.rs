@@ -11,8 +11,8 @@ use crate::Result;
 use crate::heap::Heap;
 use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
-use crate::sites::{Amount, Weight};
-use crate::stretches::{Point, Stretches};
+use crate::site_counts::{Amount, Weight};
+use crate::stretches::{Stretches, Summary};
 
 /// A snapshot of the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub is_peak: bool,
 }
 
-impl Point for Snapshot {
+impl Summary for Snapshot {
     #[inline]
     fn add(&mut self, next: Self) {
         *self = Self { most: self.most.max(next.most), ..next };
@@ -47,6 +47,8 @@ impl Point for Snapshot {
 }
 
 /// An [`Observer`] that builds the timeline.
+///
+/// The [crate's example](crate#examples) finds the peak of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     by_time: Stretches<Snapshot>,

@@ -7,6 +7,26 @@ use crate::heap::{Heap, SizesOnly};
 use crate::observer::Observer;
 
 /// An [`EventSink`] that follows the heap and notifies an observer.
+///
+/// The [crate's example](crate#examples) combines two observers.
+///
+/// # Examples
+///
+/// A tracker without an observer follows only the heap:
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(());
+/// tracker.event(&Event::malloc(0x1000, 24))?;
+/// tracker.event(&Event::realloc(0x1000, 0x2000, 100))?;
+/// let heap = tracker.heap();
+/// assert_eq!((heap.objects.live_count(), heap.objects.live_bytes()), (1, 100));
+/// // The realloc counts as a free and a malloc.
+/// assert_eq!(heap.totals().events, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct HeapTracker<O> {
     heap: Heap,

@@ -33,6 +33,20 @@ pub enum Direction {
 }
 
 /// The change of a series from one value to the next.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::history::{Direction, Trend};
+///
+/// let leak: Vec<u64> = (0..20).map(|n| n * 64).collect();
+/// let trend = Trend::of(&leak).ok_or("too few values")?;
+/// assert_eq!((trend.direction, trend.change), (Direction::Growing, 64.0));
+/// // A cache that fills and is emptied does not grow.
+/// let cache: Vec<u64> = (0..20).map(|n| n % 5 * 1_000).collect();
+/// assert_eq!(Trend::of(&cache).map(|trend| trend.direction), Some(Direction::Steady));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Trend {
     /// The direction of the change.

@@ -6,6 +6,20 @@ use core::sync::atomic::Ordering;
 use crate::layout::Header;
 
 /// The bits of the condition word. No bit is set in a single-threaded process whose calls are all recorded.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_record::{Conditions, Header};
+///
+/// let header = Header::default();
+/// header.set(Conditions::STACKS);
+/// header.ask(true);
+/// assert!(header.is_off());
+/// // The next hook performs the request.
+/// assert!(header.conditions().has(Conditions::CHANGE));
+/// assert!(header.conditions().has(Conditions::STACKS));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions(pub u32);
 

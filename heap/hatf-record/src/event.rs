@@ -212,6 +212,22 @@ impl Flags {
 }
 
 /// An event in a spool. Fields unused by its kind are 0.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_record::{Head, Kind, SpoolEvent};
+///
+/// let event = SpoolEvent { size: 100, address: 0x7000, old: 0x6000, ..SpoolEvent::new(Kind::Realloc, 1, 5) };
+/// let (slots, used) = event.to_slots();
+/// // The second slot contains the old address.
+/// assert_eq!(used, 2);
+///
+/// let head = Head::decode(slots[0]).ok_or("unknown kind")?;
+/// assert_eq!(head.more(), 1);
+/// assert_eq!(head.finish(1, 5, &slots[1..used], &mut Vec::new()), Some(event));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolEvent {
     /// The kind of the event.
@@ -236,6 +252,17 @@ pub struct SpoolEvent {
 }
 
 /// Additional data about a call.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_record::About;
+///
+/// let (size, usable) = (10, 24);
+/// let about = About::new(5, size, usable);
+/// assert_eq!((about.stack, about.usable(size)), (5, usable));
+/// assert_eq!(About::of(about.slot(77)), about);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The number of the stack in the [`crate::StackTable`], or 0 if unknown.

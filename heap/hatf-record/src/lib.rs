@@ -12,6 +12,33 @@
 //! [`Kind::ReallocBegin`].
 //!
 //! The recorder does not allocate, take a lock or wait, unless the spool is full.
+//!
+//! # Examples
+//!
+//! A thread writes an event, and a reader finds it:
+//!
+//! ```
+//! use std::alloc::{Layout, alloc_zeroed};
+//! use hatf_record::{CHUNK_BYTES, Clock, Kind, Next, Owner, Producer, Spool, SpoolEvent, Stream, bytes_for};
+//!
+//! let layout = Layout::from_size_align(bytes_for(1), CHUNK_BYTES)?;
+//! // SAFETY: the memory is zeroed, has the required size and alignment, and is never freed.
+//! let spool = unsafe { Spool::create(alloc_zeroed(layout), 1) };
+//! assert!(spool.make_ready(0));
+//! let chunk = spool.take().and_then(|number| spool.chunk(number)).ok_or("no chunk is ready")?;
+//!
+//! let (producer, stamp) = (Producer::new(), Clock::Monotonic.now());
+//! producer.install(&chunk, Owner { thread: 1, process: 7, image: 1, task: 7 }, stamp, 0);
+//! let event = SpoolEvent { size: 24, address: 0x1000, ..SpoolEvent::new(Kind::Malloc, 1, stamp) };
+//! let (slots, used) = event.to_slots();
+//! // SAFETY: the chunk stays mapped.
+//! assert!(unsafe { producer.put_slots(stamp, &slots[..used]) });
+//!
+//! let mut stream = Stream::new(chunk, 1, stamp);
+//! assert_eq!(stream.next(&mut Vec::new()), Next::Event(event));
+//! assert_eq!(stream.next(&mut Vec::new()), Next::Nothing);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 // The shared object is loaded into other people's programs, so it must not contain anything unused. `panic = "abort"`
 // identifies that build; with the feature alone (as under `--all-features`), std stays.
 #![cfg_attr(all(feature = "preload", panic = "abort"), no_std)]

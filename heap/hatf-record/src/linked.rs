@@ -3,6 +3,30 @@
 //!
 //! The file contains a [`Source`] followed by a [`Patch`] per function. All numbers are little-endian. The recorder
 //! only changes code that matches the file; everything else stays unchanged.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_record::linked::{Fix, FIXES_MAX, MOVED_MAX, Patch, Role, Source, TAKEN_MAX};
+//!
+//! let source = Source { device: 1, inode: 2, bytes: 4096, changed: (5, 0) };
+//! let patch = Patch {
+//!     address: 0x1000,
+//!     role: Role::Malloc,
+//!     skipped: 0,
+//!     taken: 5,
+//!     moved: 5,
+//!     fixes: 0,
+//!     original: [0x90; TAKEN_MAX],
+//!     code: [0x90; MOVED_MAX],
+//!     fix: [Fix::default(); FIXES_MAX],
+//! };
+//! let file = [&source.to_bytes()[..], &patch.to_bytes()].concat();
+//!
+//! let (read, rest) = Source::split(&file).ok_or("no source")?;
+//! assert_eq!((read, Patch::from_bytes(rest.try_into()?)), (source, Some(patch)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 /// The number of bytes replaced at the start of a function: a jump with a four-byte displacement.
 pub const JUMP_BYTES: usize = 5;

@@ -1,4 +1,16 @@
 //! File names in the directory of a spool.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::path::Path;
+//! use hatf_record::names::{EVENTS, PROCESS};
+//!
+//! let first = Path::new("/dev/shm/hatf-1");
+//! let (process, start) = (4242, 99);
+//! let followed = first.join(format!("{PROCESS}{process}-{start}"));
+//! assert_eq!(followed.join(EVENTS), Path::new("/dev/shm/hatf-1/process-4242-99/events"));
+//! ```
 
 /// The file that contains the events.
 pub const EVENTS: &str = "events";

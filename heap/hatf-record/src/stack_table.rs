@@ -36,6 +36,27 @@ const LAST_PROBES: usize = 64;
 const ADDRESS_BITS: u32 = 48;
 
 /// A stack table in mapped memory.
+///
+/// # Examples
+///
+/// ```
+/// use std::alloc::{Layout, alloc_zeroed};
+/// use hatf_record::{StackTable, stacks_bytes, stacks_head};
+///
+/// let bytes = stacks_bytes(0);
+/// let layout = Layout::from_size_align(bytes, 16)?;
+/// // SAFETY: the memory is zeroed, has the required size and alignment, and is never freed.
+/// let table = unsafe {
+///     let memory = alloc_zeroed(layout);
+///     memory.cast::<[u64; 4]>().write(stacks_head(64, bytes, true));
+///     StackTable::attach(memory, bytes)
+/// };
+/// let table = table.ok_or("not a stack table")?;
+/// let main = table.insert(0, 0x4010, |_| false).ok_or("no room")?;
+/// let parse = table.insert(main, 0x5020, |_| false).ok_or("no room")?;
+/// assert_eq!((table.get(parse), table.get(main)), (Some((main, 0x5020)), Some((0, 0x4010))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct StackTable<'m>(&'m [SharedSlot]);
 

@@ -1,4 +1,33 @@
 //! Writes synthetic traces.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_research::model::{Choice, Fitter, Generator, Kind, Limits, Settings};
+//! use hatf_research::synthetic::write_synthetic;
+//! use hatf_trace::event::UserMetadata;
+//! use hatf_trace::heap::{HeapOptions, HeapReader};
+//! use hatf_trace::{Event, EventSink, copy};
+//! use metatf::container::Reader;
+//!
+//! let kind = Kind::same(Choice::Mean);
+//! let mut tracker = HeapTracker::new(Fitter::new(Settings::new(vec![kind]), None)?);
+//! tracker.event(&Event::malloc(1, 30))?;
+//! tracker.event(&Event::malloc(2, 10))?;
+//! let (heap, fitter) = tracker.into_parts();
+//! let model = fitter.finish(&heap.totals(), None)?.model(kind);
+//!
+//! let mut trace = Vec::new();
+//! let limits = Limits { events: Some(100), live: None };
+//! let generated = write_synthetic(&mut trace, &HeapOptions::default(), &UserMetadata::new(), |observer| {
+//!     Generator::new(&model, 1, 0, limits).run(observer)
+//! })?;
+//! let mut tracker = HeapTracker::new(());
+//! copy(&mut HeapReader::of(Reader::from_slice(&trace)?)?, &mut tracker)?;
+//! assert_eq!(tracker.heap().objects.allocated(), (generated.objects, generated.bytes));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
 use hatf_lab::{Change, Observer};

@@ -1,4 +1,14 @@
 //! Start times in traces.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::calendar::{seconds, utc};
+//!
+//! assert_eq!(utc(951_827_696), "2000-02-29T12:34:56Z");
+//! assert_eq!(seconds("2000-02-29T12:34:56Z"), Some(951_827_696));
+//! assert_eq!(seconds("2000-02-29"), None);
+//! ```
 
 /// Formats seconds since 1970, as in `2000-02-29T12:00:00Z`.
 #[must_use]

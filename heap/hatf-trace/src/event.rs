@@ -2,6 +2,22 @@
 //! every format is converted to and from events.
 //!
 //! The file has more than 400 lines because each event kind is documented here with all of its fields.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::event::{Call, Event, EventKind, Function};
+//!
+//! // `calloc(4, 10)` in thread 2, one microsecond after the start of the recording.
+//! let call = Call { detail: 4, size: 40, address: 0x1000, ..Call::new(Function::Calloc) };
+//! let calloc = Event { time: 1_000, thread: 2, ..Event::new(EventKind::Call(call)) };
+//! let requested = |event: &Event<'_>| match event.kind {
+//!     EventKind::Call(call) => call.size,
+//!     _ => 0,
+//! };
+//! let events = [calloc, Event::realloc(0x1000, 0x2000, 100), Event::free(0x2000)];
+//! assert_eq!(events.iter().map(requested).sum::<u64>(), 140);
+//! ```
 
 use crate::Result;
 use crate::loss::{Loss, Losses};
@@ -85,6 +101,19 @@ impl Function {
 }
 
 /// A call to an allocation function.
+///
+/// # Examples
+///
+/// A realloc that returns no block has failed, unless the requested size is 0:
+///
+/// ```
+/// use hatf_trace::event::{Call, Function};
+///
+/// let moved = Call { size: 100, old: 0x1000, address: 0x2000, ..Call::new(Function::Realloc) };
+/// let failed = Call { address: 0, ..moved };
+/// let freed = Call { size: 0, ..failed };
+/// assert_eq!([moved, failed, freed].map(|call| call.old_is_gone()), [true, false, true]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The called function.
@@ -165,6 +194,15 @@ pub enum Pages {
 }
 
 /// Memory use of a process as reported by the kernel, in bytes.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::Resident;
+///
+/// let sample = Resident { resident: 3 << 20, shared: 1 << 20, ..Resident::default() };
+/// assert_eq!(sample.private(), 2 << 20);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Resident {
     /// Resident pages.
@@ -186,6 +224,16 @@ impl Resident {
 }
 
 /// Access counts of a block, in a program built by `hatf cc`.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::Accesses;
+///
+/// // Three of the four granules that contain a byte of the block were accessed.
+/// let accesses = Accesses { address: 0x1000, loads: 7, stores: 2, touched: 3, granules: 4, reached: false };
+/// assert_eq!((accesses.count(), accesses.percent_utilized()), (9, 75));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Accesses {
     /// The address of the live block.
@@ -437,6 +485,8 @@ impl<'a> EventKind<'a> {
 }
 
 /// A heap event.
+///
+/// The [module's example](crate::event#examples) creates events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
     /// The kind of the event.
@@ -489,6 +539,31 @@ pub enum Item<'a> {
 }
 
 /// A consumer of events, in order.
+///
+/// # Examples
+///
+/// This sink adds up the requested bytes:
+///
+/// ```
+/// use hatf_trace::{Event, EventKind, EventSink, Result};
+///
+/// struct Requested(u64);
+///
+/// impl EventSink for Requested {
+///     fn event(&mut self, event: &Event<'_>) -> Result<()> {
+///         if let EventKind::Call(call) = event.kind { self.0 += call.size }
+///         Ok(())
+///     }
+///     // The methods `comment` and `user_metadata` ignore their arguments.
+/// #     fn comment(&mut self, _: &[u8]) -> Result<()> { Ok(()) }
+/// #     fn user_metadata(&mut self, _: &hatf_trace::event::UserMetadata) -> Result<()> { Ok(()) }
+/// }
+///
+/// let mut requested = Requested(0);
+/// requested.event(&Event::malloc(0x1000, 24))?;
+/// assert_eq!(requested.0, 24);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait EventSink {
     /// Receives an event.
     ///
@@ -524,6 +599,29 @@ pub trait EventSink {
 }
 
 /// A producer of events, in order.
+///
+/// # Examples
+///
+/// This source allocates a given number of blocks:
+///
+/// ```
+/// use hatf_trace::forms::RawSink;
+/// use hatf_trace::{Event, EventSource, Item, Result};
+///
+/// struct Countdown(u64);
+/// impl EventSource for Countdown {
+///     fn next(&mut self) -> Result<Option<Item<'_>>> {
+///         let Some(left) = self.0.checked_sub(1) else { return Ok(None) };
+///         self.0 = left;
+///         Ok(Some(Item::Event(Event::malloc(0x1000 + 32 * left, 24))))
+///     }
+/// }
+///
+/// let mut sink = RawSink::<_, 32>::new(Vec::new());
+/// Countdown(3).pour(&mut sink)?;
+/// assert_eq!(sink.records(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait EventSource {
     /// Returns the next item, or `None` at the end.
     ///
@@ -580,6 +678,19 @@ pub fn copy<S: EventSource, T: EventSink + ?Sized>(source: &mut S, sink: &mut T)
 }
 
 /// A sink that passes each event on to two sinks.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::Tee;
+/// use hatf_trace::forms::RawSink;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let (mut short, mut long) = (RawSink::<_, 32>::new(Vec::new()), RawSink::<_, 64>::new(Vec::new()));
+/// Tee(&mut short, &mut long).event(&Event::malloc(0x1000, 24))?;
+/// assert_eq!((short.records(), long.records()), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Tee<'s>(pub &'s mut dyn EventSink, pub &'s mut dyn EventSink);
 
 impl EventSink for Tee<'_> {

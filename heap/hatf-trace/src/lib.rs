@@ -12,6 +12,29 @@
 //!
 //! All of these modules work event by event, in memory bounded by the number of live blocks. Nothing here prints or
 //! runs a program.
+//!
+//! # Examples
+//!
+//! One block is still live at the end of this log, which glibc's `mtrace` could have written:
+//!
+//! ```
+//! use hatf_trace::forms::{Input, OpenOptions, read};
+//! use hatf_trace::{EventKind, EventSource, Item};
+//!
+//! let log = "= Start\n@ ./grep:[0x1185] + 0x5580 0x40\n@ ./grep:[0x1190] + 0x5600 0x10\n@ ./grep:[0x119a] - 0x5580\n";
+//! let mut trace = read(Input::of("a log".to_owned(), Box::new(log.as_bytes()))?, &OpenOptions::default())?;
+//! let mut live = std::collections::HashMap::new();
+//! while let Some(item) = trace.next()? {
+//!     let Item::Event(event) = item else { continue };
+//!     match event.kind {
+//!         EventKind::Call(call) => drop(live.insert(call.address, call.size)),
+//!         EventKind::Free { address } => drop(live.remove(&address)),
+//!         _ => {}
+//!     }
+//! }
+//! assert_eq!(live.into_iter().collect::<Vec<_>>(), [(0x5600, 16)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod calendar;

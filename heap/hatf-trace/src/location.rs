@@ -16,6 +16,19 @@ pub struct Function {
 }
 
 /// The location of a frame.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::stacks::{Function, Location};
+///
+/// let function = Function { name: "f::h0123456789abcdef".to_owned(), file: "f.rs".to_owned(), line: 7 };
+/// let location = Location { functions: vec![function], ..Location::default() };
+/// assert_eq!(location.lines().collect::<Vec<_>>(), ["f at f.rs:7"]);
+/// // A location without functions is named after its module.
+/// let location = Location { module: "/lib/libc.so.6".to_owned(), offset: 0x1010, ..Location::default() };
+/// assert_eq!(location.names().collect::<Vec<_>>(), ["libc.so.6+0x1010"]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     /// The frame: a return address.

@@ -1,4 +1,16 @@
 //! Counts of the data that a target format cannot store, collected while a trace is written.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::loss::{Loss, Losses};
+//!
+//! let mut losses = Losses::default();
+//! losses.note(Loss::Stack);
+//! losses.add(Loss::Time, 3);
+//! assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 3), (Loss::Stack, 1)]);
+//! assert_eq!(losses.to_string(), "3 times\n1 stacks\n");
+//! ```
 
 use std::fmt;
 
@@ -12,6 +24,8 @@ macro_rules! losses {
         }
 
         /// The number of losses of each kind.
+        ///
+        /// The [module's example](crate::loss#examples) counts losses.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Losses([u64; Loss::ALL.len()]);
 

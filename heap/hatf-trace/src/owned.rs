@@ -3,6 +3,19 @@
 use crate::event::{Event, EventKind, Stack};
 
 /// An event that owns its stack, name and attributes.
+///
+/// # Examples
+///
+/// The copy remains valid after the source has reused its buffers:
+///
+/// ```
+/// use hatf_trace::{Event, EventKind, OwnedEvent};
+///
+/// let name = b"ready".to_vec();
+/// let owned = OwnedEvent::of(&Event::new(EventKind::Mark { name: &name }));
+/// drop(name);
+/// assert_eq!(owned.get().kind, EventKind::Mark { name: b"ready" });
+/// ```
 #[derive(Clone, Debug)]
 pub struct OwnedEvent {
     event: Event<'static>,

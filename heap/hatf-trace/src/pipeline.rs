@@ -1,6 +1,22 @@
 //! Passes events from one thread to another, so that a trace is read while its events are being processed.
 //!
 //! Events are passed in batches (see `metatf_tools::pipeline`), and no memory is allocated per event.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::event::EventSource;
+//! use hatf_trace::forms::{RawSink, RawSource};
+//! use hatf_trace::pipeline::read_beside;
+//!
+//! // `malloc(24)` and `free`, each as a tag, a size, an address and an old address.
+//! let words = [1_u64, 24, 0x1000, 0, 2, 0, 0x1000, 0];
+//! let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+//! let mut sink = RawSink::<_, 64>::new(Vec::new());
+//! read_beside(|feed| RawSource::<_, 32>::new(&raw[..]).pour(feed), &mut sink)?;
+//! assert_eq!(sink.records(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::event::{Call, Event, EventKind, EventSink, Function, Stack, UserMetadata};
 use crate::{Error, Result};

@@ -1,5 +1,16 @@
 //! Function names shortened for people. Additions of compilers are removed, and template arguments are kept only if
 //! they are short.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::short_name::short_name;
+//!
+//! assert_eq!(short_name("core::fmt::write::h0123456789abcdef"), "core::fmt::write");
+//! assert_eq!(short_name("std::map<std::string, std::vector<int>>::at"), "std::map<..>::at");
+//! assert_eq!(short_name("std::vector<int>::push_back"), "std::vector<int>::push_back");
+//! assert_eq!(short_name("malloc@plt"), "malloc");
+//! ```
 
 use std::borrow::Cow;
 

@@ -7,6 +7,19 @@ use std::ops::Deref;
 ///
 /// A source can number stacks that recur, so that a sink that stores data per stack does not have to compare frames.
 /// Two stacks are equal if their frames are equal.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::Stack;
+///
+/// let frames = [0x401136_u64, 0x401050];
+/// let stack = Stack::from(&frames);
+/// assert_eq!(stack.first(), Some(&0x401136));
+/// // The number that a source assigns to a stack does not affect equality.
+/// let numbered = Stack::numbered(&frames, 7);
+/// assert_eq!((numbered == stack, numbered.number()), (true, 7));
+/// ```
 #[derive(Clone, Copy)]
 pub struct Stack<'a> {
     frames: &'a [u64],

@@ -14,6 +14,17 @@
 //! Offsets and lines are 8-byte little-endian integers. A stack hash is computed by the same function over the hashes
 //! of the frames, innermost frame first, as 8-byte little-endian integers. The empty stack, which represents an unknown
 //! stack, has the hash 0.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::stack_hash::{frame_hash, stack_hash};
+//! use hatf_trace::stacks::Location;
+//!
+//! let libc = Location { build_id: "0a1b".to_owned(), offset: 0x1010, ..Location::default() };
+//! let program = Location { module: "/usr/bin/program".to_owned(), offset: 0x2001, ..Location::default() };
+//! assert_eq!(stack_hash([frame_hash(&libc), frame_hash(&program)]), 0xc961_ef8d_19b9_39de);
+//! ```
 
 use std::hash::Hasher as _;
 
@@ -23,6 +34,25 @@ use crate::location::Location;
 use crate::stacks::{Stacks, is_python};
 
 /// The hashes of a trace's stacks, each computed once.
+///
+/// # Examples
+///
+/// A stack has the same hash at any load address of its modules:
+///
+/// ```
+/// use hatf_trace::EventKind;
+/// use hatf_trace::stack_hash::StackHashes;
+/// use hatf_trace::stacks::Stacks;
+///
+/// let hash_at = |bias: u64| {
+///     let mut stacks = Stacks::default();
+///     let name = b"0a1b /lib/libc.so.6";
+///     stacks.note(&EventKind::ModuleLoad { bias, start: bias, end: bias + 0x4000, name });
+///     let number = stacks.number(&[bias + 0x1010]);
+///     StackHashes::default().of(&stacks, number)
+/// };
+/// assert_eq!(hash_at(0x5000), hash_at(0x7f00_0000_0000));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct StackHashes {
     /// Frame hashes, indexed like the locations.

@@ -3,6 +3,21 @@
 //! Modules are loaded and unloaded, so the meaning of an address depends on the position in the trace. When a frame is
 //! first read, it becomes a [`Location`], which is an address in one loaded module. Two stacks are equal if their
 //! locations are equal.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::EventKind;
+//! use hatf_trace::stacks::Stacks;
+//!
+//! let mut stacks = Stacks::default();
+//! let name = b"0a1b /lib/libc.so.6";
+//! stacks.note(&EventKind::ModuleLoad { bias: 0x1000, start: 0x1000, end: 0x2000, name });
+//! stacks.note(&EventKind::Symbol { frame: 0x1010, line: 7, name: b"malloc" });
+//! let number = stacks.number(&[0x1010, 0x1020, 0x9000]);
+//! assert_eq!(stacks.name(number, 9).to_string(), "malloc <- libc.so.6+0x20 <- 0x9000");
+//! assert_eq!(stacks.name(number, 1).with_lines().to_string(), "malloc:7 <- ..");
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,6 +61,20 @@ pub struct Module {
 }
 
 /// The modules loaded at a position in a trace.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::EventKind;
+/// use hatf_trace::stacks::Modules;
+///
+/// let mut modules = Modules::default();
+/// let name = b"- /lib/libc.so.6";
+/// modules.note(&EventKind::ModuleLoad { bias: 0x1000, start: 0x1000, end: 0x2000, name });
+/// // The frame 0x2000 belongs to a call at the end of the module.
+/// let is_libc = |frame| modules.find(frame).is_some_and(|module| module.path == "/lib/libc.so.6");
+/// assert_eq!([0x1000, 0x1001, 0x2000, 0x2001].map(is_libc), [false, true, true, false]);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Modules {
     loaded: BTreeMap<u64, Module>,
@@ -100,6 +129,8 @@ impl Modules {
 }
 
 /// The stacks of a trace, by number. Number 0 is the empty stack.
+///
+/// The [module's example](crate::stacks#examples) resolves a stack.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     modules: Modules,

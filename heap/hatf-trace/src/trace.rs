@@ -1,30 +1,67 @@
 //! Trace files in Meta-TF.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::heap::{HeapOptions, HeapWriter};
+//! use hatf_trace::trace::{create, written};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("grep.mtf");
+//! let mut file = create(&path)?;
+//! let mut writer = HeapWriter::new(&mut file, &HeapOptions::default())?;
+//! writer.event(&Event::malloc(0x1000, 24))?;
+//! writer.finish()?;
+//! assert_eq!(written(file, &path)?, std::fs::metadata(&path)?.len());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use metatf::container::Reader;
 
 use crate::{Error, Result};
 
-/// The functions that open a trace by its path. The default reads files without mapping them, so that another process
-/// can truncate them in the meantime.
+/// The functions that open a Meta-TF trace. The default reads files without mapping them, so that another process can
+/// truncate them in the meantime.
+///
+/// # Examples
+///
+/// Mapping the file is faster, but requires that no other process truncates it:
+///
+/// ```
+/// use hatf_trace::forms::{OpenOptions, open};
+/// use hatf_trace::trace::Opening;
+/// use hatf_trace::{Event, EventSource, Item};
+/// use metatf::container::Reader;
+/// # use hatf_trace::EventSink;
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("grep.mtf");
+/// # let mut writer = hatf_trace::heap::HeapWriter::new(std::fs::File::create(&path)?, &Default::default())?;
+/// # writer.event(&Event::malloc(0x1000, 24))?;
+/// # writer.finish()?;
+///
+/// let opening = Opening { open: |path| Reader::open(path), ..Opening::default() };
+/// let mut trace = open(&path, &OpenOptions { opening, ..OpenOptions::default() })?;
+/// assert_eq!(trace.next()?, Some(Item::Event(Event::malloc(0x1000, 24))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
-    /// The function that opens the file.
+    /// The function that opens an uncompressed file.
     pub open: fn(&Path) -> metatf::Result<Reader<'static>>,
     /// A function called with each trace before it is read, and with the name of the trace for messages. For example,
     /// it can receive the trace's [warnings](Reader::on_warning).
     pub opened: fn(&mut Reader<'static>, &str),
 }
 
-static OPENING: OnceLock<Opening> = OnceLock::new();
-
-/// Sets how traces are opened. A command can call this once, because the setting applies to the whole process.
-pub fn set_opening(opening: Opening) {
-    let _ = OPENING.set(opening);
+impl Default for Opening {
+    fn default() -> Self {
+        Self { open: |path| Reader::read(path), opened: |_, _| () }
+    }
 }
 
 /// The file in a spool directory that contains the events.
@@ -46,19 +83,6 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
         return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
     }
     Ok(())
-}
-
-/// Opens a Meta-TF trace file.
-pub(crate) fn open(path: &Path) -> metatf::Result<Reader<'static>> {
-    OPENING.get().map_or_else(|| Reader::read(path), |opening| (opening.open)(path))
-}
-
-/// Passes an opened trace to the configured callback.
-pub(crate) fn opened(mut reader: Reader<'static>, name: &str) -> Reader<'static> {
-    if let Some(opening) = OPENING.get() {
-        (opening.opened)(&mut reader, name);
-    }
-    reader
 }
 
 /// Returns whether the DTD embedded in a trace contains a word.

@@ -1,17 +1,41 @@
 //! Comparison of two heap traces by totals and by the allocations of each stack, size class and thread.
 //!
 //! [`Counting`] summarizes one trace as a [`Summary`]; a [`Comparison`] pairs the rows of two summaries.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_lab::sites::{Measure, ranked_pairs};
+//! use hatf_trace::{Event, EventKind, EventSink};
+//! use hatf_view::compare::{Comparison, Counting, Summary};
+//!
+//! let trace = |frame: u64, size: u64| -> hatf_trace::Result<Summary> {
+//!     let mut tracker = HeapTracker::new(Counting::new());
+//!     tracker.event(&Event::new(EventKind::Symbol { frame, line: 1, name: b"parse" }))?;
+//!     tracker.event(&Event { stack: (&[frame]).into(), ..Event::malloc(0x1000, size) })?;
+//!     let (heap, counting) = tracker.into_parts();
+//!     Ok(counting.finish(heap))
+//! };
+//! // In the second build, the function is at another address.
+//! let (before, after) = (trace(0x4010, 100)?, trace(0x8020, 120)?);
+//! let comparison = Comparison::new(&before, &after);
+//! let changes = ranked_pairs(&comparison.sites, Measure::Allocated, false);
+//! let (site, change) = changes[0];
+//! assert_eq!(after.stacks.name(site.key.after.unwrap_or(0), 1).to_string(), "parse");
+//! assert_eq!(change.bytes, 20);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::collections::{HashMap, HashSet};
 
-use hatf_lab::compare::{Pair, Tables, pairs};
-use hatf_lab::sites::Counts;
+use hatf_lab::sites::{Counts, Pair, Tables, pairs};
 use hatf_lab::{Heap, ObjectEvent, Observer, Totals};
 
 use hatf_trace::Event;
 use hatf_trace::stacks::{Location, Stacks};
 
-/// An [`Observer`] that builds a [`Summary`].
+/// An [`Observer`] that builds a [`Summary`]. The [module documentation](self) contains an example.
 #[derive(Debug, Default)]
 pub struct Counting {
     tables: Tables,
@@ -32,7 +56,7 @@ pub struct Summary {
     pub all: Counts,
     /// Allocations of each stack, indexed by stack number.
     pub sites: Vec<Counts>,
-    /// Allocations in each [size class](hatf_lab::classes).
+    /// Allocations in each [size class](hatf_lab::statistics::class_of).
     pub classes: Vec<Counts>,
     /// Thread numbers and the allocations of each thread, in the order of the threads' first events.
     pub threads: Vec<(u64, Counts)>,
@@ -110,7 +134,7 @@ pub struct SiteStacks {
     pub after: Option<u64>,
 }
 
-/// A row-by-row comparison of two traces.
+/// A row-by-row comparison of two traces. The [module documentation](self) contains an example.
 #[derive(Debug)]
 pub struct Comparison<'s> {
     /// The first trace.

@@ -1,4 +1,15 @@
 //! Runs two tasks in parallel.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_view::threads::both;
+//!
+//! let sizes = [100, 20, 3];
+//! let (sum, largest) = both(2, || sizes.iter().sum::<u64>(), || sizes.iter().max())?;
+//! assert_eq!((sum, largest), (123, Some(&100)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::io;
 

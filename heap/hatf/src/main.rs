@@ -14,10 +14,6 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    hatf_trace::trace::set_opening(hatf_trace::trace::Opening {
-        open: |path| metatf_cli::open_trace(path, false),
-        opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
-    });
     metatf_cli::report_file_signals("hatf");
     let command::Cli { memory, command } = metatf_cli::parse(command::for_file);
     memory.set("hatf");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use hatf_trace::forms::{First, Input, OpenOptions, first_raw32};
-use hatf_trace::trace::{Opening, set_opening};
+use hatf_trace::trace::Opening;
 use hatf_trace::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use metatf_cli::{OutputArgs, OutputFile, number};
@@ -86,10 +86,6 @@ fn peer(text: &str) -> std::result::Result<(String, PathBuf), String> {
 const COMMAND: &str = "metatf-paper";
 
 fn main() -> ExitCode {
-    set_opening(Opening {
-        open: |path| metatf_cli::open_trace(path, false),
-        opened: |reader, name| metatf_cli::watch_trace(reader, COMMAND, name),
-    });
     match run(&Paper::parse()) {
         // Missing parts of a trace have already been reported.
         Ok(()) if metatf_cli::lost_records() => ExitCode::FAILURE,
@@ -147,7 +143,11 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
 fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
-    let open = OpenOptions { form: None, note: print_message };
+    let opening = Opening {
+        open: |path| metatf_cli::open_trace(path, false),
+        opened: |reader, name| metatf_cli::watch_trace(reader, COMMAND, name),
+    };
+    let open = OpenOptions { form: None, note: print_message, opening };
     let First { raw, losses, is_all } = first_raw32(Input::open(path)?, &open, records)?;
     for (loss, count) in losses.iter() {
         bar.suspend(|| print_message(&format!("{}: omitted {}: {count}", path.display(), loss.text())));

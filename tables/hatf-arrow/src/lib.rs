@@ -5,14 +5,25 @@
 //! its own thread. All tables have a column `trace`, which contains the path of each row's trace. `docs/heap-tables.md`
 //! describes the columns.
 //!
-//! ```no_run
-//! use metatf_arrow::{Scan, Table as _};
+//! ```
+//! use arrow_array::{cast::AsArray as _, types::Int64Type};
+//! use hatf_trace::heap::{HeapOptions, HeapWriter};
+//! use hatf_trace::{Event, EventSink as _};
+//! use metatf_arrow::Scan;
 //!
-//! let tables = hatf_arrow::open(&["a.mtf", "b.mtf"])?;
-//! let sites = tables.get("sites").ok_or("no such table")?;
-//! for batch in sites.scan(&Scan::default())? {
-//!     println!("{} rows", batch?.num_rows());
+//! let file = tempfile::NamedTempFile::new()?;
+//! let mut writer = HeapWriter::new(file.reopen()?, &HeapOptions::default())?;
+//! for event in [Event::malloc(0x1000, 16), Event::malloc(0x2000, 48), Event::free(0x1000)] {
+//!     writer.event(&event)?;
 //! }
+//! writer.finish()?;
+//!
+//! let objects = hatf_arrow::open(&[file.path()])?.get("objects").ok_or("no such table")?;
+//! let mut sizes = Vec::new();
+//! for batch in objects.scan(&Scan::default())? {
+//!     sizes.extend_from_slice(batch?["size"].as_primitive::<Int64Type>().values());
+//! }
+//! assert_eq!(sizes, [16, 48]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -9,7 +9,7 @@ use std::thread;
 use arrow_array::RecordBatchIterator;
 use arrow_schema::{ArrowError, SchemaRef};
 use hatf_lab::HeapTracker;
-use hatf_trace::forms::TraceReader;
+use hatf_trace::forms::{self, OpenOptions};
 use hatf_trace::pipeline::read_beside;
 use metatf_arrow::{Batches, Error, Result, Scan, Table};
 
@@ -24,6 +24,7 @@ const WAITING: usize = 4;
 pub(crate) struct HeapTable {
     traces: Arc<[PathBuf]>,
     names: Arc<dyn Names>,
+    options: OpenOptions,
     kind: Kind,
     schema: SchemaRef,
 }
@@ -45,8 +46,8 @@ impl Kind {
 }
 
 impl HeapTable {
-    pub(crate) fn new(kind: Kind, traces: Arc<[PathBuf]>, names: Arc<dyn Names>) -> Self {
-        Self { traces, names, kind, schema: (kind.schema)() }
+    pub(crate) fn new(kind: Kind, traces: Arc<[PathBuf]>, names: Arc<dyn Names>, options: OpenOptions) -> Self {
+        Self { traces, names, options, kind, schema: (kind.schema)() }
     }
 
     /// Returns the requested part of the table.
@@ -70,6 +71,7 @@ pub(crate) struct Part {
 pub(crate) struct Reading {
     pub(crate) traces: Arc<[PathBuf]>,
     pub(crate) names: Arc<dyn Names>,
+    pub(crate) options: OpenOptions,
     pub(crate) parts: Vec<Part>,
     /// Whether another thread decodes the trace.
     pub(crate) beside: bool,
@@ -88,7 +90,8 @@ impl Table for HeapTable {
         let part = self.part(scan.columns.as_deref())?;
         let schema = Arc::clone(&part.schema);
         let (traces, names) = (Arc::clone(&self.traces), Arc::clone(&self.names));
-        let made = Reading { traces, names, parts: vec![part], beside: scan.threads != 1 }.start()?;
+        let made =
+            Reading { traces, names, options: self.options, parts: vec![part], beside: scan.threads != 1 }.start()?;
         Ok(Box::new(RecordBatchIterator::new(made.map(|made| made.map(|(_, batch)| batch)), schema)))
     }
 }
@@ -104,7 +107,7 @@ impl Reading {
     /// Reads on a new thread. The iterator ends after an error.
     pub(crate) fn start(self) -> Result<impl Iterator<Item = Made> + Send + use<>> {
         if let Some(first) = self.traces.first() {
-            TraceReader::open(first).map_err(|error| place(first, &error))?;
+            forms::open(first, &self.options).map_err(|error| place(first, &error))?;
         }
         let (sender, batches) = sync_channel(WAITING);
         thread::Builder::new()
@@ -139,9 +142,9 @@ impl Reading {
         });
         let mut tracker = HeapTracker::new(Collectors(collectors.collect())).with_sizes_only();
         if self.beside {
-            read_beside(|feed| TraceReader::open(path)?.feed(feed).map(|_| ()), &mut tracker)?;
+            read_beside(|feed| forms::open(path, &self.options)?.feed(feed).map(|_| ()), &mut tracker)?;
         } else {
-            TraceReader::open(path)?.give(&mut tracker)?;
+            forms::open(path, &self.options)?.give(&mut tracker)?;
         }
         let (mut heap, Collectors(collectors)) = tracker.into_parts();
         if self.parts.iter().any(|part| part.kind.is_named) {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hatf_trace::forms::OpenOptions;
 use metatf_arrow::{Error, Result, Table, Together};
 
 use crate::Names;
@@ -20,11 +21,13 @@ const KINDS: [Kind; 8] = [
     Kind::of::<TraceRow>(),
 ];
 
-/// The tables of one or several traces. The rows of several traces are concatenated.
+/// The tables of one or several traces. The rows of several traces are concatenated. See the [crate] documentation for
+/// an example.
 #[derive(Clone)]
 pub struct Tables {
     traces: Arc<[PathBuf]>,
     names: Arc<dyn Names>,
+    options: OpenOptions,
 }
 
 /// Opens traces in any format that `hatf` reads. The contents of the traces are read only by scans.
@@ -39,7 +42,7 @@ pub fn open<P: AsRef<Path>>(traces: &[P]) -> Result<Tables> {
         }
     }
     let traces = traces.iter().map(|path| path.as_ref().to_owned()).collect();
-    Ok(Tables { traces, names: Arc::new(()) })
+    Ok(Tables { traces, names: Arc::new(()), options: OpenOptions::default() })
 }
 
 impl Tables {
@@ -47,6 +50,12 @@ impl Tables {
     #[must_use]
     pub fn with_names(self, names: Arc<dyn Names>) -> Self {
         Self { names, ..self }
+    }
+
+    /// Sets how the traces are opened.
+    #[must_use]
+    pub fn with_options(self, options: OpenOptions) -> Self {
+        Self { options, ..self }
     }
 
     /// Returns the names of all tables.
@@ -62,7 +71,7 @@ impl Tables {
 
     fn heap_table(&self, name: &str) -> Option<HeapTable> {
         let kind = KINDS.into_iter().find(|kind| kind.name == name)?;
-        Some(HeapTable::new(kind, Arc::clone(&self.traces), Arc::clone(&self.names)))
+        Some(HeapTable::new(kind, Arc::clone(&self.traces), Arc::clone(&self.names), self.options))
     }
 
     /// Reads all columns of the tables with these names in one pass over the traces. If `threads` is 1, the pass uses
@@ -78,7 +87,7 @@ impl Tables {
         };
         let parts = names.iter().map(part).collect::<Result<_>>()?;
         let (traces, names) = (Arc::clone(&self.traces), Arc::clone(&self.names));
-        Ok(Box::new(Reading { traces, names, parts, beside: threads != 1 }.start()?))
+        Ok(Box::new(Reading { traces, names, options: self.options, parts, beside: threads != 1 }.start()?))
     }
 
     /// Returns all tables.

@@ -120,8 +120,7 @@ impl Reading<'_> {
     /// Sends all events of the trace to a sink.
     fn read(&self, sink: &mut dyn EventSink) -> hatf_trace::Result<()> {
         let mut watched = Watched { sink, ticks: Ticks::new(&self.signals, &self.interrupted) };
-        let options = OpenOptions { form: None, note: |_| () };
-        read_beside(|feed| forms::open(self.path, &options)?.feed(feed).map(drop), &mut watched)
+        read_beside(|feed| forms::open(self.path, &OpenOptions::default())?.feed(feed).map(drop), &mut watched)
     }
 }
 
@@ -290,7 +289,7 @@ impl Heap {
             graph.add(stack, if blocks { amount.blocks } else { amount.bytes });
         }
         let mut folded = Vec::new();
-        hatf_lab::flame::folded(&graph, &mut folded).map_err(error::plain)?;
+        hatf_lab::sites::folded(&graph, &mut folded).map_err(error::plain)?;
         let folded = String::from_utf8_lossy(&folded).into_owned();
         let json = serde_json::json!({ "total": graph.root.total, "folded": folded.lines().collect::<Vec<_>>() });
         let (total, unit) = (count(graph.root.total), if blocks { "blocks" } else { "bytes" });

@@ -13,6 +13,28 @@
 //! | `ongoing` | The view of a recording from another process |
 //!
 //! Each module uses only the modules above it and [`RecordOptions`].
+//!
+//! # Examples
+//!
+//! Before a program runs, [`not_recorded`] reports why it would not be recorded:
+//!
+//! ```
+//! use hatf_host::record::{NotRecordedReason, not_recorded};
+//!
+//! let program = std::env::current_exe()?;
+//! assert_eq!(not_recorded(program.as_os_str()), None);
+//!
+//! // An executable without program headers does not name a dynamic linker.
+//! let mut header = std::fs::read(program)?;
+//! header.truncate(64);
+//! header[56..58].fill(0);
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("program");
+//! std::fs::write(&path, header)?;
+//! let found = not_recorded(path.as_os_str()).ok_or("the program would be recorded")?;
+//! assert_eq!(found.reason, NotRecordedReason::Static);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #[cfg(target_arch = "x86_64")]
 mod attach;

@@ -19,6 +19,18 @@ pub const FOLLOW_MOST: u32 = 128;
 pub type TakeDump<'a> = &'a (dyn Fn(u32, DumpInto<'_>) + Sync);
 
 /// Options of a recording.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_host::record::{RecordOptions, SPOOL_BYTES, WhenFull};
+///
+/// let options = RecordOptions { sample: 512 << 10, stacks: 32, ..RecordOptions::default() };
+/// // By default, the program waits if the spool of 1 GiB is full, and its child processes are not recorded.
+/// assert_eq!((options.when_full, options.spool_bytes), (WhenFull::Wait, SPOOL_BYTES));
+/// assert_eq!(SPOOL_BYTES, 1 << 30);
+/// assert!(options.follower.is_none());
+/// ```
 pub struct RecordOptions<'a> {
     /// The interval at which the sink is flushed if there are new events.
     pub flush: Option<Duration>,

@@ -12,9 +12,8 @@ use std::io::{BufWriter, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
-use hatf_lab::address::AddressMap;
-use hatf_lab::curve::Curve;
-use hatf_lab::tracker::ends_are_not_known;
+use hatf_lab::history::Curve;
+use hatf_lab::{AddressMap, ends_are_not_known};
 use serde::{Deserialize, Serialize};
 
 use super::operation::{BLOCK, Kind, MOST, Operation};
@@ -22,6 +21,22 @@ use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZ
 use hatf_trace::{Error, Result};
 
 /// The part of a trace to replay, and options for the replay.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_host::replay::{Compiler, Cut};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut compiler = Compiler::new(Cut { from: Some(3), ..Cut::default() })?;
+/// for event in [Event::malloc(16, 24), Event::malloc(64, 40), Event::free(16)] {
+///     compiler.event(&event)?;
+/// }
+/// let summary = compiler.finish()?.summary;
+/// // Both blocks are set up before the replay, which consists of the free.
+/// assert_eq!((summary.set_up, summary.operations, summary.live_bytes_at_end), (2, 1, 40));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
     /// The first event, numbered from 1. Blocks that are live at this event are set up before the replay begins.
@@ -119,7 +134,7 @@ struct Stream {
     blocks: Vec<(u64, u64)>,
 }
 
-/// An [`EventSink`] that compiles events into operations.
+/// An [`EventSink`] that compiles events into operations. The [module documentation](super) contains an example.
 pub struct Compiler {
     cut: Cut,
     out: BufWriter<File>,

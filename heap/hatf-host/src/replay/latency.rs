@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::operation::Kind;
-use hatf_lab::histogram::Histogram;
+use hatf_lab::statistics::Histogram;
 
 /// The maximum sizes of all classes but the last.
 const CLASSES: [u64; 6] = [64, 256, 1 << 10, 8 << 10, 64 << 10, 1 << 20];

@@ -2,6 +2,27 @@
 //!
 //! A [`Compiler`] converts the trace into [`Operations`]. A separate process, in which the allocator is preloaded,
 //! [`replay`]s them.
+//!
+//! # Examples
+//!
+//! This process is its own worker and replays with its own allocator:
+//!
+//! ```
+//! use hatf_host::replay::{Compiler, Cut, Look, Task, Touch, replay};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let mut compiler = Compiler::new(Cut::default())?;
+//! for event in [Event::malloc(16, 24), Event::malloc(64, 40), Event::free(16)] {
+//!     compiler.event(&event)?;
+//! }
+//! let operations = compiler.finish()?;
+//! assert_eq!((operations.summary.operations, operations.summary.most_live_bytes), (3, 64));
+//!
+//! let run = replay(&operations.path(), Task { look: Look::Latency, touch: Touch::First, nothing: false })?;
+//! let calls: Vec<_> = run.latencies.iter().map(|latency| (latency.function.as_str(), latency.calls)).collect();
+//! assert_eq!(calls, [("malloc", 2), ("free", 1)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod allocators;
 mod compile;

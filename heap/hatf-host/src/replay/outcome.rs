@@ -1,6 +1,6 @@
 //! Results of replays on several allocators, for comparison.
 
-use hatf_lab::student::{Interval, interval};
+use hatf_lab::statistics::{Interval, interval};
 use serde::Serialize;
 
 use super::compile::{Operations, Summary};

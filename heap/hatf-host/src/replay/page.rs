@@ -1,7 +1,7 @@
 //! The report on a comparison.
 
-use hatf_lab::curve::{Curves, Line};
-use hatf_lab::student::Interval;
+use hatf_lab::history::{Curves, Line};
+use hatf_lab::statistics::Interval;
 use metatf_page::{Chart, Column, Note, Page, Report, Table, Unit, Value};
 use serde::Serialize;
 

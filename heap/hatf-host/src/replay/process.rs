@@ -22,6 +22,17 @@ const KNOWN: [(&str, &[&str]); 3] = [
 const FOLDERS: [&str; 5] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib"];
 
 /// An allocator to test, with its settings: the system's allocator or a preloaded library.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_host::replay::Allocator;
+///
+/// let allocator: Allocator = "MALLOC_ARENA_MAX=1 system".parse()?;
+/// assert_eq!(allocator.library, None);
+/// assert_eq!(allocator.environment, [("MALLOC_ARENA_MAX".to_owned(), "1".to_owned())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     /// The name given by the user.

@@ -60,6 +60,21 @@ acts! {
 }
 
 /// A count for each operation. Weights of operations have the same type.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::allocator::{Act, Acts};
+///
+/// let mut acts = Acts::default();
+/// acts.add(Act::Examined, 3);
+/// acts.note(Act::Split);
+/// acts.note(Act::Hit);
+/// let mut weights = Acts::weights();
+/// assert_eq!(acts.weighted(&weights), 3 + 1);
+/// weights.set(Act::Split, 5);
+/// assert_eq!(acts.weighted(&weights), 3 + 5);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acts([u64; Act::ALL.len()]);
 

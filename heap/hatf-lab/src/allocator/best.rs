@@ -8,6 +8,23 @@ use super::{Act, Acts, Allocator, Place};
 
 tagged! {
     /// Best fit, which uses the smallest block that is large enough. Of equally small blocks, it uses the lowest.
+    ///
+    /// # Examples
+    ///
+    /// The allocator uses the free block of 40 bytes, although a larger free block precedes it:
+    ///
+    /// ```
+    /// use hatf_lab::allocator::{Acts, Allocator, Best, TagSettings};
+    ///
+    /// let (mut best, mut acts) = (Best::new(TagSettings::default()), Acts::default());
+    /// best.switch_to(0);
+    /// let places = [200, 8, 40, 8].map(|size| best.allocate(size, &mut acts));
+    /// for (place, size) in [(places[0], 200), (places[2], 40)] {
+    ///     best.free(place.ok_or("the address space is full")?, size, &mut acts);
+    /// }
+    /// assert_eq!(best.allocate(40, &mut acts), places[2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Best(Index) = "best"
 }
 

@@ -24,6 +24,19 @@ impl Default for BsdSettings {
 }
 
 /// A power-of-two allocator.
+///
+/// # Examples
+///
+/// With a header of 4 bytes, an object of 5 bytes needs a block of 16 bytes:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Bsd, BsdSettings};
+///
+/// let (mut bsd, mut acts) = (Bsd::new(BsdSettings { header: 4, least: 8, refill: 4_096 }), Acts::default());
+/// bsd.switch_to(0);
+/// let addresses = [4, 4, 5].map(|size| bsd.allocate(size, &mut acts).map(|place| place.address));
+/// assert_eq!(addresses, [Some(4), Some(8 + 4), Some(4_096 + 4)]);
+/// ```
 #[derive(Debug)]
 pub struct Bsd {
     settings: BsdSettings,

@@ -27,6 +27,19 @@ impl Default for BuddySettings {
 }
 
 /// A heap managed by the buddy system.
+///
+/// # Examples
+///
+/// The second object occupies half of a block of 128 bytes, and its buddy is too small for the third object:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Buddy, BuddySettings};
+///
+/// let (mut buddy, mut acts) = (Buddy::new(BuddySettings::default()), Acts::default());
+/// buddy.switch_to(0);
+/// let addresses = [100, 60, 128].map(|size| buddy.allocate(size, &mut acts).map(|place| place.address));
+/// assert_eq!(addresses, [Some(0), Some(128), Some(256)]);
+/// ```
 #[derive(Debug)]
 pub struct Buddy {
     settings: BuddySettings,

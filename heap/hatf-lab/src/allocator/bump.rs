@@ -32,6 +32,24 @@ struct Arena {
 }
 
 /// An allocator with arenas. New blocks are placed in the current arena.
+///
+/// # Examples
+///
+/// The first arena is released when the last of its four blocks is freed:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Bump, BumpSettings};
+///
+/// let settings = BumpSettings { arena: 4_096, ..BumpSettings::default() };
+/// let (mut bump, mut acts) = (Bump::new(settings), Acts::default());
+/// bump.switch_to(0);
+/// let places = [(); 5].map(|()| bump.allocate(1_024, &mut acts));
+/// assert_eq!(bump.held(), 8_192);
+/// for place in places.into_iter().take(4).flatten() {
+///     bump.free(place, 1_024, &mut acts);
+/// }
+/// assert_eq!(bump.held(), 4_096);
+/// ```
 #[derive(Debug)]
 pub struct Bump {
     settings: BumpSettings,

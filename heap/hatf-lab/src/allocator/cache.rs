@@ -29,6 +29,22 @@ impl Default for CacheSettings {
 /// An item has size S' = (B + R - 1) / R, where B is the requested size. A miss requests R S' bytes from FIRST, not B
 /// bytes, because a cached 33-byte item could not serve a later 64-byte request with the same S'. Only `free` creates
 /// entries. Cached items are not merged.
+///
+/// # Examples
+///
+/// Requests for 33 and 64 bytes are both rounded up to 64 bytes:
+///
+/// ```
+/// use hatf_lab::allocator::{Act, Acts, Allocator, Cache, CacheSettings};
+///
+/// let (mut cache, mut acts) = (Cache::new(CacheSettings::default()), Acts::default());
+/// cache.switch_to(0);
+/// let place = cache.allocate(33, &mut acts).ok_or("the address space is full")?;
+/// cache.free(place, 33, &mut acts);
+/// assert_eq!(cache.allocate(64, &mut acts), Some(place));
+/// assert_eq!((acts.of(Act::Missed), acts.of(Act::Hit)), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Cache {
     settings: CacheSettings,

@@ -113,6 +113,21 @@ struct Cache {
 }
 
 /// Evans' allocator.
+///
+/// # Examples
+///
+/// Sizes from 113 to 128 bytes belong to the same class:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Jemalloc, JemallocSettings};
+///
+/// let (mut jemalloc, mut acts) = (Jemalloc::new(JemallocSettings::default()), Acts::default());
+/// jemalloc.switch_to(0);
+/// let mut address = |size| jemalloc.allocate(size, &mut acts).map(|place| place.address);
+/// let (one, two) = (address(113), address(128));
+/// assert_eq!(two.zip(one).map(|(two, one)| two - one), Some(128));
+/// assert_eq!(jemalloc.held(), 4_096);
+/// ```
 #[derive(Debug)]
 pub struct Jemalloc {
     settings: JemallocSettings,
@@ -514,7 +529,10 @@ impl Allocator for Jemalloc {
                     let free: u64 = slab.free.iter().map(|word| u64::from(word.count_ones())).sum();
                     let regions = self.slabs_of.get(slab.class).map_or(0, |(_, regions)| *regions);
                     if slab.address != *address || free + slab.used != regions || free == 0 || slab.used == 0 {
-                        return Err(format!("arena {n}: the slab at {address} has {free} free regions"));
+                        let used = slab.used;
+                        return Err(format!(
+                            "arena {n}: {free} free and {used} used of {regions} regions at {address}"
+                        ));
                     }
                 }
             }

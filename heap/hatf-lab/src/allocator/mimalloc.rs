@@ -82,6 +82,20 @@ struct Heap {
 }
 
 /// Leijen's allocator.
+///
+/// # Examples
+///
+/// A segment reserves 32 MiB, but only the pages in use are held:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Mimalloc, MimallocSettings};
+///
+/// let (mut mimalloc, mut acts) = (Mimalloc::new(MimallocSettings::default()), Acts::default());
+/// mimalloc.switch_to(0);
+/// let addresses = [1_000, 1_024].map(|size| mimalloc.allocate(size, &mut acts).map(|place| place.address));
+/// assert_eq!(addresses, [Some(65_536), Some(65_536 + 1_024)]);
+/// assert_eq!((mimalloc.heap(), mimalloc.held()), (32 << 20, 4_096));
+/// ```
 #[derive(Debug)]
 pub struct Mimalloc {
     settings: MimallocSettings,
@@ -426,7 +440,8 @@ impl Allocator for Mimalloc {
         let Some(page) = self.pages.get(self.touched as usize) else { return Ok(()) };
         let free = page.free.len() + page.local.len();
         if free > 0 && free as u64 + page.used != page.capacity || page.capacity > page.reserved {
-            return Err(format!("the page at {} has {free} free and {} used blocks", page.address, page.used));
+            let (capacity, used) = (page.capacity, page.used);
+            return Err(format!("the page at {} has {free} free and {used} used of {capacity} blocks", page.address));
         }
         Ok(())
     }

@@ -5,6 +5,25 @@
 //! the same name, as far as these policies determine block addresses and held pages. TLSF, BUDDY and BUMP are from the
 //! literature. Parameters that a source leaves open are settings with defaults. A new allocator implements
 //! [`Allocator`]; `bump.rs` and `examples/two_stacks.rs` are small examples.
+//!
+//! # Examples
+//!
+//! FIRST reuses a freed block:
+//!
+//! ```
+//! use hatf_lab::allocator::{Act, Acts, by_name};
+//!
+//! let (mut first, mut acts) = (by_name("first")?, Acts::default());
+//! first.switch_to(0);
+//! let full = "the address space is full";
+//! let one = first.allocate(16, &mut acts).ok_or(full)?;
+//! let two = first.allocate(16, &mut acts).ok_or(full)?;
+//! assert_eq!((one.address, two.address, first.heap()), (8, 40, 8_192));
+//! first.free(one, 16, &mut acts);
+//! assert_eq!(first.allocate(16, &mut acts), Some(one));
+//! assert_eq!(acts.of(Act::Sbrk), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod acts;
 mod best;

@@ -10,6 +10,22 @@ use super::{Act, Acts, Allocator, Place};
 
 tagged! {
     /// First fit, where each search starts at the end of the previous search.
+    ///
+    /// # Examples
+    ///
+    /// A search starts at the block that was freed last, even if a lower block fits:
+    ///
+    /// ```
+    /// use hatf_lab::allocator::{Acts, Allocator, First, TagSettings};
+    ///
+    /// let (mut first, mut acts) = (First::new(TagSettings::default()), Acts::default());
+    /// first.switch_to(0);
+    /// let places = [(); 4].map(|()| first.allocate(16, &mut acts));
+    /// for place in [places[0], places[2]].into_iter().flatten() {
+    ///     first.free(place, 16, &mut acts);
+    /// }
+    /// assert_eq!(first.allocate(16, &mut acts), places[2]);
+    /// ```
     First(Rover) = "first"
 }
 

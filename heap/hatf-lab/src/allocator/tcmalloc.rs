@@ -103,6 +103,21 @@ struct Cache {
 }
 
 /// Ghemawat and Menage's allocator.
+///
+/// # Examples
+///
+/// A span is filled with blocks of one class:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Tcmalloc, TcmallocSettings};
+///
+/// let (mut tcmalloc, mut acts) = (Tcmalloc::new(TcmallocSettings::default()), Acts::default());
+/// tcmalloc.switch_to(0);
+/// let mut address = |size| tcmalloc.allocate(size, &mut acts).map(|place| place.address);
+/// let (one, two) = (address(100), address(112));
+/// assert_eq!(two.zip(one).map(|(two, one)| two - one), Some(112));
+/// assert_eq!(tcmalloc.held(), 8_192);
+/// ```
 #[derive(Debug)]
 pub struct Tcmalloc {
     settings: TcmallocSettings,

@@ -32,6 +32,19 @@ const UNIT: u64 = 16;
 const LEAST: u64 = 32;
 
 /// A heap with two-level segregated fit.
+///
+/// # Examples
+///
+/// With its header of 8 bytes, a block occupies a multiple of 16 bytes:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Tlsf, TlsfSettings};
+///
+/// let (mut tlsf, mut acts) = (Tlsf::new(TlsfSettings::default()), Acts::default());
+/// tlsf.switch_to(0);
+/// let addresses = [24, 25, 24].map(|size| tlsf.allocate(size, &mut acts).map(|place| place.address));
+/// assert_eq!(addresses, [Some(8), Some(40), Some(88)]);
+/// ```
 #[derive(Debug)]
 pub struct Tlsf {
     settings: TlsfSettings,

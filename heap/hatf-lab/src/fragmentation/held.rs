@@ -15,6 +15,23 @@ use crate::observer::Observer;
 /// An observer that counts the held pages after every event, for each page size.
 ///
 /// Memory is bounded by the number of live blocks, because pages strictly inside a block are counted but not listed.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::fragmentation::Held;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(Held::new());
+/// tracker.event(&Event::malloc(0x1000, 8_192))?;
+/// tracker.event(&Event::malloc(0x3000, 24))?;
+/// tracker.event(&Event::free(0x1000))?;
+/// let report = tracker.observer().report();
+/// let peak = report.peaks[0];
+/// assert_eq!((peak.page, peak.pages, peak.tick), (4_096, 3, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Held {
     sizes: [Counts; PAGES.len()],

@@ -6,6 +6,28 @@
 //! are divided equally among the blocks that hold it. Each block gets `wasted / blocks`, rounded down. The remaining
 //! `wasted % blocks` bytes go to the blocks with the lowest addresses, one byte each. The shares are thus integers that
 //! add up to the total exactly.
+//!
+//! # Examples
+//!
+//! Eight blocks of 24 bytes pin eight pages of 4 KiB:
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_lab::fragmentation::{Moment, Names, Settings};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let mut tracker = HeapTracker::new(());
+//! for page in 1..=8_u64 {
+//!     tracker.event(&Event::malloc(page << 12, 24))?;
+//! }
+//! let objects = &tracker.heap().objects;
+//! let name = |site: u64| format!("site {site}");
+//! let names = Names { site: &name, function: &name };
+//! let moment = Moment::new(objects.live().collect(), (objects.tick(), 0), Settings::default(), names);
+//! let pages = &moment.pages[0];
+//! assert_eq!((pages.held, pages.pinned, pages.wasted), (8, 8, 8 * (4_096 - 24)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod held;
 mod map;

@@ -42,6 +42,8 @@ impl fmt::Debug for Names<'_> {
 }
 
 /// A snapshot of the heap.
+///
+/// The [module's example](crate::fragmentation#examples) analyzes a heap with pinned pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moment {
     /// The number of events before the snapshot.

@@ -1,12 +1,12 @@
 use super::*;
-use crate::sites::Sites;
+use crate::site_counts::Sites;
 use hatf_trace::Event;
 
 /// Live bytes by site after the event with this number.
 type Note = (u64, HashMap<u64, u64>);
 
 /// Allocates and frees blocks by a fixed rule, and counts the live memory independently.
-fn run(events: u64, step: u64) -> (Timeline, Vec<Note>, u64) {
+fn run(events: u64, step: u64) -> (SiteTimeline, Vec<Note>, u64) {
     let (mut objects, mut moments) = (Objects::new(), Moments::new());
     let (mut live, mut notes, mut peak) = (HashMap::<u64, (u64, u64)>::new(), Vec::new(), 0);
     let mut random = 7_u64;
@@ -57,7 +57,7 @@ fn live_bytes_are_sums() {
         // Joining moments preserves the amounts.
         let halved = timeline.halved();
         assert!(halved.moments.len() < timeline.moments.len() * 3 / 4 || timeline.moments.len() < 100);
-        let live = |timeline: &Timeline, tick: u64| -> u64 {
+        let live = |timeline: &SiteTimeline, tick: u64| -> u64 {
             let number = number_of(timeline.moments.iter().position(|moment| moment.tick == tick).unwrap());
             let is_live = |lived: &&Lived| lived.from <= number && lived.to.is_none_or(|to| to > number);
             timeline.lived.iter().filter(is_live).map(|lived| lived.amount.bytes).sum()

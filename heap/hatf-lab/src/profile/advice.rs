@@ -5,6 +5,22 @@ use serde::Serialize;
 use super::info::HeapInfo;
 
 /// The thresholds for hot and cold contexts. The defaults are LLVM's.
+///
+/// # Examples
+///
+/// The first block lived for 200 seconds, and the second block lived for one millisecond:
+///
+/// ```
+/// use hatf_lab::profile::{Advice, Ended, HeapInfo, TICK, Thresholds};
+/// use hatf_trace::event::Accesses;
+///
+/// let advice = |milliseconds, loads| {
+///     let accesses = Some(Accesses { loads, touched: 1, granules: 1, ..Accesses::default() });
+///     let block = Ended { size: 10, timestamps: Some((0, milliseconds)), accesses, ..Ended::default() };
+///     Thresholds::default().advise(&HeapInfo::new(&block, TICK), TICK)
+/// };
+/// assert_eq!((advice(200_000, 10), advice(1, 11)), (Advice::Cold, Advice::Hot));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thresholds {
     /// The maximum number of accesses per byte per second of lifetime in a cold context.

@@ -5,6 +5,18 @@ use std::str::FromStr;
 use super::info::{Cpus, HeapInfo, Lifetimes, Spread};
 
 /// A named number of a heap info block.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::profile::{Column, HeapInfo};
+/// use hatf_lab::sites::Amount;
+///
+/// let info = HeapInfo::of_sums(1, Amount { blocks: 4, bytes: 100 }, None);
+/// let column: Column = "average_size".parse()?;
+/// assert_eq!(column.get(&info), Some(25));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column(&'static (&'static str, Get));
 

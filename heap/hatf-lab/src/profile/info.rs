@@ -4,7 +4,7 @@
 use super::table::Entry;
 use hatf_trace::event::Accesses;
 
-use crate::sites::Amount;
+use crate::site_counts::Amount;
 
 /// The sum, minimum and maximum of a value over all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +164,22 @@ pub struct Ended {
 }
 
 /// A heap info block. Values unknown to the source are `None`.
+///
+/// # Examples
+///
+/// The program wrote both blocks but never read them:
+///
+/// ```
+/// use hatf_lab::profile::{Ended, HeapInfo, Reads, TICK};
+/// use hatf_trace::event::Accesses;
+///
+/// let accesses = Some(Accesses { stores: 3, touched: 1, granules: 2, ..Accesses::default() });
+/// let block = Ended { context: 1, size: 100, accesses, ..Ended::default() };
+/// let mut info = HeapInfo::new(&block, TICK);
+/// info.merge_with(HeapInfo::new(&Ended { size: 60, ..block }, TICK), true);
+/// assert_eq!((info.alloc_count, info.size.total, info.size.min), (2, 160, 60));
+/// assert_eq!(Reads::of(&info), Reads::OnlyWritten);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapInfo {
     /// The number of the context.

@@ -5,6 +5,18 @@ use std::collections::HashMap;
 use super::info::HeapInfo;
 
 /// Merged heap info blocks, one per context, in order of first occurrence.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::profile::{HeapInfo, Merged};
+/// use hatf_lab::sites::Amount;
+///
+/// let info = |context, blocks| HeapInfo::of_sums(context, Amount { blocks, bytes: 10 * blocks }, None);
+/// let merged = Merged::from_iter([info(1, 2), info(2, 1), info(1, 5)]).finish();
+/// let counts: Vec<_> = merged.iter().map(|info| (info.context, info.alloc_count)).collect();
+/// assert_eq!(counts, [(1, 7), (2, 1)]);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     places: HashMap<u64, usize>,

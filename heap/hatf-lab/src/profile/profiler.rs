@@ -9,7 +9,7 @@ use super::table::{InfoTable, Lookups, TableSettings};
 use hatf_trace::event::Accesses;
 use hatf_trace::{Event, EventKind};
 
-use crate::sites::{Amount, Counts, Sites};
+use crate::site_counts::{Amount, Counts, Sites};
 use crate::{Change, Error, Heap, Object, ObjectEvent, Observer, Result};
 
 /// Nanoseconds per tick. As in the RFC, a tick is one millisecond.
@@ -103,6 +103,8 @@ enum Times {
 ///
 /// Contexts are numbered from 1 in the order of their first allocation. Memory is bounded by the live objects, the
 /// contexts and the table.
+///
+/// The [module's example](crate::profile#examples) profiles a trace.
 #[derive(Debug)]
 pub struct Profiler<S> {
     settings: ProfilerSettings,

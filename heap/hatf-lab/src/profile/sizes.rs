@@ -28,6 +28,23 @@ impl Entry for Blocks {
 }
 
 /// Tables that only count lookups.
+///
+/// # Examples
+///
+/// Two contexts alternate, and only the second table has an entry for each:
+///
+/// ```
+/// use hatf_lab::profile::{Sizes, TableSettings};
+///
+/// let tables: [TableSettings; 2] = ["1x1".parse()?, "2x1".parse()?];
+/// let mut sizes = Sizes::new(tables)?;
+/// for context in [1, 2, 1, 2] {
+///     sizes.ended(context);
+/// }
+/// let evictions: Vec<_> = sizes.outcomes().iter().map(|outcome| outcome.lookups.evictions).collect();
+/// assert_eq!(evictions, [3, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
     tables: Vec<InfoTable<Blocks>>,

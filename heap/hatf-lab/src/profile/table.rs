@@ -88,6 +88,26 @@ pub struct Lookups {
 }
 
 /// A set-associative table.
+///
+/// # Examples
+///
+/// In a table with a single entry, context 2 evicts context 1:
+///
+/// ```
+/// use hatf_lab::profile::{Ended, HeapInfo, InfoTable, Lookups, TICK, TableSettings};
+///
+/// let settings: TableSettings = "1x1".parse()?;
+/// let mut table = InfoTable::new(settings)?;
+/// let mut evicted = Vec::new();
+/// for context in [1, 1, 2] {
+///     let block = Ended { context, size: 100, ..Ended::default() };
+///     evicted.extend(table.insert(HeapInfo::new(&block, TICK)));
+/// }
+/// let counts: Vec<_> = evicted.iter().map(|info| (info.context, info.alloc_count)).collect();
+/// assert_eq!(counts, [(1, 2)]);
+/// assert_eq!(table.lookups(), Lookups { lookups: 3, first_fills: 1, evictions: 1 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct InfoTable<E> {
     settings: TableSettings,

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::site_counts::Amount;
 use crate::{Objects, Observer as _};
 use hatf_trace::Event;
 use hatf_trace::event::Accesses;

@@ -16,6 +16,8 @@ const BATCH: usize = 4096;
 const WAITING: usize = 4;
 
 /// Simulations that all receive the same events.
+///
+/// The [module's example](crate::simulate#examples) runs two simulations.
 pub struct Grid {
     batch: Vec<ObjectEvent>,
     /// The simulations run by this thread.

@@ -1,4 +1,25 @@
 //! Runs the events of a trace through simulated allocators.
+//!
+//! # Examples
+//!
+//! BSD requests memory from the system for 16 blocks of 128 bytes, and FIRST requests at least 8 KiB:
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_lab::allocator::by_name;
+//! use hatf_lab::simulate::{Grid, Simulation};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let simulations = vec![Simulation::new("bsd", by_name("bsd")?), Simulation::new("first", by_name("first")?)];
+//! let mut tracker = HeapTracker::new(Grid::new(simulations, 1)?);
+//! for page in 1..=16_u64 {
+//!     tracker.event(&Event::malloc(page << 12, 100))?;
+//! }
+//! let (_, grid) = tracker.into_parts();
+//! let outcomes = grid.finish()?;
+//! assert_eq!((outcomes[0].most_heap, outcomes[1].most_heap), (2_048, 8_192));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod grid;
 mod measure;
@@ -26,6 +47,25 @@ use touches::Touches;
 const REFUSED: Place = Place { address: u64::MAX, block: 0 };
 
 /// A running allocator.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::allocator::by_name;
+/// use hatf_lab::simulate::Simulation;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let simulation = Simulation::new("first fit", by_name("first")?).with_invariants(1);
+/// let mut tracker = HeapTracker::new(simulation);
+/// tracker.event(&Event::malloc(0x1000, 10))?;
+/// tracker.event(&Event::malloc(0x2000, 20))?;
+/// tracker.event(&Event::free(0x1000))?;
+/// let (_, simulation) = tracker.into_parts();
+/// let outcome = simulation.finish()?;
+/// assert_eq!((outcome.most_live, outcome.live_sum), (30, 10 + 30 + 20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Simulation {
     name: String,
     allocator: Box<dyn Allocator>,

@@ -1,5 +1,28 @@
 //! Finds the allocator and settings that suit a trace. Runs a small grid of simulations and ranks them by predicted
 //! memory, along with the known error of each simulator.
+//!
+//! # Examples
+//!
+//! BUDDY rounds 130 bytes up to 256, so a program that allocates many such blocks needs more memory with BUDDY than
+//! with GLIBC:
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_lab::simulate::Grid;
+//! use hatf_lab::whatif::{KnownBy, Now, WhatIf, simulations};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let mut tracker = HeapTracker::new(Grid::new(simulations()?, 1)?);
+//! for page in 1..=1_000_u64 {
+//!     tracker.event(&Event::malloc(page << 12, 130))?;
+//! }
+//! let (heap, grid) = tracker.into_parts();
+//! let now = Now { allocator: "glibc".to_owned(), known_by: KnownBy::Given, ..Now::default() };
+//! let whatif = WhatIf::new(heap.totals(), now, [None; 2], &grid.finish()?);
+//! let buddy = whatif.predictions.iter().find(|prediction| prediction.allocator == "buddy");
+//! assert_eq!(buddy.and_then(|buddy| buddy.saves).map(|saves| saves < 0.0), Some(true));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod candidates;
 mod known;
@@ -37,6 +60,8 @@ pub struct Prediction {
 }
 
 /// Predictions for one trace in ascending order of the peak.
+///
+/// The [module's example](crate::whatif#examples) ranks the candidates for a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIf {
     /// The trace.

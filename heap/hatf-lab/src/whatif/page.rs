@@ -8,7 +8,9 @@ use super::{Advice, BOUND, KnownBy, Now, WhatIf, known_error};
 pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let now = whatif.now.allocator.as_str();
     page.note(in_use(&whatif.now));
-    page.heading(format!("PREDICTED (bytes of pages held; ops: operations per object; saves: % of the peak of {now})"));
+    page.heading(format!(
+        "PREDICTED (peak, mean: bytes of pages held; ops: operations per object; saves: % of the peak of {now})"
+    ));
     page.push(predictions(whatif));
     private(whatif, page);
     page.heading("TRY");

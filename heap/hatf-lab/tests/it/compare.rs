@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hatf_lab::classes::class_of;
-use hatf_lab::compare::{AmountChange, Pair, Tables, pairs, ranked};
-use hatf_lab::sites::{Amount, Counts, Measure, Sites};
+use hatf_lab::sites::{Amount, AmountChange, Counts, Measure, Pair, Sites, Tables, pairs, ranked_pairs};
+use hatf_lab::statistics::class_of;
 use hatf_lab::{ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
 use proptest::prelude::*;
@@ -46,7 +45,7 @@ proptest! {
         }
         prop_assert_eq!(found.iter().map(|pair| pair.key).collect::<Vec<_>>(), met.clone());
         for measure in Measure::ALL {
-            let mut rows = ranked(&found, measure, by_blocks);
+            let mut rows = ranked_pairs(&found, measure, by_blocks);
             let size = |change: AmountChange| {
                 let (blocks, bytes) = (change.blocks.abs(), change.bytes.abs());
                 if by_blocks { (blocks, bytes) } else { (bytes, blocks) }
@@ -67,7 +66,7 @@ proptest! {
         }
         // A table does not differ from itself.
         let same = pairs(before.clone(), before);
-        prop_assert!(Measure::ALL.iter().all(|measure| ranked(&same, *measure, by_blocks).is_empty()));
+        prop_assert!(Measure::ALL.iter().all(|measure| ranked_pairs(&same, *measure, by_blocks).is_empty()));
     }
 
     /// Counts by each key match counting by that key alone.

@@ -1,8 +1,8 @@
 //! Waste and its attribution, compared with brute force over every byte.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
-use hatf_lab::classes::{class_of, range};
 use hatf_lab::fragmentation::{Held, Moment, Names, PAGES, Pages, Settings, map};
+use hatf_lab::statistics::{class_of, range};
 use hatf_lab::{Cause, Change, HeapTracker, Object, ObjectEvent, Objects, Observer as _};
 use hatf_trace::{Event, EventSink as _};
 use metatf_page::{Form, Page, render};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hatf_lab::kept::{Kept, Point};
+use hatf_lab::history::{Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Sites};
 use hatf_lab::{Cause, Change, ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;

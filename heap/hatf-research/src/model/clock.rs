@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use hatf_lab::objects::{Change, ObjectEvent};
-use hatf_lab::observer::Observer;
-use hatf_lab::{Error, Result};
+use hatf_lab::{Change, Error, ObjectEvent, Observer, Result};
 
 /// The unit of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +30,26 @@ pub enum Unfreed {
 }
 
 /// A running clock.
+///
+/// # Examples
+///
+/// As an observer, the clock determines the end of a trace before the fit:
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_research::model::{Choice, Fitter, Kind, Running, Settings};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let settings = Settings::new(vec![Kind::same(Choice::Time)]);
+/// assert!(settings.needs_end());
+/// let mut tracker = HeapTracker::new(Running::new(settings.clock));
+/// tracker.event(&Event::malloc(1, 30))?;
+/// tracker.event(&Event::free(1))?;
+/// let end = tracker.observer().end()?;
+/// assert_eq!(end, 2);
+/// let fitter = Fitter::new(settings, Some(end))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Running {
     clock: Clock,

@@ -23,6 +23,26 @@ const VERSION: u32 = 1;
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A model fitted to a trace.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_research::model::{Choice, Fitter, Kind, Model, Settings};
+/// use hatf_trace::{Event, EventSink};
+///
+/// let kind = Kind::same(Choice::Cdf);
+/// let mut tracker = HeapTracker::new(Fitter::new(Settings::new(vec![kind]), None)?);
+/// tracker.event(&Event::malloc(1, 30))?;
+/// tracker.event(&Event::malloc(2, 10))?;
+/// let (heap, fitter) = tracker.into_parts();
+/// let model = fitter.finish(&heap.totals(), None)?.model(kind);
+///
+/// let mut json = Vec::new();
+/// model.write(&mut json)?;
+/// assert_eq!(Model::read(json.as_slice())?, model);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {

@@ -10,10 +10,7 @@ use super::moments::Moments;
 use super::outline_fit::Collector;
 use super::p2::P2;
 use super::row::Row;
-use hatf_lab::address::AddressMap;
-use hatf_lab::objects::{Change, ObjectEvent};
-use hatf_lab::observer::Observer;
-use hatf_lab::{Error, Result, Totals};
+use hatf_lab::{AddressMap, Change, Error, ObjectEvent, Observer, Result, Totals};
 
 /// The models to fit, and the settings for measuring times.
 #[derive(Clone, Debug)]

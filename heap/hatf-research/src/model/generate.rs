@@ -7,9 +7,7 @@ use super::outline_play::{Act, Player};
 use super::queue::{Live, Queue};
 use super::random::Random;
 use super::source::{Birth, Source};
-use hatf_lab::objects::{Cause, Change, Object, ObjectEvent};
-use hatf_lab::observer::Observer;
-use hatf_lab::{Error, Result, Totals};
+use hatf_lab::{Cause, Change, Error, Object, ObjectEvent, Observer, Result, Totals};
 
 /// The number of allocations without progress of the clock after which the clock is considered stuck.
 const STANDING: u64 = 1 << 20;
@@ -31,7 +29,8 @@ pub struct Limits {
     pub live: Option<u64>,
 }
 
-/// A synthetic trace. Memory is bounded by the live objects and the size of the model.
+/// A synthetic trace. Memory is bounded by the live objects and the size of the model. The [module
+/// documentation](super) contains an example.
 ///
 /// All addresses are 0. Times are 0 unless the clock is [`Clock::Time`].
 #[derive(Debug)]

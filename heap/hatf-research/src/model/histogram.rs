@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::random::{Random, scaled};
-use hatf_lab::address::AddressMap;
+use hatf_lab::AddressMap;
 
 /// The frequency of each value in ascending order, stored as pairs of value and count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

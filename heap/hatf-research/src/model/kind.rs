@@ -101,6 +101,18 @@ impl Choice {
 
 /// A kind of model, with one choice per quantity. In the paper's models and their variants, all three choices are
 /// equal.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_research::model::{Choice, Kind};
+///
+/// let mixture: Kind = "mix:size=cdf,iat=time,ht=size".parse()?;
+/// assert_eq!((mixture.size, mixture.iat, mixture.ht), (Choice::Cdf, Choice::Time, Choice::Size));
+/// assert_eq!("cdf".parse::<Kind>()?, Kind::same(Choice::Cdf));
+/// assert!("median".parse::<Kind>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kind {

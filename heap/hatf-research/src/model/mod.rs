@@ -4,6 +4,28 @@
 //! variants and mixtures mentioned in the paper. [`Fitter`] builds a [`Model`] from the events of a trace, and
 //! [`Generator`] produces events from a model. The book's page about models describes what the paper leaves open and
 //! where it contradicts itself.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_research::model::{Choice, Fitter, Generator, Kind, Limits, Settings};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let kind = Kind::same(Choice::Mean);
+//! let mut tracker = HeapTracker::new(Fitter::new(Settings::new(vec![kind]), None)?);
+//! for event in [Event::malloc(1, 30), Event::malloc(2, 10), Event::free(1)] {
+//!     tracker.event(&event)?;
+//! }
+//! let (heap, fitter) = tracker.into_parts();
+//! let model = fitter.finish(&heap.totals(), None)?.model(kind);
+//! assert_eq!((model.row().objects, model.row().max_bytes), (2, 40));
+//!
+//! let limits = Limits { events: Some(100), live: None };
+//! let totals = Generator::new(&model, 1, 0, limits).run(&mut ())?;
+//! assert_eq!(totals.events, 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod ages;
 mod clock;

@@ -4,6 +4,18 @@ use serde::{Deserialize, Serialize};
 
 /// The count, sum and sum of squares of a quantity. These are integers, so the order of observations does not matter
 /// and the mean is an exact fraction. The stored form is an array of the three numbers.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_research::model::Moments;
+///
+/// let mut moments = Moments::default();
+/// for value in [2, 4, 4, 4, 5, 5, 7, 9, 5] {
+///     moments.note(value);
+/// }
+/// assert_eq!((moments.count(), moments.fraction()), (9, Some((5, 1))));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u128, u128)", into = "(u64, u128, u128)")]
 pub struct Moments {

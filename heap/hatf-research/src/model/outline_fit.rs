@@ -5,8 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::ages::Ages;
 use super::outline::{CUTS, Group, HEAD_BYTES, LARGE, LARGE_PART, Large, MOST_BYTES, Outline, RANKS, WINDOWS};
-use hatf_lab::address::AddressMap;
-use hatf_lab::objects::{Change, ObjectEvent};
+use hatf_lab::{AddressMap, Change, ObjectEvent};
 
 /// The maximum number of sizes that represent a group of several sizes.
 const SIZES: usize = 16;

@@ -8,6 +8,18 @@ const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 
 /// PCG XSL RR 128/64 (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
 /// Number Generation", 2014), also known as PCG64.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_research::model::Random;
+///
+/// let first = Random::new(1, 0).bits();
+/// assert_eq!(first, Random::new(1, 0).bits());
+/// // Streams of the same seed are independent.
+/// assert_ne!(first, Random::new(1, 1).bits());
+/// assert!((0.0..1.0).contains(&Random::new(1, 0).unit()));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u128,

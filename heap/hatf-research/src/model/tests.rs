@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use hatf_lab::objects::{Change, ObjectEvent};
-use hatf_lab::{HeapTracker, Totals};
+use hatf_lab::{Change, HeapTracker, ObjectEvent, Totals};
 use hatf_trace::{Event, EventSink as _};
 
 /// A call, which allocates a size or frees an earlier allocation.

@@ -6,7 +6,7 @@ use super::file::{Cell as StoredCell, Transitions as Stored};
 use super::histogram::Ends;
 use super::law::{Law, Shape};
 use super::random::Random;
-use hatf_lab::address::AddressMap;
+use hatf_lab::AddressMap;
 
 /// A Markov chain with a row for each size that has a successor.
 #[derive(Debug)]

@@ -7,6 +7,33 @@
 //! from the same place in between, several calls look like one. A found region is therefore only an upper bound. A
 //! negative result is certain: a block that is still live when another call appears in place of the block's call has
 //! outlived that call.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::{Objects, Observer};
+//! use hatf_research::regions::infer::{Contexts, Costs, Enclosing, StackCall};
+//! use hatf_trace::Event;
+//!
+//! // Site 1 allocates in a function that `main` calls.
+//! let stack = vec![StackCall { caller: 0, function: 1 }, StackCall { caller: 1, function: 2 }];
+//! let pass = |observer: &mut dyn Observer| -> hatf_lab::Result<Objects> {
+//!     let mut objects = Objects::new();
+//!     for event in [Event::malloc(16, 10), Event::free(16), Event::malloc(16, 10), Event::free(16)] {
+//!         objects.follow(&event, 1, &mut |event| observer.event(event))?;
+//!     }
+//!     Ok(objects)
+//! };
+//! let mut enclosing = Enclosing::new(Contexts::new([Vec::new(), stack])?);
+//! let objects = pass(&mut enclosing)?;
+//! let mut costs = Costs::new(enclosing.finish(objects.live().map(|object| object.site)));
+//! pass(&mut costs)?;
+//! let (enclosed, candidates) = costs.finish(1000);
+//! // A region of `main` saves two frees, but holds the bytes of both blocks until the end.
+//! assert_eq!(enclosed.contexts.depth(candidates[0].context), 1);
+//! assert_eq!((candidates[0].objects, candidates[0].cost), (2, 20));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod calls;
 mod costs;
@@ -16,9 +43,7 @@ mod with_regions;
 use std::collections::HashMap;
 
 use calls::{Active, Calls, Seen};
-use hatf_lab::objects::{Change, Object, ObjectEvent};
-use hatf_lab::observer::Observer;
-use hatf_lab::{Error, Result};
+use hatf_lab::{Change, Error, Object, ObjectEvent, Observer, Result};
 
 pub use costs::Costs;
 pub use scopes::{MOST_DEPTH, Nobody, ScopeObserver, ScopeTable, Scoped};

@@ -2,6 +2,25 @@
 //! Instrumentation and Run-Time Analysis of Scoped Memory in Java").
 //!
 //! Section numbers and formulas refer to that document, whose Table 1 defines the operations.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_research::regions::{Inter, Intra, Operation, Oversize, Settings, Simulation};
+//!
+//! let settings = Settings { block: 10, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
+//! let mut simulation = Simulation::new([settings])?;
+//! simulation.operate(1, Operation::Enter { method: 0 })?;
+//! for size in [6, 6, 6, 4] {
+//!     simulation.operate(1, Operation::New { site: 0, size })?;
+//! }
+//! simulation.operate(1, Operation::Exit)?;
+//!
+//! let outcome = simulation.finish(&["main".to_owned()]).outcomes.remove(0);
+//! // When the third object is allocated, 8 bytes are free, but no block has 6 free bytes.
+//! assert_eq!((outcome.intra_sum, outcome.blocks_added), (8, 3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod calls;
 mod chart;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::parts::{OfMethod, OfRegion};
 use super::settings::Settings;
 use super::{Inter, Intra};
-use hatf_lab::curve::Curves;
+use hatf_lab::history::Curves;
 
 /// The outcome of one simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,11 +8,11 @@ use super::outcome::{Outcome, Percents};
 use super::parts::{Parts, Wanted};
 use super::region::{Frame, Region, Regions, Who};
 use super::settings::{Oversize, Settings};
-use hatf_lab::curve::Curve;
+use hatf_lab::history::Curve;
 use hatf_lab::{Error, Result};
 
 /// A simulation of the operations of all threads, under several settings at the same time. Memory is bounded by the
-/// simultaneously active regions and their blocks.
+/// simultaneously active regions and their blocks. The [module documentation](super) contains an example.
 #[derive(Debug)]
 pub struct Simulation {
     /// The regions entered by each thread, outermost first.

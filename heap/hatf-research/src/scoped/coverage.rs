@@ -9,6 +9,23 @@ use super::scope_events::ScopeKind;
 use hatf_trace::event::{Event, EventKind};
 
 /// The number of objects in a trace that are allocated in each kind of scope.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_research::scoped::{ScopeCoverage, ScopeKind};
+/// use hatf_trace::{Event, EventKind, EventSink};
+///
+/// let mut tracker = HeapTracker::new(ScopeCoverage::default());
+/// tracker.event(&Event::new(EventKind::PhaseBegin { name: b"load" }))?;
+/// tracker.event(&Event::malloc(0x1000, 24))?;
+/// tracker.event(&Event::new(EventKind::PhaseEnd { name: b"load" }))?;
+/// let coverage = tracker.observer();
+/// assert_eq!((coverage.objects, coverage.in_phases), (1, 1));
+/// assert_eq!(coverage.best(), Some(ScopeKind::Phases));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ScopeCoverage {
     /// All objects.

@@ -99,6 +99,34 @@ impl Names {
 }
 
 /// A simulation of the blocks of regions, which also writes a trace of `dtds/scoped.dtd` if there is a sink.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_research::regions::infer::{RegionCandidate, Scopes};
+/// use hatf_research::regions::{Inter, Intra, Oversize, Settings, Simulation};
+/// use hatf_research::scoped::{Names, RegionWriter, contexts};
+/// use hatf_trace::event::EventKind;
+/// use hatf_trace::stacks::Stacks;
+///
+/// let mut stacks = Stacks::default();
+/// stacks.note(&EventKind::Symbol { frame: 0x10, line: 7, name: b"serve" });
+/// let site = stacks.number(&[0x10]);
+/// let contexts = contexts(&stacks)?;
+/// let context = contexts.path(site)[0];
+/// let candidates = [RegionCandidate { context, sites: vec![site], ..RegionCandidate::default() }];
+///
+/// let settings = Settings { block: 128, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
+/// let (simulation, names) = (Simulation::new([settings])?, Names::of_stacks(stacks));
+/// let mut trace = Vec::new();
+/// let mut writer = RegionWriter::new(simulation, Some(&mut trace), &names, &contexts, &candidates)?;
+/// writer.enter(1, 0)?;
+/// writer.allocate(1, site, 96)?;
+/// writer.exit(1)?;
+/// let stacks = writer.finish()?.finish(&[]).stacks;
+/// assert_eq!((stacks.regions, stacks.captured, trace.is_empty()), (1, 1, false));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RegionWriter<'a> {
     simulation: Simulation,
     memory: Option<ScopedMemory<&'a mut dyn Sink>>,

@@ -1,7 +1,5 @@
 //! Passes the operations of a trace to a simulation.
 
-use std::path::Path;
-
 use metatf::typed::TraceOptions;
 
 use crate::regions::{Operation, Simulation};
@@ -21,9 +19,10 @@ const LOG: &[u8] = b"capture: (tag, thread, site)";
 ///
 /// # Errors
 /// The trace is corrupt or has another DTD, or the simulation failed.
-pub fn simulate(path: &Path, simulation: &mut Simulation, mut step: impl FnMut()) -> Result<Vec<String>> {
-    let about = |error: &dyn std::fmt::Display| Error::Trace(format!("{}: {error}", path.display()).into());
-    let container = Input::open(path)?.into_container()?;
+pub fn simulate(input: Input, simulation: &mut Simulation, mut step: impl FnMut()) -> Result<Vec<String>> {
+    let name = input.name().to_owned();
+    let about = |error: &dyn std::fmt::Display| Error::Trace(format!("{name}: {error}").into());
+    let container = input.into_container()?;
     let text = container.dtd_text().unwrap_or_default();
     let word = b"determineAllocationSite";
     if !container.header().dtd_url.ends_with("scoped.dtd") && !text.windows(word.len()).any(|window| window == word) {

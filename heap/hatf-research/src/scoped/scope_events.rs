@@ -24,6 +24,33 @@ pub enum ScopeKind {
 /// allocated.
 ///
 /// The scope of a function is its address.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_research::regions::infer::Enclosing;
+/// use hatf_research::scoped::{ScopeEvents, ScopeKind};
+/// use hatf_trace::{Event, EventKind, EventSink};
+///
+/// let (begin, end) = (EventKind::PhaseBegin { name: b"load" }, EventKind::PhaseEnd { name: b"load" });
+/// let events = [Event::new(begin), Event::malloc(0x1000, 24), Event::free(0x1000), Event::new(end)];
+/// let mut tracker = HeapTracker::new(ScopeEvents::learn(ScopeKind::Phases));
+/// events.iter().try_for_each(|event| tracker.event(event))?;
+/// let (heap, learn) = tracker.into_parts();
+/// let names = learn.finish(heap.stacks);
+///
+/// let table = names.scopes().ok_or("no scopes")?.clone();
+/// let enclosing = Enclosing::new(table.contexts()?);
+/// let mut tracker = HeapTracker::new(ScopeEvents::new(table, ScopeKind::Phases, enclosing));
+/// events.iter().try_for_each(|event| tracker.event(event))?;
+/// let (heap, scopes) = tracker.into_parts();
+/// let (live, enclosing) = scopes.into_parts(&heap);
+/// let enclosed = enclosing.finish(live.into_iter());
+/// // The block ends in the phase.
+/// assert_eq!(enclosed.contexts.depth(enclosed.sites[1].context), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ScopeEvents<O> {
     scoped: Scoped<O>,
     scopes: ScopeKind,

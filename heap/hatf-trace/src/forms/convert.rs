@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// # Errors
 /// The input is corrupt or does not have the given format, the target format is read-only, or the output failed.
 pub fn convert(
-    mut input: Input,
+    input: Input,
     to: &Form,
     open: &OpenOptions,
     create: &CreateOptions,
@@ -29,6 +29,7 @@ pub fn convert(
 ) -> Result<Losses> {
     let only_read = || Error::Usage(format!("{} is a read-only format", to.name));
     let begin = to.create.ok_or_else(only_read)?;
+    let mut input = input.opening(open.opening);
     let from = open.form.map_or_else(|| input.guess(), Ok)?;
     if from == &hatf1::FORM && to == &jsonl::FORM {
         // Printing HATF 1.0 records as JSON lines loses no data.

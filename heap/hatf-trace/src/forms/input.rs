@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use metatf::container::{Reader, WholeFile};
 
 use super::{FORMS, Form};
-use crate::{Error, Result, trace};
+use crate::trace::{Opening, check_file};
+use crate::{Error, Result};
 
 /// Bytes read at a time.
 const BUFFER: usize = 1 << 18;
@@ -17,11 +18,25 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const METATF: &[u8] = &[0x7f, b'M', b'T', b'F'];
 
 /// An input from which nothing has been consumed.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::forms::{Form, Input};
+///
+/// let log = "= Start\n@ ./grep:[0x1185] + 0x5580 0x40\n";
+/// let mut input = Input::of("a pipe".to_owned(), Box::new(log.as_bytes()))?;
+/// assert_eq!(Some(input.guess()?), Form::of("mtrace"));
+/// // Guessing the format does not consume the log.
+/// assert_eq!(std::io::read_to_string(input.into_read())?, log);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Input {
     name: String,
     content: Content,
     /// The path of an uncompressed file, which can be mapped.
     plain: Option<PathBuf>,
+    opening: Opening,
 }
 
 enum Content {
@@ -47,12 +62,13 @@ impl Input {
         if path == Path::new("-") {
             return Self::of("standard input".to_owned(), Box::new(io::stdin()));
         }
-        trace::check_file(path)?;
+        check_file(path)?;
         let name = path.display().to_string();
         let file = WholeFile::open(path).map_err(Error::system(name.clone()))?;
         let regular = file.is_regular();
         let (content, plain) = content(Box::new(file)).map_err(Error::system(name.clone()))?;
-        Ok(Self { name, content, plain: (regular && plain).then(|| path.to_owned()) })
+        let plain = (regular && plain).then(|| path.to_owned());
+        Ok(Self { name, content, plain, opening: Opening::default() })
     }
 
     /// Creates an input from a byte stream.
@@ -61,7 +77,13 @@ impl Input {
     /// The stream cannot be read.
     pub fn of(name: String, read: Box<dyn Read + Send>) -> Result<Self> {
         let (content, _) = content(read).map_err(Error::system(name.clone()))?;
-        Ok(Self { name, content, plain: None })
+        Ok(Self { name, content, plain: None, opening: Opening::default() })
+    }
+
+    /// Sets how the input is opened if it is a Meta-TF trace. Must be called before the format is determined.
+    #[must_use]
+    pub fn opening(self, opening: Opening) -> Self {
+        Self { opening, ..self }
     }
 
     /// Returns the name of the input for messages.
@@ -125,14 +147,15 @@ impl Input {
         let Content::Bytes(read) = &mut self.content else { return Ok(()) };
         let read = std::mem::replace(read, Box::new(io::empty()));
         let reader = match &self.plain {
-            Some(path) => trace::open(path),
+            Some(path) => (self.opening.open)(path),
             None => Reader::from_read(read),
         };
-        let reader = reader.map_err(|error| match error.kind {
+        let mut reader = reader.map_err(|error| match error.kind {
             metatf::ErrorKind::Io(error) => Error::System(self.name.clone(), error.into()),
             _ => Error::Trace(format!("{}: {error}", self.name).into()),
         })?;
-        self.content = Content::Trace(Box::new(trace::opened(reader, &self.name)));
+        (self.opening.opened)(&mut reader, &self.name);
+        self.content = Content::Trace(Box::new(reader));
         Ok(())
     }
 
@@ -231,6 +254,23 @@ fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
 }
 
 /// An input that can be read repeatedly.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::forms::{OpenOptions, RawSink, RereadInput, read};
+/// use std::io::Write;
+///
+/// let mut file = tempfile::NamedTempFile::new()?;
+/// file.write_all(b"= Start\n@ ./grep:[0x1185] + 0x5580 0x40\n")?;
+/// let input = RereadInput::new(file.path(), None)?;
+/// let mut sink = RawSink::<_, 32>::new(Vec::new());
+/// for _ in 0..2 {
+///     read(input.open()?, &OpenOptions::default())?.give(&mut sink)?;
+/// }
+/// assert_eq!(sink.records(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct RereadInput {
     path: PathBuf,
@@ -269,7 +309,7 @@ impl RereadInput {
         if path == Path::new("-") {
             return copied(Box::new(io::stdin()));
         }
-        trace::check_file(path)?;
+        check_file(path)?;
         if path.is_file() {
             return Ok(Self { path: path.to_owned(), copy: None });
         }

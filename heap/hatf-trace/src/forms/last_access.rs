@@ -16,6 +16,8 @@ use crate::event::{Event, EventKind, EventSink, UserMetadata};
 const OWN_END: u64 = u64::MAX;
 
 /// A collector of the last accesses to the blocks of a trace. It uses 8 bytes of memory per block.
+///
+/// The [example of `EarlyFrees`](EarlyFrees#examples) collects last accesses.
 #[derive(Debug, Default)]
 pub struct LastAccesses {
     live: HashMap<u64, Block>,
@@ -109,6 +111,26 @@ impl EventSink for LastAccesses {
 type Due = Reverse<(u64, usize, u64, u64, u64)>;
 
 /// A sink that passes events on and ends each block at its last access, after all events up to that time.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::{Event, EventKind, EventSink};
+/// use hatf_trace::forms::{EarlyFrees, FreedEarly, LastAccesses, RawSink};
+///
+/// let events = [
+///     Event { time: 10, ..Event::malloc(0x1000, 24) },
+///     Event { time: 20, ..Event::malloc(0x2000, 24) },
+///     Event { time: 90, ..Event::new(EventKind::LastAccess { address: 0x1000, last: 10 }) },
+///     Event { time: 90, ..Event::free(0x1000) },
+/// ];
+/// let (mut accesses, mut sink) = (LastAccesses::default(), RawSink::<_, 32>::new(Vec::new()));
+/// events.iter().try_for_each(|event| accesses.event(event))?;
+/// let mut early = EarlyFrees::new(accesses, &mut sink);
+/// events.iter().try_for_each(|event| early.event(event))?;
+/// assert_eq!(early.finish()?, FreedEarly { blocks: 2, early: 1, freed_later: 1 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct EarlyFrees<'s> {
     ends: Vec<u64>,
     sink: &'s mut dyn EventSink,

@@ -66,7 +66,7 @@ impl Log for MemrayLog {
             b"FRAME_PUSH" => {
                 let function = of("code_object_id")?;
                 if function >= PYTHON_FRAMES {
-                    return Err(format!("the number of function {function} is too large"));
+                    return Err(format!("function ID {function} is too large: expected less than {PYTHON_FRAMES}"));
                 }
                 let running = self.threads.entry(queue.thread).or_default();
                 if running.len() >= DEPTH {
@@ -86,7 +86,7 @@ impl Log for MemrayLog {
                 let (id, first) = (of("code_id")?, of("firstlineno")?);
                 let (name, file) = (text(line, "function_name")?, text(line, "filename")?);
                 if id >= PYTHON_FRAMES {
-                    return Err(format!("the number of function {id} is too large"));
+                    return Err(format!("function ID {id} is too large: expected less than {PYTHON_FRAMES}"));
                 }
                 queue.symbol(PYTHON_FRAMES + id, name, file, first);
                 Ok(())

@@ -3,6 +3,23 @@
 //! A format is opened as a source of [`Event`](crate::Event)s and created as a sink for them. Data that a format cannot
 //! store is counted, never dropped silently. The table of formats drives guessing, options and their help, completion,
 //! error messages, and tables in the documentation.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::forms::{CreateOptions, Form, RAW32, convert_bytes};
+//! use hatf_trace::loss::Loss;
+//!
+//! // `malloc(40)` and `free`, each as a tag, a size, an address and an old address.
+//! let words = [1_u64, 40, 0x1000, 0, 2, 0, 0x1000, 0];
+//! let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+//! let malloclab = Form::of("malloclab").ok_or("unknown format")?;
+//! let (text, losses) = convert_bytes(&raw, Some(&RAW32), malloclab, &CreateOptions::default())?;
+//! assert_eq!(String::from_utf8(text)?, "40\n1\n2\n1\na 0 40\nf 0\n");
+//! // The malloc lab format numbers blocks instead of storing their addresses.
+//! assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Addresses, 1)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod convert;
 mod firefox;
@@ -36,9 +53,21 @@ pub use source::TraceReader;
 
 use crate::event::EventSink;
 use crate::loss::Losses;
+use crate::trace::Opening;
 use crate::{Error, Result};
 
 /// A heap trace format.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::forms::{FORMS, Form, HEAP};
+///
+/// assert_eq!(Form::of("heap"), Some(&HEAP));
+/// assert_eq!(Form::of_file("perl.hatf.gz"), Form::of("hatf1"));
+/// let write_only: Vec<_> = FORMS.iter().filter(|form| form.open.is_none()).map(|form| form.name).collect();
+/// assert_eq!(write_only, ["firefox"]);
+/// ```
 pub struct Form {
     /// The name on the command line.
     pub name: &'static str,
@@ -111,21 +140,56 @@ impl fmt::Debug for Form {
 }
 
 /// Options for opening traces.
+///
+/// # Examples
+///
+/// Raw records do not identify their format, so the format must be specified unless the file extension indicates it:
+///
+/// ```
+/// use hatf_trace::forms::{Input, OpenOptions, RAW32, read};
+/// use hatf_trace::{Event, EventSource, Item};
+///
+/// let raw: Vec<u8> = [1_u64, 24, 0x1000, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let input = || Input::of("a pipe".to_owned(), Box::new(std::io::Cursor::new(raw.clone())));
+/// assert!(read(input()?, &OpenOptions::default()).is_err());
+/// let mut trace = read(input()?, &OpenOptions { form: Some(&RAW32), ..OpenOptions::default() })?;
+/// assert_eq!(trace.next()?, Some(Item::Event(Event::malloc(0x1000, 24))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
     /// The format of the trace; guessed if `None`.
     pub form: Option<&'static Form>,
     /// A function called with each note about the trace: how it is interpreted, or which data is not read.
     pub note: fn(&str),
+    /// How a Meta-TF trace is opened.
+    pub opening: Opening,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { form: None, note: |_| () }
+        Self { form: None, note: |_| (), opening: Opening::default() }
     }
 }
 
 /// Options for creating traces. A format ignores options that do not apply to it.
+///
+/// # Examples
+///
+/// A clock with ticks of one microsecond rounds the time of this event down:
+///
+/// ```
+/// use hatf_trace::forms::{CreateOptions, Form, HEAP, convert_bytes};
+/// use hatf_trace::loss::Loss;
+///
+/// // `malloc(24)` after 1,500 ns in thread 1.
+/// let words = [1_u64, 24, 0x1000, 0, 1_500, 1, 0, 0];
+/// let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let options = CreateOptions { resolution: Some(1_000), ..CreateOptions::default() };
+/// let (_, losses) = convert_bytes(&raw, Form::of("raw64"), &HEAP, &options)?;
+/// assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 1)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CreateOptions {
     /// Options for the Meta-TF formats.
@@ -164,7 +228,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<TraceReader> {
 ///
 /// # Errors
 /// As for [`open`].
-pub fn read(mut input: Input, options: &OpenOptions) -> Result<TraceReader> {
+pub fn read(input: Input, options: &OpenOptions) -> Result<TraceReader> {
+    let mut input = input.opening(options.opening);
     let form = options.form.map_or_else(|| input.guess(), Ok)?;
     let name = input.name().to_owned();
     let only_written = || Error::Usage(format!("{} is a write-only format", form.name));

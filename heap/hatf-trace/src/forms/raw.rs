@@ -39,6 +39,8 @@ const WORDS: usize = 8;
 const FULL: usize = 1 << 18;
 
 /// A reader of raw records of `N` bytes, 32 or 64.
+///
+/// The [example of `RawSink`](RawSink#examples) reads a record.
 pub struct RawSource<R, const N: usize> {
     read: R,
     /// The bytes read, which consist of complete records except at the end.
@@ -159,6 +161,24 @@ impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
 }
 
 /// A writer of raw records of `N` bytes, 32 or 64.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::forms::{EventWriter, RawSink, RawSource};
+/// use hatf_trace::{Event, EventSink, EventSource, Item};
+///
+/// let mut bytes: Vec<u8> = Vec::new();
+/// let mut sink = Box::new(RawSink::<_, 32>::new(&mut bytes));
+/// sink.event(&Event::malloc(0x1000, 24))?;
+/// assert!(sink.finish()?.is_empty());
+/// assert_eq!(bytes.len(), 32);
+///
+/// let mut source = RawSource::<_, 32>::new(&bytes[..]);
+/// assert_eq!(source.next()?, Some(Item::Event(Event::malloc(0x1000, 24))));
+/// assert_eq!(source.next()?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RawSink<W, const N: usize> {
     write: W,
     buffer: Vec<u8>,

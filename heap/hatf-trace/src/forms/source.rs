@@ -9,6 +9,21 @@ use crate::loss::Losses;
 use crate::pipeline::EventFeed;
 
 /// A reader of a trace of any format.
+///
+/// # Examples
+///
+/// [`open`] and [`read`](super::read) return a `TraceReader`. Any other source can be wrapped in one:
+///
+/// ```
+/// use hatf_trace::forms::{RawSink, RawSource, TraceReader};
+///
+/// let raw: Vec<u8> = [1_u64, 24, 0x1000, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let mut trace = TraceReader::new(RawSource::<_, 32>::new(std::io::Cursor::new(raw)));
+/// let mut sink = RawSink::<_, 64>::new(Vec::new());
+/// assert!(trace.give(&mut sink)?.is_empty());
+/// assert_eq!(sink.records(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TraceReader(Box<dyn Source>);
 
 /// An [`EventSource`] of unknown type. Each method passes all events, so it is called dynamically only once per trace,

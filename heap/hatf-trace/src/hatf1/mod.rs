@@ -3,6 +3,24 @@
 //!
 //! [`Reader`] reads any byte stream and buffers at most a few records. [`Writer`] begins in the format's start state
 //! and writes metadata whenever a value does not fit into its field.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::hatf1::{Item, Kind, Reader, Record, Writer};
+//!
+//! let alloc = Record { size: 24, address: 0x1000, ..Record::new(Kind::Alloc) };
+//! let mut writer = Writer::new(Vec::new());
+//! writer.comment(b"grep")?;
+//! writer.record(&alloc)?;
+//! let stream = writer.finish()?;
+//!
+//! let mut reader = Reader::new(&stream[..]);
+//! assert_eq!(reader.next()?, Some(Item::Comment(b"grep")));
+//! assert_eq!(reader.next()?, Some(Item::Record(alloc)));
+//! assert_eq!(reader.next()?, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod field;
@@ -128,6 +146,18 @@ impl Part {
 }
 
 /// A record. Numbers that records of its kind do not contain are 0.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::hatf1::{Kind, Record};
+///
+/// let kind = Kind::ReallocAllocFree;
+/// let moved = Record { size: 100, old_address: 0x1000, address: 0x2000, thread: 1, ..Record::new(kind) };
+/// // The numbers in the order in which the stream contains them.
+/// let numbers: Vec<_> = kind.numbers().iter().map(|part| moved.number(*part)).collect();
+/// assert_eq!(numbers, [100, 0x1000, 0x2000, 1, 0, 0]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// The kind of the record.

@@ -8,6 +8,21 @@ use std::io::{self, Read};
 ///
 /// No input can cause a panic. Its memory is a single buffer that fits the longest record, which is about 64 KiB. No
 /// item follows an error.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::hatf1::{Item, Kind, Reader, Record};
+///
+/// // An alloc record (tag, size, address), and a free record (tag, address) that lacks three bytes.
+/// let stream = [0_u8, 0, 0, 0, 24, 0, 0, 0x10, 0, 1, 0];
+/// let mut reader = Reader::new(&stream[..]);
+/// let alloc = Record { size: 24, address: 0x1000, ..Record::new(Kind::Alloc) };
+/// assert_eq!(reader.next()?, Some(Item::Record(alloc)));
+/// assert_eq!(reader.next().map(|_| ()).map_err(|error| error.offset), Err(10));
+/// assert_eq!(reader.next()?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,

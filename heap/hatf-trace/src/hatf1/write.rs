@@ -7,6 +7,23 @@ use std::io::Write;
 /// A writer that writes a stream record by record. If a value does not fit into its field, the writer first emits
 /// metadata to make room: times are then stored as differences, and other fields are stored unchanged in 1, 2, 4 or 8
 /// bytes.
+///
+/// # Examples
+///
+/// Two metadata records precede the first nonzero time:
+///
+/// ```
+/// use hatf_trace::hatf1::{Kind, Record, Writer};
+///
+/// let mut writer = Writer::new(Vec::new());
+/// let alloc = Record { size: 24, address: 0x1000, ..Record::new(Kind::Alloc) };
+/// writer.record(&alloc)?;
+/// writer.record(&Record { time: 1_000_000, ..alloc })?;
+/// writer.record(&Record { time: 1_000_001, ..alloc })?;
+/// // A record occupies 9 bytes without a time and 13 bytes with a time. The metadata occupies 4 and 12 bytes.
+/// assert_eq!(writer.finish()?.len(), 9 + 4 + 12 + 13 + 13);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Writer<W> {
     output: W,
     state: State,

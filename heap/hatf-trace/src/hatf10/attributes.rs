@@ -8,6 +8,16 @@ use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE};
 /// Attributes in the form in which this crate writes them, which is a list of space-separated items. The first item is
 /// the name of the call, unless the record implies it. All other items are `key=value` pairs. Lookups in attributes
 /// from other sources find nothing.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::hatf10::Attributes;
+///
+/// let attributes = Attributes(b"calloc count=4");
+/// assert_eq!((attributes.has("calloc"), attributes.number("count")), (true, Some(4)));
+/// assert_eq!(attributes.number("align"), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes<'a>(pub &'a [u8]);
 

@@ -6,6 +6,24 @@ use crate::event::{Call, Event, EventKind, UNKNOWN_SIZE};
 use crate::loss::{Loss, Losses};
 
 /// An encoder of events as records in a dialect of HATF 1.0.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::{Call, Event, EventKind, Function};
+/// use hatf_trace::hatf10::{Dialect, Encoded, Encoder};
+///
+/// let call = Call { detail: 4, size: 40, address: 0x1000, ..Call::new(Function::Calloc) };
+/// let mut attributes = Vec::new();
+/// Encoder::new(Dialect::MetaTf).encode(&Event::new(EventKind::Call(call)), &mut |item| {
+///     if let Encoded::Record(record) = item {
+///         attributes.extend_from_slice(record.attributes);
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!(attributes, b"calloc count=4");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Encoder {
     dialect: Dialect,

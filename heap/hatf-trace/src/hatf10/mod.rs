@@ -19,6 +19,26 @@
 //!
 //! The native format ([`crate::hatf1`]) stores the size of reallocs and the time of every record, so it omits these
 //! attributes. Attributes of traces from other sources are passed on unchanged.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::hatf10::{Hatf10Reader, Hatf10Writer};
+//! use hatf_trace::{Event, EventSink, EventSource, Item};
+//! use metatf::container::{Reader, WriteOptions};
+//!
+//! let mut trace: Vec<u8> = Vec::new();
+//! let mut writer = Hatf10Writer::new(&mut trace, &WriteOptions::default())?;
+//! writer.event(&Event::malloc(0x1000, 24))?;
+//! writer.event(&Event::realloc(0x1000, 0x2000, 100))?;
+//! assert!(writer.finish()?.is_empty());
+//!
+//! let mut reader = Hatf10Reader::of(Reader::from_slice(&trace)?)?;
+//! assert_eq!(reader.next()?, Some(Item::Event(Event::malloc(0x1000, 24))));
+//! assert_eq!(reader.next()?, Some(Item::Event(Event::realloc(0x1000, 0x2000, 100))));
+//! assert_eq!(reader.next()?, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attributes;
 mod decode;
@@ -75,6 +95,21 @@ pub enum RecordKind {
 
 /// A HATF 1.0 record. Fields that the Meta-TF version lacks, such as the time of `createHeap`, are 0 if the record was
 /// read from a Meta-TF trace.
+///
+/// # Examples
+///
+/// In Meta-TF, the attributes of a realloc contain its size:
+///
+/// ```
+/// use hatf_trace::Event;
+/// use hatf_trace::event::UNKNOWN_SIZE;
+/// use hatf_trace::hatf10::{Dialect, Record, RecordKind, decode};
+///
+/// let kind = RecordKind::Realloc { old: 0x1000, address: 0x2000, size: UNKNOWN_SIZE };
+/// let record = Record { kind, time: 0, thread: 1, heap: 0, attributes: b"size=100" };
+/// let event = decode(&record, Dialect::MetaTf, &mut Vec::new());
+/// assert_eq!(event, Event::realloc(0x1000, 0x2000, 100));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// The kind of the record.

@@ -11,6 +11,8 @@ use crate::event::{EventSink, EventSource, Item, UNKNOWN_SIZE};
 use crate::{Error, Result};
 
 /// A reader of HATF 1.0 traces in Meta-TF.
+///
+/// The [module's example](crate::hatf10#examples) reads a trace in memory.
 pub struct Hatf10Reader<'t> {
     trace: Trace<'t>,
     /// The bytes of the item returned last.

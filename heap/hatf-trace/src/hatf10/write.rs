@@ -30,6 +30,8 @@ const LEAVES: &[(&str, &[&str])] = &[
 /// In the DTD, addresses occupy 4 bytes, and times, threads and heaps occupy none. Metadata at the start widens
 /// addresses to 8 bytes, and threads and heaps to 1 byte, and stores times as 4-byte differences. If a value does not
 /// fit, the writer widens its field.
+///
+/// The [module's example](crate::hatf10#examples) writes a trace to memory.
 pub struct Hatf10Writer<'w> {
     writer: Writer<&'w mut dyn Sink>,
     encoder: Encoder,

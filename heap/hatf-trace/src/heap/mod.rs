@@ -1,4 +1,24 @@
 //! Traces of `dtds/heap.dtd`: a sink that writes them and a source that reads them.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_trace::heap::{HeapOptions, HeapReader, HeapWriter};
+//! use hatf_trace::{Event, EventSink, EventSource, Item};
+//! use metatf::container::Reader;
+//!
+//! let mut trace: Vec<u8> = Vec::new();
+//! let mut writer = HeapWriter::new(&mut trace, &HeapOptions::default())?;
+//! writer.event(&Event::malloc(0x1000, 24))?;
+//! writer.event(&Event { time: 5_000, ..Event::free(0x1000) })?;
+//! assert!(writer.finish()?.is_empty());
+//!
+//! let mut reader = HeapReader::of(Reader::from_slice(&trace)?)?;
+//! assert_eq!(reader.next()?, Some(Item::Event(Event::malloc(0x1000, 24))));
+//! assert_eq!(reader.next()?, Some(Item::Event(Event { time: 5_000, ..Event::free(0x1000) })));
+//! assert_eq!(reader.next()?, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod decode;
 mod read;

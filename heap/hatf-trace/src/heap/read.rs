@@ -10,6 +10,8 @@ use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Ite
 use crate::{Error, Result, user_metadata};
 
 /// A reader of a heap trace.
+///
+/// The [module's example](crate::heap#examples) reads a trace in memory.
 pub struct HeapReader<'t> {
     trace: Trace<'t>,
     resolution: u64,

@@ -26,6 +26,22 @@ const SECTION: u8 = 1;
 const TIMES: u8 = 4;
 
 /// Options for writing a heap trace.
+///
+/// # Examples
+///
+/// A resolution of 0 omits times, which the writer counts as a loss:
+///
+/// ```
+/// use hatf_trace::heap::{HeapOptions, HeapWriter};
+/// use hatf_trace::loss::Loss;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let options = HeapOptions { resolution: 0, ..HeapOptions::default() };
+/// let mut writer = HeapWriter::new(Vec::new(), &options)?;
+/// writer.event(&Event { time: 5_000, ..Event::malloc(0x1000, 24) })?;
+/// assert_eq!(writer.finish()?.iter().collect::<Vec<_>>(), [(Loss::Time, 1)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct HeapOptions {
     /// Container, codec and other options. Groups end after `group_records` records, not at a certain size.
@@ -50,6 +66,8 @@ impl Default for HeapOptions {
 
 /// A writer of heap traces. It boxes its sink, which receives complete chunks, so that the code exists once for all
 /// sink types.
+///
+/// The [module's example](crate::heap#examples) writes a trace to memory.
 pub struct HeapWriter<'w> {
     writer: Writer<Box<dyn Sink + 'w>>,
     /// The thread of the current records; if `None`, a `thread` record must precede the next record.

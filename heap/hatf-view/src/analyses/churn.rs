@@ -1,7 +1,7 @@
 //! Short-lived blocks, and possible replacements.
 
 use hatf_lab::Totals;
-use hatf_lab::churn::{Churn as SiteChurn, Churns, Instead, Settings};
+use hatf_lab::blocks::{Churn as SiteChurn, Churns, Instead, Settings};
 use hatf_lab::sites::Amount;
 use hatf_trace::Result;
 use metatf_page::{Column, Note, Page, Table, Value, units};

@@ -247,6 +247,36 @@ impl metatf_page::Report for Alone<'_> {
 
 /// Analyses that follow a trace in the same pass. They receive allocations and frees as object events only; all other
 /// records are also passed to [`Observer::record`].
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_trace::{Event, EventSink};
+/// use hatf_view::analyses::{Analysis, Together, View};
+/// use metatf_page::{Form, Page, render};
+///
+/// let mut together = Together::default();
+/// for name in ["churn", "fragmentation"] {
+///     let analysis = Analysis::named(name).ok_or("no such analysis")?;
+///     together.0.push(analysis.start(&analysis.options([""; 0])?, 1)?);
+/// }
+/// let mut tracker = HeapTracker::new(together);
+/// tracker.event(&Event::malloc(0x1000, 64))?;
+/// tracker.event(&Event::free(0x1000))?;
+///
+/// let (heap, mut together) = tracker.into_parts();
+/// let mut page = Page::new("a trace");
+/// for running in &mut together.0 {
+///     running.end(&heap)?;
+///     running.answer(&View::new("a trace", &heap))?.describe(&mut page);
+/// }
+/// let mut text = Vec::new();
+/// render(&page, Form::text(None), &mut text)?;
+/// let text = String::from_utf8(text)?;
+/// assert!(text.contains("SHORT-LIVED: 1 of 1 blocks") && text.contains("END, after event 2: 0 blocks, 0 B live"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Default)]
 pub struct Together(pub Vec<Box<dyn Running>>);
 

@@ -1,8 +1,8 @@
 //! The parts of a report that are quick to copy, for live views of a heap.
 
 use hatf_lab::Heap;
-use hatf_lab::histogram::Bucket;
 use hatf_lab::sites::Amount;
+use hatf_lab::statistics::Bucket;
 
 use super::{MarkReport, Peak, ReportBuilder, ReportTotals, ThreadReport, Timeline};
 

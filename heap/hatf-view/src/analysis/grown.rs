@@ -1,6 +1,6 @@
 //! Detection of memory growth and its cause, which is the program's blocks or other memory.
 
-use hatf_lab::stretches::{MostAndLast, Stretches};
+use hatf_lab::history::{MostAndLast, Stretches};
 use serde::Serialize;
 
 /// Minimum number of kernel samples for a verdict.

@@ -2,6 +2,25 @@
 //!
 //! Memory use is bounded by the number of distinct stacks, because histograms, threads and the timeline are small or
 //! have a fixed size. [`HeapTracker`](hatf_lab::HeapTracker) tracks the heap itself.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_trace::{Event, EventSink};
+//! use hatf_view::analysis::ReportBuilder;
+//!
+//! let mut tracker = HeapTracker::new(ReportBuilder::new());
+//! tracker.event(&Event { time: 10, ..Event::malloc(0x1000, 100) })?;
+//! tracker.event(&Event { time: 20, ..Event::malloc(0x2000, 50) })?;
+//! tracker.event(&Event { time: 30, ..Event::free(0x1000) })?;
+//!
+//! let report = tracker.observer().report(tracker.heap());
+//! assert_eq!((report.totals.allocs, report.totals.frees), (2, 1));
+//! assert_eq!((report.peak.bytes, report.peak.time), (150, 20));
+//! assert_eq!((report.still_live.blocks, report.still_live.bytes), (1, 50));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod glance;
 mod grown;
@@ -21,9 +40,9 @@ pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use usable::UsableReport;
 
-use hatf_lab::histogram::Histogram;
+use hatf_lab::history::{MostAndLast, Stretches};
 use hatf_lab::sites::Counts;
-use hatf_lab::stretches::{MostAndLast, Stretches};
+use hatf_lab::statistics::Histogram;
 use hatf_lab::{Cause, Change, Heap, Object, Observer};
 
 use hatf_trace::event::{
@@ -37,7 +56,7 @@ use usable::Usable;
 /// Live bytes over time.
 pub type Timeline = Stretches<MostAndLast>;
 
-/// An [`Observer`] that builds a [`Report`].
+/// An [`Observer`] that builds a [`Report`]. The [module documentation](self) contains an example.
 #[derive(Clone, Debug, Default)]
 pub struct ReportBuilder {
     totals: ReportTotals,

@@ -70,6 +70,24 @@ impl Level {
 }
 
 /// Tracks the pages of a program.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::Pages;
+/// use hatf_view::analysis::PageFollower;
+///
+/// let (start, anonymous) = (0x10_0000, 0x22);
+/// let mut pages = PageFollower::default();
+/// assert!(pages.report().is_none());
+/// pages.call(&Pages::Map { start, length: 8192, protection: 3, flags: anonymous }, 10);
+/// pages.call(&Pages::Unmap { start, length: 4096 }, 20);
+///
+/// let report = pages.report().ok_or("no page events")?;
+/// assert_eq!((report.calls.mmap, report.calls.munmap), (1, 1));
+/// assert_eq!((report.held.peak, report.held.end), (8192, 4096));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     found: Option<Box<Found>>,

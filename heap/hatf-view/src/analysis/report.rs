@@ -1,7 +1,7 @@
 //! The result of an analysis.
 
-use hatf_lab::histogram::Histogram;
 use hatf_lab::sites::Amount;
+use hatf_lab::statistics::Histogram;
 use hatf_lab::{Contradictions, Object};
 use serde::Serialize;
 

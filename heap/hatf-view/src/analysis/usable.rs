@@ -1,6 +1,6 @@
 //! Usable sizes of blocks, which can exceed the requested sizes.
 
-use hatf_lab::address::AddressMap;
+use hatf_lab::AddressMap;
 use serde::Serialize;
 
 use hatf_trace::event::{Call, UNKNOWN_SIZE};

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::compare::{Pair, pairs};
-use hatf_lab::sites::Counts;
+use hatf_lab::sites::{Counts, Pair, pairs};
 
 use super::groups::{Groups, title};
 use super::places::Places;

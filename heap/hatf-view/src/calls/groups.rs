@@ -24,7 +24,7 @@ pub struct Group {
     pub callers: BTreeMap<u32, Counts>,
 }
 
-/// The counts of all groups.
+/// The counts of all groups. The [module documentation](super) contains an example.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     /// The groups, indexed by their numbers in [`Places::keys`].
@@ -84,6 +84,28 @@ impl Groups {
 }
 
 /// The callers and callees of a function.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::sites::{Amount, Counts};
+/// use hatf_trace::event::EventKind;
+/// use hatf_trace::stacks::Stacks;
+/// use hatf_view::calls::{Around, Folding, GroupBy, Places};
+///
+/// let mut stacks = Stacks::default();
+/// for (frame, name) in [(0x20, "parse"), (0x30, "main")] {
+///     stacks.note(&EventKind::Symbol { frame, line: 0, name: name.as_bytes() });
+/// }
+/// stacks.number(&[0x20, 0x30]);
+/// let places = Places::new(&stacks, &Folding::default(), GroupBy::Function);
+/// let allocated = Counts { allocated: Amount { blocks: 2, bytes: 100 }, ..Counts::default() };
+///
+/// let around = Around::new(&places, &[Counts::default(), allocated], "parse");
+/// assert_eq!(around.total.own.allocated.bytes, 100);
+/// let callers = around.callers.keys().flatten().map(|caller| places.keys()[*caller as usize].name.as_str());
+/// assert_eq!(callers.collect::<Vec<_>>(), ["main"]);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The groups that match the function.

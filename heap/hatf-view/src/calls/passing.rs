@@ -6,6 +6,25 @@ use super::qualified::leading;
 /// Rules for folding frames into their callers.
 ///
 /// A pattern matches a frame if the name of its function, source file or module contains the pattern.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::EventKind;
+/// use hatf_trace::stacks::Stacks;
+/// use hatf_view::calls::{Folding, Places};
+///
+/// let mut stacks = Stacks::default();
+/// for (frame, name) in [(0x10, "pool_get"), (0x20, "parse")] {
+///     stacks.note(&EventKind::Symbol { frame, line: 0, name: name.as_bytes() });
+/// }
+/// stacks.number(&[0x10, 0x20]);
+///
+/// // Stack 0 is unknown.
+/// assert_eq!(Places::own_functions(&stacks, &Folding::default()), ["", "pool_get"]);
+/// let folding = Folding { skip: vec!["pool_".to_owned()], ..Folding::default() };
+/// assert_eq!(Places::own_functions(&stacks, &folding), ["", "parse"]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folding {
     /// Patterns of frames to fold in addition to the built-in list.

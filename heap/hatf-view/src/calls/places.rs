@@ -6,7 +6,8 @@ use super::passing::{Folding, may_wrap};
 use super::place::{GroupBy, Place};
 use hatf_trace::stacks::{Location, Stacks, is_python};
 
-/// The numbered frames of a trace, and the numbered groups to which they belong.
+/// The numbered frames of a trace, and the numbered groups to which they belong. The [module documentation](super)
+/// contains an example.
 #[derive(Debug)]
 pub struct Places<'s> {
     stacks: &'s Stacks,

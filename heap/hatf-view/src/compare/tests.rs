@@ -50,7 +50,7 @@ impl Trace {
 /// site.
 fn differing(before: &Summary, after: &Summary) -> Vec<(String, i128)> {
     let comparison = Comparison::new(before, after);
-    let rows = hatf_lab::compare::ranked(&comparison.sites, hatf_lab::sites::Measure::Allocated, false);
+    let rows = hatf_lab::sites::ranked_pairs(&comparison.sites, hatf_lab::sites::Measure::Allocated, false);
     let name = |key: SiteStacks| match (key.after, key.before) {
         (Some(number), _) => after.stacks.name(number, 9).to_string(),
         (_, number) => before.stacks.name(number.unwrap(), 9).to_string(),

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use hatf_lab::blocks::{Cell, Growths, Lifetimes};
 use hatf_lab::fragmentation::Moment;
-use hatf_lab::growth::Growths;
-use hatf_lab::lifetimes::{Cell, Lifetimes};
-use hatf_lab::moments::{Moments, Timeline};
+use hatf_lab::history::{Moments, SiteTimeline};
 use hatf_lab::sites::{Amount, Counts, Measure, Weight};
 use hatf_lab::{Cause, Change, Heap, ObjectEvent, Objects, Observer};
 use serde::Serialize;
@@ -19,7 +18,8 @@ const MOST_MARKS: usize = 200;
 /// Maximum number of threads shown.
 const MOST_THREADS: usize = 32;
 
-/// An observer that collects the data of the HTML report that [`Report`] does not contain.
+/// An observer that collects the data of the HTML report that [`Report`] does not contain. The
+/// [module documentation](super) contains an example.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     moments: Moments,
@@ -38,7 +38,7 @@ pub struct Collected {
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub(super) words: Words,
-    pub(super) timeline: Timeline,
+    pub(super) timeline: SiteTimeline,
     /// Allocations of each stack, indexed by stack number.
     pub(super) counts: Vec<Counts>,
     /// Measures that apply to this trace.
@@ -129,7 +129,7 @@ impl Collected {
 /// The collected data, summed up.
 #[derive(Clone, Debug)]
 pub struct Summed {
-    timeline: Timeline,
+    timeline: SiteTimeline,
     lifetimes: Vec<Vec<(Cell, Amount)>>,
     growths: Growths,
     marks: Vec<(u64, u64, String)>,

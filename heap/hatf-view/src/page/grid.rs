@@ -1,7 +1,7 @@
 //! Tables of two quantities. Users select cells to show their data.
 
+use hatf_lab::blocks::Cell;
 use hatf_lab::fragmentation::Moment;
-use hatf_lab::lifetimes::Cell;
 use hatf_lab::sites::Amount;
 use serde::Serialize;
 

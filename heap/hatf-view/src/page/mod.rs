@@ -3,6 +3,35 @@
 //! The report shows live bytes over time. The range selected there determines the contents of the call chart and the
 //! function table. The content of the text report follows in tables. A report on two traces has the same structure but
 //! shows differences.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_trace::{Event, EventSink};
+//! use hatf_view::analysis::ReportBuilder;
+//! use hatf_view::calls::{Folding, GroupBy, Groups, Places};
+//! use hatf_view::page::{Collected, HeapPage, Side, sentences};
+//! use metatf_page::Report;
+//!
+//! let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
+//! tracker.event(&Event::malloc(0x1000, 64))?;
+//! let (heap, (builder, collected)) = tracker.into_parts();
+//! let (report, counts) = (builder.report(&heap), builder.site_counts());
+//! let recorded = collected.sum_up(&heap.objects)?.recorded("a trace".to_owned(), &heap, &report, counts.clone());
+//!
+//! let places = Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
+//! let groups = Groups::new(&places, &counts);
+//! let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];
+//! let sentences = sentences(&report, &places, &groups, &counts);
+//! assert_eq!(sentences[0].text, "At most 64 B were live.");
+//! let (title, below) = ("a trace", &report.page());
+//! let page = HeapPage { title, sides, sentences, has_functions: false, below, threads: 1 };
+//! let mut html = Vec::new();
+//! page.write(&mut html)?;
+//! assert!(String::from_utf8(html)?.contains("<title>a trace</title>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod collect;
 mod functions;
@@ -48,7 +77,7 @@ pub struct Side<'p> {
     pub groups: &'p Groups,
 }
 
-/// A report on a heap, or on the differences between two heaps.
+/// A report on a heap, or on the differences between two heaps. The [module documentation](self) contains an example.
 #[derive(Clone, Debug)]
 pub struct HeapPage<'p> {
     /// Name of the trace or of both traces.

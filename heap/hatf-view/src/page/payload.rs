@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hatf_lab::moments::{Allocated, Lived, Moment, Timeline};
+use hatf_lab::history::{Allocated, Lived, Moment, SiteTimeline};
 use hatf_lab::sites::{Amount, Measure, sum_equal};
 
 use super::Side;
@@ -145,7 +145,7 @@ fn compressed(bytes: &[u8], how: Compression, most: usize) -> Option<Vec<u8>> {
 
 /// The amounts of a trace by tree node, in order. Site numbers are node numbers here.
 struct ByNode {
-    timeline: Timeline,
+    timeline: SiteTimeline,
     grids: Vec<Vec<GridCell>>,
 }
 
@@ -160,14 +160,14 @@ impl ByNode {
         };
         let allocated = || allocated_by(&timeline.allocated, of_site, nodes, moments.len());
         let ((lived, grids), allocated) = both(threads, others, allocated)?;
-        Ok(Self { timeline: Timeline { moments, lived, allocated }, grids })
+        Ok(Self { timeline: SiteTimeline { moments, lived, allocated }, grids })
     }
 
     /// Renumbers the nodes and sums the amounts of nodes that get the same number.
     fn number_again(&self, now: &[u32], nodes: usize) -> Self {
-        let Timeline { moments, lived, allocated } = &self.timeline;
+        let SiteTimeline { moments, lived, allocated } = &self.timeline;
         let allocated = allocated_by(allocated, now, nodes, moments.len());
-        let timeline = Timeline { moments: moments.clone(), lived: lived_by(lived, now, nodes), allocated };
+        let timeline = SiteTimeline { moments: moments.clone(), lived: lived_by(lived, now, nodes), allocated };
         Self { timeline, grids: self.grids.iter().map(|cells| cells_by(cells, now, nodes)).collect() }
     }
 }
@@ -251,7 +251,7 @@ fn moments(out: &mut Vec<u8>, moments: &[Moment]) {
 }
 
 /// Writes the allocations of each node in each interval, and the blocks that outlived the interval.
-fn changes(out: &mut Vec<u8>, timeline: &Timeline) {
+fn changes(out: &mut Vec<u8>, timeline: &SiteTimeline) {
     let mut place = Place::default();
     number(out, timeline.lived.len() as u64);
     for one in &timeline.lived {

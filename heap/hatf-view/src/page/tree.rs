@@ -3,7 +3,7 @@
 use std::io;
 
 use hashbrown::HashMap;
-use hatf_lab::moments::Timeline;
+use hatf_lab::history::SiteTimeline;
 use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::Side;
@@ -124,7 +124,7 @@ impl Tree {
     /// Raises the share of each node to at least its maximum share of live bytes over time, if this maximum is at least
     /// one part in `parts`.
     #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
-    fn shares_of_moments(&self, timeline: &Timeline, of_site: &[u32], parts: u64, shares: &mut [f64]) {
+    fn shares_of_moments(&self, timeline: &SiteTimeline, of_site: &[u32], parts: u64, shares: &mut [f64]) {
         let count = timeline.moments.len();
         let looks = count.min(LOOKS);
         // Returns the first check at or after a point in time.
@@ -327,12 +327,12 @@ impl<T: Copy + Default> Lists<T> {
 
 #[cfg(test)]
 mod tests {
-    use hatf_lab::moments::{Lived, Moment};
+    use hatf_lab::history::{Lived, Moment};
 
     use super::*;
 
     /// Returns the shares in a tree whose root calls one function per site.
-    fn shares(tree: &Tree, own: &[u64], timeline: &Timeline) -> Vec<f64> {
+    fn shares(tree: &Tree, own: &[u64], timeline: &SiteTimeline) -> Vec<f64> {
         let amount = |bytes: &u64| Amount { blocks: *bytes, bytes: *bytes };
         let counts: Vec<_> = own.iter().map(|own| Counts { allocated: amount(own), ..Counts::default() }).collect();
         let mut shares = vec![0.0; tree.nodes.len()];
@@ -346,14 +346,14 @@ mod tests {
         Tree { nodes: nodes.collect(), of_site: vec![(0..=functions).collect()] }
     }
 
-    fn timeline(lived: &[(u32, u64)]) -> Timeline {
+    fn timeline(lived: &[(u32, u64)]) -> SiteTimeline {
         let lived = lived.iter().map(|(site, bytes)| Lived {
             site: *site,
             from: 0,
             to: Some(1),
             amount: Amount { blocks: 1, bytes: *bytes },
         });
-        Timeline { moments: vec![Moment::default(); 2], lived: lived.collect(), allocated: Vec::new() }
+        SiteTimeline { moments: vec![Moment::default(); 2], lived: lived.collect(), allocated: Vec::new() }
     }
 
     /// A node that is small by every measure is kept if it was large at some point in time. Other nodes are merged into
@@ -405,7 +405,7 @@ mod tests {
             lived.iter().filter(is_live).map(|one| one.amount.bytes).sum()
         };
         let moments = vec![Moment::default(); 100];
-        let timeline = Timeline { moments, lived: lived.clone(), allocated: Vec::new() };
+        let timeline = SiteTimeline { moments, lived: lived.clone(), allocated: Vec::new() };
         let (parts, mut shares) = (40, vec![0.0; 500]);
         tree.shares_of_moments(&timeline, &tree.of_site[0], parts, &mut shares);
         let mut stay = 0;

@@ -8,6 +8,25 @@ use hatf_trace::event::{Event, EventKind, UserMetadata};
 use hatf_trace::stacks::{Module, Modules};
 
 /// An [`Observer`] that collects the loaded modules and user metadata.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_trace::{Event, EventKind, EventSink};
+/// use hatf_view::profile::Collect;
+///
+/// let mut tracker = HeapTracker::new(Collect::new());
+/// let (start, end, name) = (0x1000, 0x2000, b"0a1b /bin/program");
+/// tracker.event(&Event::new(EventKind::ModuleLoad { bias: start, start, end, name }))?;
+/// tracker.event(&Event { time: 500, ..Event::malloc(0x8000, 24) })?;
+///
+/// let (_, collect) = tracker.into_parts();
+/// let (modules, about) = collect.into_parts();
+/// assert_eq!((modules[0].path.as_str(), modules[0].build_id.as_str()), ("/bin/program", "0a1b"));
+/// assert_eq!(about["duration_ns"], 500);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Collect {
     modules: Modules,

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write as _};
 
-use hatf_lab::flame::folded;
+use hatf_lab::sites::folded;
 use metatf_page::{Flame, Unit};
 
 use super::ProfileForm;

@@ -25,6 +25,24 @@ pub enum ProfileContext {
 }
 
 /// A heap profile.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::profile::HeapInfo;
+/// use hatf_lab::sites::Amount;
+/// use hatf_view::profile::{HeapProfile, ProfileContext, merge};
+///
+/// let run = |blocks, bytes| HeapProfile {
+///     contexts: [(1, ProfileContext::Size { exponent: 6, thread: 1 })].into(),
+///     infos: vec![HeapInfo::of_sums(1, Amount { blocks, bytes }, None)],
+///     ..HeapProfile::default()
+/// };
+/// let merged = merge([run(2, 128), run(1, 40)])?;
+/// assert_eq!(merged.name(1, 1), "up to 64 bytes, thread 1");
+/// assert_eq!((merged.infos[0].alloc_count, merged.infos[0].size.total), (3, 168));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct HeapProfile {
     /// The memory map.

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Read as _};
 
-use hatf_lab::profile::{Amount, HeapInfo, Live};
+use hatf_lab::profile::{HeapInfo, Live};
+use hatf_lab::sites::Amount;
 
 use super::ProfileForm;
 use super::heap_profile::{HeapProfile, ProfileContext};

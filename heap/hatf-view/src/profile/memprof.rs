@@ -160,6 +160,26 @@ struct Record<'p> {
 }
 
 /// A profile whose contexts are stacks of LLVM frames.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::profile::HeapInfo;
+/// use hatf_lab::sites::Amount;
+/// use hatf_view::profile::{CompilerFrame, CompilerFrames, HeapProfile, Memprof, ProfileContext};
+///
+/// let frame = CompilerFrame { function: "_Z5parsev".to_owned(), line_offset: 2, column: 5, inlined: false };
+/// let frames = CompilerFrames { by_location: vec![vec![frame]], ..CompilerFrames::default() };
+/// let infos = vec![HeapInfo::of_sums(1, Amount { blocks: 2, bytes: 128 }, None)];
+/// let contexts = [(1, ProfileContext::Stack(vec![0]))].into();
+/// let profile = HeapProfile { contexts, infos, ..HeapProfile::default() };
+///
+/// let mut yaml = Vec::new();
+/// Memprof::new(&profile, &frames, false).yaml(&mut yaml)?;
+/// let yaml = String::from_utf8(yaml)?;
+/// assert!(yaml.contains("- GUID: _Z5parsev\n") && yaml.contains("AllocCount: 2\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Memprof {
     contexts: BTreeMap<Stack, HeapInfo>,

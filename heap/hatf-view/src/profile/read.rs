@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
+use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
+use hatf_lab::sites::Amount;
 use metatf::container::Reader;
 use metatf::typed::{Elements, TraceOptions};
 use serde_json::Value;

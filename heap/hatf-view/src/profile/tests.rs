@@ -1,6 +1,7 @@
 //! Tests that written profiles are read back unchanged and that raw LLVM profiles are read according to their layout.
 
-use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
+use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
+use hatf_lab::sites::Amount;
 use metatf::container::Reader;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -23,6 +23,26 @@ pub(super) static FORM: ProfileForm = ProfileForm {
 };
 
 /// Writes a profile record by record.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::profile::HeapInfo;
+/// use hatf_lab::sites::Amount;
+/// use hatf_view::profile::{ProfileContext, ProfileWriter, read_profile};
+/// use metatf::container::Reader;
+///
+/// let mut file = Vec::new();
+/// let mut writer = ProfileWriter::new(&mut file, 1000)?;
+/// writer.context(1, &ProfileContext::Size { exponent: 6, thread: 1 }, &[])?;
+/// let info = HeapInfo::of_sums(1, Amount { blocks: 2, bytes: 128 }, None);
+/// writer.heap_info(&info)?;
+/// writer.finish()?;
+///
+/// let profile = read_profile(Reader::from_slice(&file)?, || ())?;
+/// assert_eq!((profile.tick, profile.infos), (1000, vec![info]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ProfileWriter<'w> {
     writer: format::Writer<&'w mut dyn Sink>,
     /// Offsets of the locations written so far, by index in the list of locations that all stacks refer to.

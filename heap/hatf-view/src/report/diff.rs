@@ -1,9 +1,8 @@
 //! Report on the differences between two traces.
 
 use hatf_lab::Totals;
-use hatf_lab::classes::{bounds, range};
-use hatf_lab::compare::{AmountChange, Pair, ranked};
-use hatf_lab::sites::{Amount, Counts, Measure};
+use hatf_lab::sites::{Amount, AmountChange, Counts, Measure, Pair, ranked_pairs};
+use hatf_lab::statistics::{bounds, range};
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
@@ -13,6 +12,31 @@ use super::sites::{FrameReport, frames, stack};
 use crate::compare::{Comparison, Matching, SiteStacks};
 
 /// The differences between two traces.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::sites::Measure;
+/// use hatf_trace::{Event, EventSink};
+/// use hatf_view::compare::{Comparison, Counting};
+/// use hatf_view::report::{Difference, SiteTables};
+///
+/// let mut traces = [HeapTracker::new(Counting::new()), HeapTracker::new(Counting::new())];
+/// traces[0].event(&Event::malloc(0x1000, 1000))?;
+/// traces[1].event(&Event::malloc(0x1000, 1500))?;
+/// let [before, after] = traces.map(HeapTracker::into_parts).map(|(heap, counting)| counting.finish(heap));
+/// let difference = Difference {
+///     title: "before -> after".to_owned(),
+///     comparison: &Comparison::new(&before, &after),
+///     functions: Vec::new(),
+///     measures: vec![Measure::Allocated],
+///     tables: SiteTables::default(),
+/// };
+/// let (_, verdict) = &difference.verdicts()[0];
+/// assert_eq!(verdict.to_string(), "allocated: +500 B (+50.0%)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Difference<'c> {
     /// Names of the traces.
@@ -67,7 +91,7 @@ impl Difference<'_> {
         let part = Value::PartChange { before: self.tables.rank(before), after: self.tables.rank(after) };
         // Other functions may have changed in the opposite direction, so the change of one function may exceed the
         // total change.
-        let most = ranked(&self.functions, measure, by_blocks)
+        let most = ranked_pairs(&self.functions, measure, by_blocks)
             .into_iter()
             .find(|(_, change)| (self.growth(*change) > 0) == (total > 0));
         Some(match most {
@@ -137,7 +161,7 @@ impl Difference<'_> {
         pairs: &[Pair<K>],
         key: impl Fn(&K) -> Value,
     ) -> Option<Table> {
-        let rows = ranked(pairs, measure, self.tables.by_blocks);
+        let rows = ranked_pairs(pairs, measure, self.tables.by_blocks);
         if rows.is_empty() {
             return None;
         }
@@ -334,7 +358,7 @@ fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) ->
 
 /// Returns the pairs that differ in any measure, starting with the pairs that differ in this measure.
 fn differing<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> impl Iterator<Item = &Pair<K>> {
-    let first = ranked(pairs, measure, by_blocks).into_iter().map(|(pair, _)| pair);
+    let first = ranked_pairs(pairs, measure, by_blocks).into_iter().map(|(pair, _)| pair);
     let same = move |pair: &&Pair<K>| pair.change(measure) == AmountChange::default() && pair.before != pair.after;
     first.chain(pairs.iter().filter(same))
 }

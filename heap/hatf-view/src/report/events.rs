@@ -11,6 +11,22 @@ use hatf_trace::event::{Accesses, Call, Event, EventKind, Function, Pages, Resid
 use hatf_trace::stacks::Stacks;
 
 /// A printer of events.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::Event;
+/// use hatf_view::report::EventPrinter;
+///
+/// let mut printer = EventPrinter::new(8);
+/// let event = Event { time: 1_500_000, ..Event::malloc(0x1000, 24) };
+/// printer.note(&event);
+/// assert!(printer.add(1, &event));
+/// let mut text = Vec::new();
+/// printer.print(&mut text)?;
+/// assert!(String::from_utf8(text)?.ends_with("0.001500 s  thread 1    malloc 24 bytes at 0x1000\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct EventPrinter {
     stacks: Stacks,

@@ -1,9 +1,8 @@
 //! Reports of `hatf fragmentation` on the blocks that keep pages from being free at certain points in a trace.
 
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Settings, map};
-use hatf_lab::kept::{Kept, Point};
-use hatf_lab::observer::Until;
-use hatf_lab::{Heap, HeapTracker, Totals};
+use hatf_lab::history::{Kept, Point};
+use hatf_lab::{Heap, HeapTracker, Totals, Until};
 use metatf_page::units::{bytes, count, nanoseconds};
 use metatf_page::{AddressMap, Chart, Page, Report, Unit};
 use serde::Serialize;
@@ -44,6 +43,30 @@ impl Default for FragmentationOptions {
 pub type ReadTrace<'r> = dyn FnMut(&mut dyn EventSink) -> Result<()> + 'r;
 
 /// The blocks that keep pages from being freed in a trace.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::history::Point;
+/// use hatf_trace::Event;
+/// use hatf_view::report::{Fragmentation, FragmentationOptions};
+///
+/// let options = FragmentationOptions { at: vec![Point::End], ..FragmentationOptions::default() };
+/// let (report, heap) = Fragmentation::read(
+///     "a trace".to_owned(),
+///     &options,
+///     &mut |sink| {
+///         sink.event(&Event::malloc(0x1000, 4000))?;
+///         sink.event(&Event::malloc(0x2000, 96))?;
+///         sink.event(&Event::free(0x1000))
+///     },
+///     |_| Ok(()),
+/// )?;
+/// assert_eq!(heap.objects.live_bytes(), 96);
+/// // The remaining block keeps a page of 4096 bytes.
+/// assert_eq!(serde_json::to_value(&report)?["moments"][0]["pages"][0]["wasted"], 4000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Serialize)]
 pub struct Fragmentation {
     #[serde(skip)]

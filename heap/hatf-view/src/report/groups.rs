@@ -13,6 +13,28 @@ const LINES: usize = 3;
 const CALLERS: usize = 3;
 
 /// Allocations by group. JSON contains all groups.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::sites::{Amount, Counts};
+/// use hatf_trace::event::EventKind;
+/// use hatf_trace::stacks::Stacks;
+/// use hatf_view::calls::{Folding, GroupBy, Groups, Places};
+/// use hatf_view::report::Grouped;
+///
+/// let mut stacks = Stacks::default();
+/// stacks.note(&EventKind::Symbol { frame: 0x10, line: 7, name: b"parse" });
+/// stacks.number(&[0x10]);
+/// let places = Places::new(&stacks, &Folding::default(), GroupBy::Function);
+/// let allocated = Counts { allocated: Amount { blocks: 2, bytes: 100 }, ..Counts::default() };
+/// let groups = Groups::new(&places, &[Counts::default(), allocated]);
+///
+/// let json = serde_json::to_value(Grouped { places: &places, groups: &groups, inclusive: false })?;
+/// assert_eq!(json[0]["name"], "parse");
+/// assert_eq!(json[0]["own"]["allocated"]["bytes"], 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Grouped<'s> {
     /// The places that form the groups.

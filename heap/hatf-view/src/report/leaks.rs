@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hatf_lab::kept::Place;
+use hatf_lab::history::{Direction, Place};
 use hatf_lab::leaks::{GroupLeak, Growth, Leaked};
 use hatf_lab::sites::{Amount, Counts, Measure};
-use hatf_lab::trend::Direction;
 use hatf_lab::{Heap, Totals};
 use metatf_page::{Chart, Column, Note, Page, Report, Series, Shape, Table, Unit, Value, units};
 use serde::Serialize;
@@ -65,6 +64,29 @@ impl Startup {
 }
 
 /// The live blocks of a trace. JSON contains all groups.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_trace::{Event, EventSink};
+/// use hatf_view::calls::{Folding, GroupBy, Places};
+/// use hatf_view::report::{Leaks, LeaksOf, SiteTables, Startup};
+/// use hatf_view::suppress::Suppressions;
+///
+/// let mut tracker = HeapTracker::new(hatf_lab::leaks::Leaks::new());
+/// for event in [Event::malloc(0x1000, 64), Event::malloc(0x2000, 32), Event::free(0x1000)] {
+///     tracker.event(&event)?;
+/// }
+/// let (heap, leaks) = tracker.into_parts();
+/// let (heap, leaked, none) = (&heap, &leaks.report(&heap), &Suppressions::default());
+/// let places = &Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
+/// let (startup, suppressions, known) = (Startup::guess(leaked), none, none);
+/// let of = LeaksOf { name: "a trace", heap, leaked, is_end: true, places, startup, suppressions, known };
+/// let left = Leaks::new(of, SiteTables::default()).left();
+/// assert_eq!((left.blocks, left.bytes), (1, 32));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct Leaks<'s> {
     #[serde(skip)]

@@ -1,4 +1,25 @@
 //! Printing of reports.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_trace::{Event, EventSink};
+//! use hatf_view::report::{SiteTables, Sites};
+//! use metatf_page::{Form, Report, render};
+//!
+//! let mut tracker = HeapTracker::new(hatf_lab::sites::Sites::new());
+//! tracker.event(&Event::malloc(0x1000, 64))?;
+//! tracker.event(&Event::malloc(0x2000, 32))?;
+//! let (heap, counting) = tracker.into_parts();
+//! let counts = counting.report();
+//!
+//! let sites = Sites::all("a trace".to_owned(), &heap, &counts, None, SiteTables::default());
+//! let mut text = Vec::new();
+//! render(&sites.page(), Form::text(None), &mut text)?;
+//! assert!(String::from_utf8(text)?.contains("ALLOCATED: 96 B in 2 blocks"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod diff;
 mod events;

@@ -74,6 +74,28 @@ pub enum Shows {
 }
 
 /// A merged profile.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::profile::{Column, HeapInfo, Thresholds};
+/// use hatf_lab::sites::Amount;
+/// use hatf_view::profile::{HeapProfile, ProfileContext};
+/// use hatf_view::report::{ProfileReport, ProfileTable, Shows};
+/// use metatf_page::{Form, Report, render};
+///
+/// let infos = vec![HeapInfo::of_sums(1, Amount { blocks: 2, bytes: 128 }, None)];
+/// let contexts = [(1, ProfileContext::Size { exponent: 6, thread: 1 })].into();
+/// let profile = &HeapProfile { contexts, infos, ..HeapProfile::default() };
+/// let table = ProfileTable { by: Column::default(), reverse: false, columns: Vec::new(), rows: 10, depth: 8 };
+/// let (title, thresholds) = ("a profile".to_owned(), Thresholds::default());
+/// let report = ProfileReport { title, entries: 1, profile, thresholds, shows: Shows::All, table };
+///
+/// let mut text = Vec::new();
+/// render(&report.page(), Form::text(None), &mut text)?;
+/// assert!(String::from_utf8(text)?.contains("2 blocks of 1 contexts, 128 B"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ProfileReport<'p> {
     /// Name of the profile.

@@ -1,6 +1,6 @@
 //! Tables of allocations by stack.
 
-use hatf_lab::kept::Place;
+use hatf_lab::history::Place;
 use hatf_lab::sites::{Amount, Counts, Measure, ranked};
 use hatf_lab::{Heap, Totals};
 use metatf_page::{Column, Note, Page, Report, Table, Value};
@@ -14,7 +14,7 @@ use hatf_trace::stacks::{Location, Stacks};
 /// Explanation for traces recorded with `--sizes-only`.
 pub const SIZES_ONLY: &str = "the trace shows what was allocated, but not how long it was live";
 
-/// Allocations by stack in a trace.
+/// Allocations by stack in a trace. The [module documentation](super) contains an example.
 #[derive(Debug, Serialize)]
 pub struct Sites<'s> {
     /// Name of the trace.
@@ -226,6 +226,22 @@ struct FunctionReport {
 
 /// The frames of a site. The frames are built only when they are printed, because the frames of all sites occupy more
 /// memory than the trace's heap.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::EventKind;
+/// use hatf_trace::stacks::Stacks;
+/// use hatf_view::report::SiteFrames;
+///
+/// let mut stacks = Stacks::default();
+/// stacks.note(&EventKind::Symbol { frame: 0x10, line: 7, name: b"parse" });
+/// let site = stacks.number(&[0x10]);
+/// let json = serde_json::to_value(SiteFrames { stacks: &stacks, site })?;
+/// assert_eq!(json[0]["functions"][0]["name"], "parse");
+/// assert_eq!(json[0]["functions"][0]["line"], 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SiteFrames<'s> {
     /// The stacks of the trace.

@@ -2,6 +2,25 @@
 //!
 //! Files come from other tools and from users. Errors therefore contain the file and line, and the sizes of files,
 //! lines and suppressions are limited.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_view::suppress::{Entry, Frame, SuppressionForm, Suppressions, write};
+//!
+//! let frame = |function| Frame { function, object: "/bin/program", file: "", line: 0 };
+//! let stack = vec![frame("parse"), frame("main")];
+//! let entry = Entry { name: "table of the parser".to_owned(), function: "parse", frames: stack.clone() };
+//! let (text, omitted) = write("remaining leaks", &[entry], SuppressionForm::Valgrind);
+//! assert_eq!(omitted, 0);
+//!
+//! let mut suppressions = Suppressions::default();
+//! suppressions.add("own.supp", &text)?;
+//! let suppression = &suppressions.list()[0];
+//! assert_eq!(suppression.name, "table of the parser");
+//! assert!(suppression.takes(&stack) && !suppression.takes(&[frame("main")]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod frame;
 mod glob;
@@ -66,7 +85,7 @@ impl Suppression {
     }
 }
 
-/// Suppressions from one or more files, in order.
+/// Suppressions from one or more files, in order. The [module documentation](self) contains an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suppressions {
     list: Vec<Suppression>,

@@ -19,7 +19,7 @@ pub enum SuppressionForm {
     Lsan,
 }
 
-/// A leak to suppress.
+/// A leak to suppress. The [module documentation](super) contains an example.
 #[derive(Clone, Debug)]
 pub struct Entry<'s> {
     /// The name of the suppression.

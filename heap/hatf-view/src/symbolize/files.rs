@@ -18,9 +18,10 @@ use super::elf::{Elf, Mapped, SharedId};
 /// The locations in which to search for files.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// A directory that contains the recorded machine's files, used instead of `/`.
-    pub sysroot: Option<PathBuf>,
-    /// Directories with separate debug information, by build ID (`.build-id/ab/cdef.debug`) or by name.
+    /// Directories that contain files of the recorded machine at their paths, or separate debug information. They are
+    /// searched before this machine's own directories.
+    pub folders: Vec<PathBuf>,
+    /// This machine's directories with separate debug information, by build ID (`.build-id/ab/cdef.debug`) or by name.
     pub debug_dirs: Vec<PathBuf>,
     /// The `perf-PID.map` of the process. By default, the file in `/tmp` is used if it exists and belongs to this user
     /// or root.
@@ -43,17 +44,22 @@ pub(super) struct Fetched {
 impl Default for Files {
     fn default() -> Self {
         let debug_dirs = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from).into();
-        Self { sysroot: None, debug_dirs, perf_map: None, helper: None, debuginfod: None }
+        Self { folders: Vec::new(), debug_dirs, perf_map: None, helper: None, debuginfod: None }
     }
 }
 
 impl Files {
-    /// Returns the location on this machine of a path on the recorded machine.
-    pub(super) fn on_this_machine(&self, path: &Path) -> PathBuf {
-        match (&self.sysroot, path.strip_prefix("/")) {
-            (Some(root), Ok(relative)) => root.join(relative),
-            _ => path.to_owned(),
-        }
+    /// Returns the possible locations on this machine of a path on the recorded machine. The last one is the same path.
+    pub(super) fn on_this_machine(&self, path: &Path) -> Vec<PathBuf> {
+        let relative = path.strip_prefix("/").ok();
+        let below = self.folders.iter().filter_map(|folder| Some(folder.join(relative?)));
+        below.chain([path.to_owned()]).collect()
+    }
+
+    /// Returns the directories with separate debug information.
+    fn of_debug_information(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter().flat_map(|folder| [folder.clone(), folder.join("usr/lib/debug")]);
+        folders.chain(self.debug_dirs.iter().cloned())
     }
 
     /// Returns the possible paths of a file with this build ID.
@@ -62,7 +68,7 @@ impl Files {
             // A shorter build ID must be invalid.
             Some((first, rest)) if rest.len() >= 14 => {
                 let name = Path::new(".build-id").join(first).join(format!("{rest}.debug"));
-                self.debug_dirs.iter().map(|folder| folder.join(&name)).collect()
+                self.of_debug_information().map(|folder| folder.join(&name)).collect()
             }
             _ => Vec::new(),
         }
@@ -110,20 +116,28 @@ pub(super) fn candidates_of(image: &Image, files: &Files, fetched: &Fetched) -> 
     if image.path.trim_start_matches('/').is_empty() {
         return Err(Missing::File("it has no path".to_owned()));
     }
-    let own = files.on_this_machine(Path::new(&image.path));
-    let is_there = is_file(&own);
+    let mut own = files.on_this_machine(Path::new(&image.path));
+    if wanted.is_empty() && own.len() > 1 {
+        // Without a build ID, nothing tells whether this machine's file is that of the recorded machine.
+        own.pop();
+    }
+    let own: Vec<_> = own.into_iter().map(|path| (is_file(&path), path)).collect();
     let wanted = (!wanted.is_empty()).then(|| wanted.clone());
     let separate = wanted.iter().flat_map(|id| files.of_build_id(id)).find(|path| is_file(path) == Ok(true));
     let fetched = fetched.image.clone().filter(|_| separate.is_none());
-    let is_own_there = is_there == Ok(true);
-    let candidates = is_own_there.then(|| Candidate { path: own.clone(), build_id: wanted.clone() }).into_iter();
-    let candidates = candidates.chain(separate.map(|path| Candidate { path, build_id: None }));
-    let candidates: Vec<_> = candidates.chain(fetched.map(|path| Candidate { path, build_id: wanted })).collect();
-    match is_there {
+    let is_there = own.iter().filter(|(is_file, _)| *is_file == Ok(true));
+    let is_it = |path: PathBuf| Candidate { path, build_id: wanted.clone() };
+    let mut candidates: Vec<_> = is_there.map(|(_, path)| is_it(path.clone())).collect();
+    candidates.extend(separate.map(|path| Candidate { path, build_id: None }));
+    candidates.extend(fetched.map(is_it));
+    match own.into_iter().next_back() {
         _ if !candidates.is_empty() => Ok(candidates),
-        Err(why) => Err(Missing::Image(why)),
-        Ok(_) if own.exists() => Err(Missing::File(format!("{} is not a file", own.display()))),
-        Ok(_) => Err(Missing::File(format!("{} does not exist", own.display()))),
+        Some((Err(why), _)) => Err(Missing::Image(why)),
+        Some((Ok(_), own)) if own.exists() => Err(Missing::File(format!("{} is not a file", own.display()))),
+        own => {
+            let own = own.map_or_else(|| image.path.clone(), |(_, own)| own.display().to_string());
+            Err(Missing::File(format!("{own} does not exist")))
+        }
     }
 }
 
@@ -190,7 +204,7 @@ pub(super) fn open_debug(
         });
         match is_it {
             Ok(true) => return Ok((Some(file), None)),
-            Ok(false) => unused = Some(format!("{} belongs to a different version", path.display())),
+            Ok(false) => unused = Some(format!("{} is debug information for a different build", path.display())),
             Err(why) => return Err(format!("{}: {why}", path.display())),
         }
     }
@@ -235,7 +249,8 @@ fn candidates(elf: &Elf<'_>, build_id: &str, name: Option<&OsStr>, files: &Files
     let folder = own.parent().unwrap_or(Path::new("/"));
     let below = folder.strip_prefix("/").unwrap_or(folder);
     let named = name.into_iter().flat_map(|name| {
-        let nested = files.debug_dirs.iter().flat_map(|root| below.ancestors().map(|below| root.join(below)));
+        let nested = files.of_debug_information();
+        let nested = nested.flat_map(|root| below.ancestors().map(move |below| root.join(below)));
         let folders = [folder.to_owned(), folder.join(".debug")].into_iter().chain(nested);
         folders.map(move |folder| folder.join(name))
     });
@@ -252,13 +267,13 @@ fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, S
         return Ok(None);
     }
     let own = elf.path.canonicalize().map_err(|error| error.to_string())?;
-    let mut folders = own.parent().into_iter().chain(files.debug_dirs.iter().map(PathBuf::as_path));
+    let mut folders = own.parent().map(Path::to_owned).into_iter().chain(files.of_debug_information());
     let lies_in = lexical(path);
-    if !folders.any(|folder| lies_in.starts_with(lexical(folder))) {
+    if !folders.any(|folder| lies_in.starts_with(lexical(&folder))) {
         let path = path.display();
         return Err(format!(
             "it refers to {path} for its debug information, but this file is outside the directories for debug \
-             information; to use it, add its directory with --debug-dir"
+             information; to use it, add its directory with --symbols"
         ));
     }
     Mapped::open(path).map(Some)

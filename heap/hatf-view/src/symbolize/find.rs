@@ -219,7 +219,7 @@ fn of_this_user(path: &Path) -> io::Result<File> {
     let user = unsafe { libc::geteuid() };
     if !about.is_file() || (about.uid() != user && about.uid() != 0) {
         return Err(io::Error::other(
-            "it is not a regular file of this user or root; to use it anyway, pass it to --perf-map",
+            "it is not a regular file of this user or root; to use it anyway, pass it to --symbols",
         ));
     }
     Ok(file)

@@ -31,7 +31,7 @@ pub(super) struct Helper(Option<Child>);
 struct Question {
     image: Image,
     addresses: Vec<u64>,
-    sysroot: Option<PathBuf>,
+    folders: Vec<PathBuf>,
     debug_dirs: Vec<PathBuf>,
     fetched: Fetched,
 }
@@ -48,8 +48,8 @@ impl Helper {
         addresses: &[u64],
         (files, fetched): (&Files, &Fetched),
     ) -> std::result::Result<Answer, String> {
-        let (Files { sysroot, debug_dirs, .. }, fetched) = (files.clone(), fetched.clone());
-        let question = Question { image: image.clone(), addresses: addresses.to_vec(), sysroot, debug_dirs, fetched };
+        let (Files { folders, debug_dirs, .. }, fetched) = (files.clone(), fetched.clone());
+        let question = Question { image: image.clone(), addresses: addresses.to_vec(), folders, debug_dirs, fetched };
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
         let was_running = self.0.is_some();
         let mut answer = self.answer(command, &question);
@@ -78,8 +78,8 @@ impl Helper {
 pub fn help() -> Result<()> {
     let served = serve_parent(|question, messages| {
         limits(0, 0).apply();
-        let Question { image, addresses, sysroot, debug_dirs, fetched } = serde_json::from_slice(question)?;
-        let files = Files { sysroot, debug_dirs, perf_map: None, helper: None, debuginfod: None };
+        let Question { image, addresses, folders, debug_dirs, fetched } = serde_json::from_slice(question)?;
+        let files = Files { folders, debug_dirs, perf_map: None, helper: None, debuginfod: None };
         let opened = |bytes| limits(bytes, addresses.len() as u64).apply();
         let answered = serde_json::to_vec(&answer(&image, &addresses, (&files, &fetched), opened));
         ChildLimits::stop_clock();

@@ -3,6 +3,34 @@
 //! A trace is read twice. In the first pass, [`Wanted`] collects the frames in each loaded module. [`find`] symbolizes
 //! them with the modules' files, in child processes with limits if [`Files::helper`] specifies their program. In the
 //! second pass, [`Symbolized`] forwards all records and inserts the symbols of each module after its record.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_trace::{Event, EventKind, EventSink};
+//! use hatf_view::symbolize::{Files, Symbolized, Wanted, find};
+//!
+//! // A function generated at run time, in the format of Linux perf.
+//! let folder = tempfile::tempdir()?;
+//! let map = folder.path().join("perf-1.map");
+//! std::fs::write(&map, "7000 100 parse\n")?;
+//! let events = [
+//!     Event::new(EventKind::Image { process: 1, path: b"node" }),
+//!     Event { stack: (&[0x7010]).into(), ..Event::malloc(0x1000, 24) },
+//! ];
+//!
+//! let mut wanted = Wanted::new();
+//! events.iter().try_for_each(|event| wanted.event(event))?;
+//! let found = find(&wanted, &Files { perf_map: Some(map), ..Files::default() });
+//! assert_eq!((wanted.count(), found.named), (1, 1));
+//!
+//! let mut tracker = HeapTracker::new(());
+//! let mut symbolized = Symbolized::new(&mut tracker, &found);
+//! events.iter().try_for_each(|event| symbolized.event(event))?;
+//! assert_eq!(tracker.heap().stacks.name(1, 1).to_string(), "parse");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod answer;
 mod debuginfod;
@@ -53,7 +81,7 @@ pub enum Place {
     Image(u64),
 }
 
-/// The frames of a trace, by the place that contains them.
+/// The frames of a trace, by the place that contains them. The [module documentation](self) contains an example.
 #[derive(Debug, Default)]
 pub struct Wanted {
     modules: Modules,

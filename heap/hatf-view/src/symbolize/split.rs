@@ -89,7 +89,9 @@ impl<'b> Split<'b> {
         let Some(name) = path(&load.path) else { return Vec::new() };
         let compiled = path(&load.comp_dir).unwrap_or_default().join(&name);
         let beside = self.image.with_file_name(name.file_name().unwrap_or_default());
-        vec![self.files.on_this_machine(&compiled), beside]
+        let mut paths = self.files.on_this_machine(&compiled);
+        paths.push(beside);
+        paths
     }
 
     fn read(&self, path: &Path, load: &SplitDwarfLoad<Bytes<'b>>) -> Result<Option<Arc<Dwarf<Bytes<'b>>>>, String> {
@@ -102,7 +104,7 @@ impl<'b> Split<'b> {
         let Some(sections) = self.kept.keep(DwarfSections::load(section)?) else { return Ok(None) };
         let mut dwarf = sections.borrow(|section| EndianSlice::new(section, self.endian));
         if first_id(&dwarf).ok().flatten() != Some(load.dwo_id) {
-            return Err(format!("{} belongs to a different version", path.display()));
+            return Err(format!("{} is debug information for a different build", path.display()));
         }
         dwarf.make_dwo(&load.parent);
         Ok(Some(Arc::new(dwarf)))

@@ -6,6 +6,27 @@ use super::helper::Helper;
 use super::in_process::answer;
 
 /// A symbolizer for addresses in images. If [`Files::helper`] specifies a child process, one child serves many images.
+///
+/// # Examples
+///
+/// This process symbolizes one of its own functions:
+///
+/// ```
+/// use hatf_view::symbolize::{Files, Image, Symbolizer};
+///
+/// fn parse() {}
+///
+/// let path = std::env::current_exe()?.display().to_string();
+/// let maps = std::fs::read_to_string("/proc/self/maps")?;
+/// let start = maps.lines().find(|line| line.ends_with(&path)).and_then(|line| line.split('-').next());
+/// let bias = u64::from_str_radix(start.ok_or("the program is not mapped")?, 16)?;
+/// let return_address = parse as *const () as u64 - bias + 1;
+///
+/// let image = Image { path, build_id: String::new() };
+/// let answer = Symbolizer::new(Files::default()).symbolize(&image, &[return_address]);
+/// assert!(answer.frames[0].iter().any(|frame| frame.function.contains("parse")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Symbolizer {
     files: Files,

@@ -47,7 +47,8 @@ pub(crate) struct Anonymize {
     keep_marks: bool,
 
     /// Derive the tokens from the secret in this file, so that several traces get the same tokens. The file must
-    /// contain at least 16 bytes. Anyone who has the secret can test guesses of names.
+    /// contain at least 16 bytes. Anyone who has the secret can test whether a guessed name
+    /// occurs in the trace.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 

@@ -3,7 +3,7 @@
 use clap::ArgGroup;
 use hatf::share::{Cut as Cutting, CutCounts, Records, SampleCounts, Sampler, SizesSeen, Subset, Wanted, mean_for};
 use hatf_lab::HeapTracker;
-use hatf_lab::kept::{Kept, Point};
+use hatf_lab::history::{Kept, Point};
 use hatf_trace::event::{Call, Event, EventKind, EventSink, UserMetadata};
 use hatf_trace::{Error, Result};
 use metatf_cli::number;

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatf_lab::HeapTracker;
-use hatf_lab::compare::{AmountChange, Limit, ranked};
-use hatf_lab::sites::Amount;
+use hatf_lab::sites::{Amount, AmountChange, Limit, ranked_pairs};
 use hatf_trace::forms::Form;
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
@@ -195,7 +194,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
         percent_change(before, after)
     ));
     let growth = |change: AmountChange| if options.blocks { change.blocks } else { change.bytes };
-    let rows = ranked(&comparison.sites, measure, options.blocks);
+    let rows = ranked_pairs(&comparison.sites, measure, options.blocks);
     let most = rows.iter().find(|(_, change)| growth(*change) > 0);
     if let Some((pair, change)) = most
         && let Some(stack) = pair.key.after

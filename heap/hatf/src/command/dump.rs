@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use hatf_trace::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
-use hatf_trace::forms::{self, Form, OpenOptions};
+use hatf_trace::forms::{self, Form};
 use hatf_trace::{Item, Result};
 use hatf_view::analyses::size;
 use hatf_view::report::{EventPrinter, concerns};
@@ -85,7 +85,7 @@ impl Dump {
 }
 
 pub(crate) fn run(options: &Dump) -> Result<u8> {
-    let open = OpenOptions { form: options.from, note: print_message };
+    let open = super::open_options(options.from, print_message);
     let mut trace = forms::open(&options.trace, &open)?;
     let mut printer = EventPrinter::new(options.depth);
     let mut out = stdout(Style::Text);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hatf_lab::fragmentation::PAGES;
-use hatf_lab::kept::Point;
+use hatf_lab::history::Point;
 use hatf_trace::Result;
 use hatf_view::report::{Fragmentation as Report, FragmentationOptions};
 use metatf_cli::OutputArgs;

@@ -4,7 +4,7 @@ mod encloses;
 
 use std::path::PathBuf;
 
-use hatf_lab::compare::Limit;
+use hatf_lab::sites::Limit;
 use hatf_lab::{HeapTracker, Totals};
 use hatf_research::regions::infer::{
     Contexts, Costs, Enclosing, Peaks, RegionCandidate, ScopeObserver, ScopeTable, WithRegions,
@@ -77,7 +77,7 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = number(1..=1_u64 << 48))]
     block: u64,
 
-    /// Also write a scoped.dtd trace that simulates the program with all arenas found.
+    /// Also write a scoped.dtd trace of the program as if it used all inferred arenas, for `hatf regions simulate`.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf_lab::{Heap, HeapTracker, Observer, Totals};
 use hatf_trace::event::{EventSink, EventSource as _, UserMetadata};
-use hatf_trace::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
+use hatf_trace::forms::{self, Form, RereadInput, TraceReader};
 use hatf_trace::loss::Losses;
 use hatf_trace::pipeline::read_beside;
 use hatf_trace::stacks::Stacks;
@@ -54,7 +54,7 @@ impl Source {
     /// Opens the trace. Prints messages about the trace when it is first opened.
     pub(crate) fn open(&self) -> Result<TraceReader> {
         let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_message };
-        let options = OpenOptions { form: self.from, note };
+        let options = super::open_options(self.from, note);
         match self.reread.get() {
             Some(input) => forms::read(input.open()?, &options),
             None => forms::open(&self.trace, &options),
@@ -69,7 +69,7 @@ impl Source {
 
     /// Opens the trace without printing messages about it.
     pub(crate) fn open_quietly(&self) -> Result<TraceReader> {
-        let options = OpenOptions { form: self.from, note: |_| () };
+        let options = super::open_options(self.from, |_| ());
         match self.reread.get() {
             Some(input) => forms::read(input.open()?, &options),
             None => forms::open(&self.trace, &options),

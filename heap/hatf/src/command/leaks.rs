@@ -3,11 +3,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use hatf_lab::compare::Limit;
-use hatf_lab::kept::{Kept, Point};
+use hatf_lab::history::{Kept, Point};
 use hatf_lab::leaks::{Leaked, Leaks as Collecting};
-use hatf_lab::observer::Until;
-use hatf_lab::{Heap, HeapTracker};
+use hatf_lab::sites::Limit;
+use hatf_lab::{Heap, HeapTracker, Until};
 use hatf_trace::{Error, Result};
 use hatf_view::calls::{GroupBy, Places};
 use hatf_view::report::{Leaks as LeaksReport, LeaksOf, Startup};

@@ -41,7 +41,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf_trace::Error;
-use hatf_trace::forms::{FORMS, Form};
+use hatf_trace::forms::{FORMS, Form, OpenOptions};
+use hatf_trace::trace::Opening;
 use hatf_view::analyses::{ANALYSES, Analysis};
 use lab::Source;
 use metatf_cli::OutputArgs;
@@ -217,6 +218,17 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) folded: sites::Folded,
+}
+
+/// How this command opens Meta-TF traces: it prints their warnings, and reports later that they lost records.
+pub(crate) const OPENING: Opening = Opening {
+    open: |path| metatf_cli::open_trace(path, false),
+    opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
+};
+
+/// Returns the options with which this command opens traces.
+pub(crate) fn open_options(form: Option<&'static Form>, note: fn(&str)) -> OpenOptions {
+    OpenOptions { form, note, opening: OPENING }
 }
 
 /// Returns a parser for the row names of a table, given as (name, help) pairs.

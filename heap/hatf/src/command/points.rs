@@ -2,7 +2,7 @@
 
 use hatf_lab::HeapTracker;
 use hatf_lab::fragmentation::{Held, PAGES};
-use hatf_lab::kept::{Highest, Point};
+use hatf_lab::history::{Highest, Point};
 use hatf_trace::Result;
 
 use super::lab::Source;

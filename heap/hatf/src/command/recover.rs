@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hatf_host::record::{End, FollowedProcess, Recovered, Spooled, path_from_json, path_to_json};
-use hatf_trace::forms::TraceReader;
+use hatf_trace::forms::{self, TraceReader};
 use hatf_trace::{Error, EventSource, Result};
 use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
 /// # Errors
 /// Returns an error if the file cannot be read.
 fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
-    let mut reader = match TraceReader::open(path) {
+    let mut reader = match forms::open(path, &super::open_options(None, |_| ())) {
         Ok(reader) => reader,
         Err(Error::System(_, error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.is_of_system() => return Err(error),
@@ -226,7 +226,7 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
     }
     let recording = reader.user_metadata().get("recording").cloned();
     let is_same = recording.is_some() && recording.as_ref() == spooled.recording();
-    is_same.then(|| TraceReader::open(path)).transpose()
+    is_same.then(|| forms::open(path, &super::open_options(None, |_| ()))).transpose()
 }
 
 /// Prints the available spools.

@@ -8,12 +8,14 @@ use hatf_research::regions::{
 };
 use hatf_research::scoped::simulate;
 use hatf_trace::Result;
+use hatf_trace::forms::Input;
 use metatf_cli::{OutputArgs, Progress, number};
 use metatf_page::{Chart, Intervals, Page};
 use serde::Serialize;
 
 use super::infer::{self, Infer};
 use super::lab::draw;
+use crate::command::OPENING;
 use crate::command::output::show;
 
 /// Simulate scoped memory: regions of blocks that a program enters and leaves, and their fragmentation.
@@ -180,7 +182,8 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
         simulation = simulation.with_calls();
     }
     let mut progress = Progress::new("operations");
-    let names = simulate(&options.trace, &mut simulation, || progress.step())?;
+    let input = Input::open(&options.trace)?.opening(OPENING);
+    let names = simulate(input, &mut simulation, || progress.step())?;
     drop(progress);
     let Simulated { stacks: trace, outcomes: managers, calls } = simulation.finish(&names);
 

@@ -136,8 +136,10 @@ fn fits(options: &Replay, most_live: u64) -> hatf_trace::Result<()> {
     let (trace, live, allowed) = (options.source.trace.display(), bytes(most_live), bytes(allowed));
     let advice = "increase --max-memory, or do not touch blocks (--touch none)";
     Err(Error::Trace(
-        format!("{trace}: up to {live} are live at a time and would be touched, but the limit is {allowed}: {advice}")
-            .into(),
+        format!(
+            "{trace}: the replay would touch up to {live} of live blocks, more than the limit of {allowed}: {advice}"
+        )
+        .into(),
     ))
 }
 

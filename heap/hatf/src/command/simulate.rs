@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
-use hatf_lab::curve::{Curves, Line};
+use hatf_lab::history::{Curves, Line};
 use hatf_lab::simulate::{Grid, Outcome, Simulation, describe};
 use hatf_lab::{HeapTracker, Totals};
 use hatf_trace::Result;
@@ -45,7 +45,7 @@ pub(crate) struct Simulate {
     #[command(flatten)]
     source: Source,
 
-    /// Allocators to simulate, each followed by its settings after colons.
+    /// Allocators to simulate, separated by commas, each with optional settings.
     #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = PAPER)]
     allocators: Vec<String>,
 

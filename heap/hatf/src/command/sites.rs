@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use hatf_lab::flame::folded;
-use hatf_lab::growth::Growths;
-use hatf_lab::kept::{Found, Kept, Point};
-use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, ranked};
+use hatf_lab::blocks::Growths;
+use hatf_lab::history::{Found, Kept, Point};
+use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, folded, ranked};
 use hatf_lab::{Heap, HeapTracker};
 use hatf_trace::short_name::short_name;
 use hatf_trace::{Error, Result};

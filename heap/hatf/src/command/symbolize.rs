@@ -13,7 +13,7 @@ use metatf_cli::{OutputFile, ProgressSink};
 use metatf_tools::recode::Preset;
 
 use super::lab::{Source, warn_of_losses};
-use super::symbols::{SymbolFiles, print_problems};
+use super::symbols::{Symbols, print_problems};
 use super::{about, print_message};
 
 /// Write function names for the frames of stacks into a trace.
@@ -26,8 +26,8 @@ use super::{about, print_message};
 #[command(after_help = "\
 Examples:
   hatf symbolize perl.mtf
-  hatf symbolize perl.mtf -o perl.sym.mtf --debug-dir ~/debug
-  hatf symbolize arm.mtf --sysroot /mnt/board
+  hatf symbolize perl.mtf -o perl.sym.mtf --symbols ~/debug
+  hatf symbolize arm.mtf --symbols /mnt/board
 
 Files whose build ID differs from the one in the trace are ignored. JIT-compiled functions are
 looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and other programs write, if you
@@ -45,7 +45,7 @@ pub(crate) struct Symbolize {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    files: SymbolFiles,
+    symbols: Symbols,
 
     /// Trade size for speed: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
         let text = format!("{}: the trace has no stacks; record it with hatf record --stacks", path.display());
         return Err(Error::Trace(text.into()));
     }
-    let found = find(&wanted, &options.files.files()?);
+    let found = options.symbols.files()?.map_or_else(Found::default, |files| find(&wanted, &files));
     print_problems(&found.problems);
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.preset.apply(&mut write);
@@ -100,7 +100,7 @@ pub(crate) fn write_symbols(
     if wanted.count() == 0 {
         return Ok(());
     }
-    let found = find(&wanted, &SymbolFiles::default().files()?);
+    let found = Symbols::default().files()?.map_or_else(Found::default, |files| find(&wanted, &files));
     print_problems(&found.problems);
     write(&source, trace, create(), &found, heap).map(drop)
 }

@@ -16,49 +16,56 @@ use super::print_message;
 /// lack functions.
 const MODULES: usize = 3;
 
-/// Options that select where to look up functions.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct SymbolFiles {
-    /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.
-    #[arg(long, value_name = "DIR", help_heading = "Symbols")]
-    debug_dir: Vec<PathBuf>,
-
-    /// Look for programs and shared objects below this directory instead of /.
-    #[arg(long, value_name = "DIR", help_heading = "Symbols")]
-    sysroot: Option<PathBuf>,
-
-    /// Map of functions generated at run time [default: /tmp/perf-PID.map, if it exists].
-    #[arg(long, value_name = "FILE", help_heading = "Symbols")]
-    perf_map: Option<PathBuf>,
-}
+/// The value of `--symbols` that disables lookups.
+const NONE: &str = "none";
 
 /// Options for looking up functions that a trace does not name.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Symbols {
-    #[command(flatten)]
-    pub(crate) files: SymbolFiles,
-
-    /// Do not look up function names; print only those in the trace.
-    #[arg(long, help_heading = "Symbols", conflicts_with_all = ["debug_dir", "sysroot", "perf_map"])]
-    pub(crate) no_symbols: bool,
+    /// Also look up functions in DIR, which contains files of the recorded machine or separate debug information, or in
+    /// MAP, a perf-PID.map of functions generated at run time. `none` prints only the names in the trace. Can be
+    /// repeated.
+    #[arg(long, value_name = "DIR|MAP|none", help_heading = "Symbols")]
+    symbols: Vec<PathBuf>,
 }
 
-impl SymbolFiles {
-    /// Returns whether an option selects a file or a directory.
+impl Symbols {
+    /// Returns whether the option is given.
     pub(crate) fn is_given(&self) -> bool {
-        !self.debug_dir.is_empty() || self.sysroot.is_some() || self.perf_map.is_some()
+        !self.symbols.is_empty()
+    }
+
+    /// Returns whether functions are looked up.
+    fn are_looked_up(&self) -> Result<bool> {
+        match &*self.symbols {
+            [only] if only == Path::new(NONE) => Ok(false),
+            paths if paths.iter().any(|path| path == Path::new(NONE)) => {
+                Err(Error::Usage("--symbols none cannot be combined with other locations".to_owned()))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Returns the locations to search for program files, or `None` if no function is looked up.
+    pub(crate) fn files(&self) -> Result<Option<Files>> {
+        if self.are_looked_up()? { self.all_files().map(Some) } else { Ok(None) }
     }
 
     /// Returns the locations to search for program files, which a separate process reads.
-    pub(crate) fn files(&self) -> Result<Files> {
-        let Self { debug_dir, sysroot, perf_map } = self;
+    pub(crate) fn all_files(&self) -> Result<Files> {
         let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
         let helper = Some(helper.map_err(Error::system("this program's path"))?);
         let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
         let debuginfod = debuginfod.map(|client| client.with_progress(stderr_is_terminal()));
-        let mut files =
-            Files { perf_map: perf_map.clone(), sysroot: sysroot.clone(), helper, debuginfod, ..Files::default() };
-        files.debug_dirs.splice(0..0, debug_dir.iter().cloned());
+        let mut files = Files { helper, debuginfod, ..Files::default() };
+        for path in self.symbols.iter().filter(|path| *path != Path::new(NONE)) {
+            let problem = || Error::system(format!("--symbols {}", path.display()));
+            if std::fs::metadata(path).map_err(problem())?.is_dir() {
+                files.folders.push(path.clone());
+            } else if files.perf_map.replace(path.clone()).is_some() {
+                return Err(Error::Usage(format!("--symbols {}: only one file can be a map", path.display())));
+            }
+        }
         Ok(files)
     }
 }
@@ -81,17 +88,15 @@ impl Symbols {
             files.debuginfod = files.debuginfod.map(|client| client.with_progress(false));
             files
         };
-        if let (false, Ok(files)) = (self.no_symbols, self.files.files().map(quiet)) {
-            name_stacks(stacks, from, &files);
+        if let Ok(Some(files)) = self.files() {
+            name_stacks(stacks, from, &quiet(files));
         }
     }
 
     /// Symbolizes the locations from number `from` on, and returns the problems to print.
     pub(crate) fn problems(&self, stacks: &mut Stacks, from: usize, shown: ShownStacks) -> Result<Vec<Problem>> {
-        if self.no_symbols {
-            return Ok(Vec::new());
-        }
-        let problems = name_stacks(stacks, from, &self.files.files()?);
+        let Some(files) = self.files()? else { return Ok(Vec::new()) };
+        let problems = name_stacks(stacks, from, &files);
         Ok(match shown {
             None => of_shown(problems, stacks.locations()),
             Some((sites, depth)) => {
@@ -107,10 +112,8 @@ impl Symbols {
 
     /// Symbolizes the locations of a profile that have no names.
     pub(crate) fn name_locations(&self, locations: &mut [Location]) -> Result<()> {
-        if self.no_symbols {
-            return Ok(());
-        }
-        let NamedLocations { functions, problems } = find_locations(locations, 0, &self.files.files()?);
+        let Some(files) = self.files()? else { return Ok(()) };
+        let NamedLocations { functions, problems } = find_locations(locations, 0, &files);
         for (number, functions) in functions {
             if let Some(location) = locations.get_mut(number) {
                 location.functions = functions;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use hatf_trace::event::Call;
-use hatf_trace::forms::TraceReader;
+use hatf_trace::forms;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Error, Event, EventKind, EventSource as _, Item, Result};
 use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
@@ -112,7 +112,7 @@ fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
 }
 
 fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
-    let mut reader = TraceReader::open(path)?;
+    let mut reader = forms::open(path, &super::open_options(None, |_| ()))?;
     let mut left = SHOWN;
     while let Some(item) = reader.next()?
         && left > 0

@@ -24,14 +24,9 @@ pub(super) fn check_is_no_input<'p>(output: &Path, inputs: impl IntoIterator<Ite
 /// Options for the output trace.
 #[derive(clap::Args)]
 pub(crate) struct Written {
-    /// Trace to write, in heap.dtd format; `-` is standard output. An existing file is not replaced unless --force is
-    /// given.
+    /// Trace to write, in heap.dtd format; `-` is standard output.
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
-
-    /// Replace an existing file.
-    #[arg(long)]
-    force: bool,
 }
 
 impl Written {
@@ -40,14 +35,9 @@ impl Written {
         (self.output != Path::new("-")).then_some(&*self.output)
     }
 
-    /// Checks that neither an input trace nor any other existing file is overwritten.
+    /// Checks that the output replaces no input.
     pub(crate) fn check<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
-        let Some(output) = self.file() else { return Ok(()) };
-        check_is_no_input(output, inputs)?;
-        if !self.force && output.is_file() {
-            return Err(Error::Usage(format!("{} already exists; to replace it, add --force", output.display())));
-        }
-        Ok(())
+        self.file().map_or(Ok(()), |output| check_is_no_input(output, inputs))
     }
 
     /// Writes the trace produced by `give`, with a clock resolution of this many nanoseconds.
@@ -69,8 +59,8 @@ impl Written {
     }
 }
 
-/// Writes a file with a function, which gets options for Meta-TF formats. The file appears only if the function
-/// succeeds.
+/// Creates a file and calls `write` to fill it, passing it the options for Meta-TF formats. The file appears only if
+/// `write` succeeds.
 pub(super) fn write_file<R>(
     path: &Path,
     preset: Preset,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use hatf_lab::address::AddressMap;
+use hatf_lab::AddressMap;
 use hatf_trace::OwnedEvent;
 use metatf_tools::merge::{Keyed, Source};
 use serde_json::{Value, json};

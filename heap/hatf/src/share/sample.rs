@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use hatf_lab::sampling;
 use hatf_lab::sites::chance;
-use hatf_lab::tracker::sampling;
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Forwards a subset of the blocks in a trace. A block is forwarded from its allocation to its end.
 
-use hatf_lab::address::AddressMap;
+use hatf_lab::AddressMap;
 
 use hatf_trace::Result;
 use hatf_trace::event::{Call, Event, EventKind, EventSink, UserMetadata};

@@ -311,7 +311,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     frequent.sort_by_key(|bucket| bucket.from);
     let most = frequent.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let right = |text: String| Line::from(text).alignment(Alignment::Right);
-    let size = |bucket: &&hatf_lab::histogram::Bucket| {
+    let size = |bucket: &&hatf_lab::statistics::Bucket| {
         Row::new([
             right(units::bytes(bucket.from)),
             right(units::count(bucket.count)),

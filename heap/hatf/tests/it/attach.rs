@@ -182,7 +182,7 @@ fn a_program_with_threads_again_and_again() {
         if stackless == 0 {
             // All frames are in modules, also in a second recording.
             let sites =
-                hatf(["sites", "--no-symbols", &trace, "--by", "allocated", "--group", "stack"]).exits(0).text();
+                hatf(["sites", "--symbols", "none", &trace, "--by", "allocated", "--group", "stack"]).exits(0).text();
             assert!(sites.contains("attached+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
         }
     }

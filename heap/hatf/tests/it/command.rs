@@ -269,7 +269,7 @@ fn converting() {
         (&["--to", "sqlite", "--partition"], "--partition requires table output in a directory"),
         (&["--to", "heap", "--as-is"], "--as-is requires several inputs"),
         (&["--to", "heap", "--tables", "sites"], "requires table output"),
-        (&["--to", "csv", "--sysroot", "/"], "requires profile output or --resolve"),
+        (&["--to", "csv", "--symbols", "/"], "requires profile output or --resolve"),
     ] {
         let (_, messages) = run(&[options, &[&heap, &path("none")]].concat(), 2);
         assert!(messages.contains(expected), "{messages}");

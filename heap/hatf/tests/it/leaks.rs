@@ -177,7 +177,7 @@ fn of_real_programs() {
     for program in [&["sort", &words][..], &["grep", "-r", "b", &words]] {
         let trace = folder.path("t.mtf");
         hatf([&["record", "--stacks", "--quiet", "-o", &trace, "--"], program].concat()).exits(0);
-        let report = leaks(&trace, &["--no-symbols"]);
+        let report = leaks(&trace, &["--symbols", "none"]);
         let [bytes, blocks] = ["bytes", "blocks"].map(|of| report["live"][of].as_u64().unwrap());
         assert!(blocks > 0, "{program:?}");
         let Some(said) = memcheck(&["--run-libc-freeres=no"], program) else { return };

@@ -74,7 +74,7 @@ fn frames_are_as_a_compiler_has_them() {
     let objcopy = |options: &[&str]| assert!(Command::new("objcopy").args(options).status().unwrap().success());
     objcopy(&["--only-keep-debug", "--compress-debug-sections", &program, separate.to_str().unwrap()]);
     objcopy(&["--strip-debug", &program]);
-    let folders = ["--debug-dir", debug.to_str().unwrap()];
+    let folders = ["--symbols", debug.to_str().unwrap()];
     let separate = hatf([&["convert", "--to", "memprof-yaml", &profile][..], &folders].concat()).exits(0).text();
     assert!(separate == yaml);
     hatf(["convert", &profile, &folder.path("p.memprof.yaml")]).exits(1).says("compile the program with -g");

@@ -39,7 +39,7 @@ fn tool(name: &str, arguments: &[&str]) {
 fn commands_name_functions() {
     let Some(recorded) = recorded(&["--stacks"]) else { return };
     let (trace, profile) = (&*recorded.trace, recorded.folder.path("t.prof.mtf"));
-    let plain = recorded.sites(&["--no-symbols"]);
+    let plain = recorded.sites(&["--symbols", "none"]);
     assert!(plain.text().contains("stacks+0x") && !plain.text().contains("stacks.c:"), "{}", plain.text());
     assert_eq!(plain.err, "");
     let json = recorded.sites(&["--format", "json"]).text();
@@ -57,14 +57,14 @@ fn commands_name_functions() {
         (&["fragmentation", trace, "--at", "30"], " here:"),
         (&["sites", trace, "--by", "allocated", "--format", "folded"], "main;recursion;recursion;"),
         (&["profile", trace, "-o", &profile], "t.prof.mtf"),
-        (&["profile", "show", &profile, "--no-symbols"], first),
+        (&["profile", "show", &profile, "--symbols", "none"], first),
     ] {
         hatf(arguments).exits(0).prints(text);
     }
     hatf(["regions", "infer", trace, "--most-cost", "99%"]).exits(0).prints("main");
     // A profile made without symbols is symbolized when it is shown.
-    hatf(["profile", trace, "-o", &profile, "--no-symbols"]).exits(0);
-    assert!(!hatf(["profile", "show", &profile, "--no-symbols"]).exits(0).text().contains(first));
+    hatf(["profile", trace, "-o", &profile, "--symbols", "none"]).exits(0);
+    assert!(!hatf(["profile", "show", &profile, "--symbols", "none"]).exits(0).text().contains(first));
     hatf(["profile", "show", &profile]).exits(0).prints(first);
 }
 
@@ -108,7 +108,7 @@ fn a_program_that_has_changed() {
 fn recorded_with_symbols() {
     let Some(recorded) = recorded(&["--symbolize"]) else { return };
     std::fs::remove_file(&recorded.program).unwrap();
-    let sites = recorded.sites(&["--no-symbols", "--rows", "100"]).prints("recursion at ").prints("stacks.c:");
+    let sites = recorded.sites(&["--symbols", "none", "--rows", "100"]).prints("recursion at ").prints("stacks.c:");
     assert_eq!(sites.err, "");
     let refused = hatf(["record", "--symbolize", "-o", "-", "--", "true"]).exits(2);
     refused.says("the output must be a file in heap format");
@@ -122,7 +122,7 @@ fn recorded_with_symbols() {
     assert!(traces.len() >= 2, "{traces:?}");
     for trace in traces {
         let trace = trace.display().to_string();
-        hatf(["sites", &trace, "--no-symbols", "--inclusive"]).exits(0).prints("main");
+        hatf(["sites", &trace, "--symbols", "none", "--inclusive"]).exits(0).prints("main");
     }
     // A copy of the trace can be read.
     std::fs::copy(&trace, &again).unwrap();

@@ -43,11 +43,11 @@ const COMMANDS: &[&str] = &[
     "diff T U --html O.html",
     "leaks T --format json",
     "report T --with sites,fragmentation,whatif --html O.html",
-    "cut T -o O.cut --force --between 1ms..",
-    "cut T -o O.sample --force --sample 512",
-    "cut T -o O.part --force --between 1ms.. --sample-blocks 20",
+    "cut T -o O.cut --between 1ms..",
+    "cut T -o O.sample --sample 512",
+    "cut T -o O.part --between 1ms.. --sample-blocks 20",
     "convert T U O.merged --to heap --as-is",
-    "anonymize T -o O.nameless --force --check",
+    "anonymize T -o O.nameless --check",
 ];
 
 /// Returns pseudorandom bytes for a seed (xorshift64*).

@@ -333,7 +333,7 @@ fn no_secret_is_left() {
     }
 
     // Names selected with `--keep` are kept.
-    let keep = ["--keep", "confidential_*", "--keep-marks", "--force", "--check"];
+    let keep = ["--keep", "confidential_*", "--keep-marks", "--check"];
     hatf([&["anonymize", &trace, "-o", &shared][..], &keep].concat()).exits(0);
     let after = all_bytes(&shared);
     let kept = |secret: &str| has(&after, secret);
@@ -398,12 +398,10 @@ fn reports_of_a_part_agree() {
         (["--between", "mark:end of covertphase.."], Some("end")),
     ] {
         let Some(at) = at else {
-            hatf([&["cut", &trace, "-o", &part, "--force"][..], &options].concat()).exits(2).says("expected a time");
+            hatf([&["cut", &trace, "-o", &part][..], &options].concat()).exits(2).says("expected a time");
             continue;
         };
-        hatf([&["cut", &trace, "-o", &part, "--force"][..], &options].concat())
-            .exits(0)
-            .says("that restore the initial state");
+        hatf([&["cut", &trace, "-o", &part][..], &options].concat()).exits(0).says("that restore the initial state");
         assert_eq!(sites(&trace, &["--at", at], "at"), sites(&part, &[], "leaked"), "{at}");
     }
     // The last part begins with live blocks and reports them.
@@ -436,13 +434,13 @@ fn reports_of_a_part_agree() {
     let threads = of(&trace)["threads"].as_array().unwrap().clone();
     for thread in &threads {
         let number = thread["thread"].as_u64().unwrap();
-        hatf(["cut", &trace, "--thread", &number.to_string(), "-o", &part, "--force"]).exits(0);
+        hatf(["cut", &trace, "--thread", &number.to_string(), "-o", &part]).exits(0);
         let own = of(&part);
         assert_eq!(own["totals"]["allocs"], thread["allocs"], "{thread}");
         assert_eq!(own["totals"]["unmatched_frees"], 0);
     }
     assert!(threads.len() == 2);
-    hatf(["cut", &trace, "--thread", "99", "-o", &part, "--force"]).exits(2).says("hatf report lists the threads");
+    hatf(["cut", &trace, "--thread", "99", "-o", &part]).exits(2).says("hatf report lists the threads");
 }
 
 #[test]
@@ -470,7 +468,7 @@ fn samples_estimate() {
     }
     write(&events, &trace, &serde_json::json!({}));
     let counted = |bytes: &str, seed: &str| -> BTreeMap<u64, [f64; 2]> {
-        hatf(["cut", &trace, "--sample", bytes, "--seed", seed, "-o", &sample, "--force"]).exits(0);
+        hatf(["cut", &trace, "--sample", bytes, "--seed", seed, "-o", &sample]).exits(0);
         let json: Value =
             serde_json::from_slice(&hatf(["sites", &sample, "--format", "json", "--group", "stack"]).exits(0).out)
                 .unwrap();
@@ -507,9 +505,9 @@ fn samples_estimate() {
     #[expect(clippy::cast_precision_loss)]
     let off = report["estimate"]["allocated"]["bytes"].as_f64().unwrap() / all as f64 - 1.0;
     assert!(off.abs() < 0.03, "{off}");
-    hatf(["cut", &sample, "--sample", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
+    hatf(["cut", &sample, "--sample", "16", "-o", &finer]).exits(1).says("already a sample");
     // About as many blocks as requested.
-    hatf(["cut", &trace, "--sample-blocks", "2000", "-o", &finer, "--force"]).exits(0);
+    hatf(["cut", &trace, "--sample-blocks", "2000", "-o", &finer]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
     let blocks = report["totals"]["allocs"].as_u64().unwrap();
     assert!((500..2200).contains(&blocks), "{blocks}");
@@ -537,13 +535,13 @@ fn processes_are_merged_by_time() {
     assert_eq!(of(&all)["totals"]["allocs_of_live_blocks"], 0);
     let own = folder.path("own.mtf");
     for (number, trace) in (1..).zip(&traces) {
-        hatf(["cut", &all, "--process", &format!("{number}"), "-o", &own, "--force"]).exits(0);
+        hatf(["cut", &all, "--process", &format!("{number}"), "-o", &own]).exits(0);
         let (own, expected) = (of(&own), of(trace));
         assert_eq!(own["peak"]["bytes"], expected["peak"]["bytes"], "{trace}");
         assert_eq!(allocs(&own), allocs(&expected), "{trace}");
     }
-    hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("there is no process 99");
-    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf convert A.mtf B.mtf BOTH.mtf");
+    hatf(["cut", &all, "--process", "99", "-o", &own]).exits(2).says("there is no process 99");
+    hatf(["cut", &trace, "--process", "1", "-o", &own]).exits(2).says("hatf convert A.mtf B.mtf BOTH.mtf");
     // A merged trace is not merged again, and samples are not merged with other traces.
     let both = folder.path("both.mtf");
     hatf(["convert", &all, &trace, &both, "--as-is"]).exits(1).says("already contains several processes");
@@ -569,15 +567,18 @@ fn outputs_and_inputs() {
         &["convert", "--as-is", "--to", "heap", &third],
     ] {
         let (merges, samples) = (command[0] == "convert", command.contains(&"--sample"));
-        let run = |output: &str, input: &str, more: &[&str]| {
+        let run = |output: &str, input: &str| {
             let paths = if merges { vec![input, output] } else { vec!["-o", output, input] };
-            hatf([command, &paths, more].concat())
+            hatf([command, &paths].concat())
         };
-        run(&trace, &trace, if merges { &[] } else { &["--force"] }).exits(2).says("is also an input");
-        run(&other, &trace, &[]).exits(2).says(if merges { "remove the file" } else { "add --force" });
-        run(&out, &folder.path("missing.mtf"), &[]).exits(1).says("missing.mtf");
-        run("/missing/out.mtf", &trace, &[]).exits(1).says("/missing/out.mtf");
-        run("/dev/full", &trace, &[]).exits(1).says("/dev/full");
+        run(&trace, &trace).exits(2).says("is also an input");
+        if merges {
+            run(&other, &trace).exits(2).says("remove the file");
+        }
+        run(&other, &folder.path("missing.mtf")).exits(if merges { 2 } else { 1 });
+        run(&out, &folder.path("missing.mtf")).exits(1).says("missing.mtf");
+        run("/missing/out.mtf", &trace).exits(1).says("/missing/out.mtf");
+        run("/dev/full", &trace).exits(1).says("/dev/full");
         // Only an extracted part may be written for a corrupt trace.
         let damaged = folder.path("damaged.mtf");
         let mut bytes = before.clone();
@@ -585,10 +586,13 @@ fn outputs_and_inputs() {
         bytes[middle] ^= 0xff;
         fs::write(&damaged, &bytes).unwrap();
         if command[0] != "cut" || samples {
-            run(&out, &damaged, &[]).exits(1).says("damaged.mtf");
+            run(&out, &damaged).exits(1).says("damaged.mtf");
             assert!(!fs::exists(&out).unwrap());
         }
-        run(&out, &trace, &[]).exits(0);
+        run(&out, &trace).exits(0);
+        if !merges {
+            run(&out, &trace).exits(0);
+        }
         fs::remove_file(&out).unwrap();
     }
     assert!(fs::read(&trace).unwrap() == before && fs::read(&other).unwrap() == b"mine");
@@ -606,11 +610,11 @@ fn outputs_and_inputs() {
     // Traces without events, without times, with sizes only, and in another format.
     let empty = folder.path("empty.mtf");
     write(&[], &empty, &serde_json::json!({}));
-    hatf(["cut", &empty, "--between", "..", "-o", &out, "--force"]).exits(0);
-    hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no timestamps");
-    hatf(["cut", &empty, "--sample-blocks", "9", "-o", &out, "--force"]).exits(0);
-    hatf(["cut", &empty, "--between", "..", "--seed", "1", "-o", &out, "--force"]).exits(2).says("--sample <BYTES>");
-    hatf(["anonymize", &empty, "-o", &out, "--force", "--check"]).exits(0);
+    hatf(["cut", &empty, "--between", "..", "-o", &out]).exits(0);
+    hatf(["cut", &empty, "--between", "1s..", "-o", &out]).exits(2).says("the trace has no timestamps");
+    hatf(["cut", &empty, "--sample-blocks", "9", "-o", &out]).exits(0);
+    hatf(["cut", &empty, "--between", "..", "--seed", "1", "-o", &out]).exits(2).says("--sample <BYTES>");
+    hatf(["anonymize", &empty, "-o", &out, "--check"]).exits(0);
     let (again, merged) = (folder.path("again.mtf"), folder.path("merged.mtf"));
     fs::copy(&empty, &again).unwrap();
     hatf(["convert", &empty, &again, &merged, "--as-is"]).exits(0);
@@ -623,11 +627,11 @@ fn outputs_and_inputs() {
     let sizes = folder.path("sizes.mtf");
     let call = |size| OwnedEvent::of(&Event::new(EventKind::Call(Call { size, ..Call::new(Function::Malloc) })));
     write(&(1..300).map(call).collect::<Vec<_>>(), &sizes, &serde_json::json!({"only": {"sizes": true}}));
-    hatf(["cut", &sizes, "--records", "10..19", "-o", &out, "--force"]).exits(0).says("10 records");
-    hatf(["cut", &sizes, "--sample", "200", "-o", &out, "--force"]).exits(0);
+    hatf(["cut", &sizes, "--records", "10..19", "-o", &out]).exits(0).says("10 records");
+    hatf(["cut", &sizes, "--sample", "200", "-o", &out]).exits(0);
     hatf(["report", &out]).exits(0);
-    hatf(["anonymize", &sizes, "-o", &out, "--force", "--check"]).exits(0).prints("report: all");
+    hatf(["anonymize", &sizes, "-o", &out, "--check"]).exits(0).prints("report: all");
     let lines = folder.path("trace.jsonl");
     hatf(["convert", &trace, &lines]).exits(0);
-    hatf(["cut", &lines, "--records", "50..99", "-o", &out, "--force"]).exits(0).says("50 records");
+    hatf(["cut", &lines, "--records", "50..99", "-o", &out]).exits(0).says("50 records");
 }

@@ -545,7 +545,7 @@ fn what_cannot_be_made_smaller_is_shown() {
         writer.event(&Event { time: (mark + 1) * SITES, ..Event::new(EventKind::Mark { name: b"mark" }) }).unwrap();
     }
     writer.finish().unwrap();
-    hatf(["report", &trace, "--no-symbols", "--html", &page]).exits(0);
+    hatf(["report", &trace, "--symbols", "none", "--html", &page]).exits(0);
     let size = std::fs::metadata(&page).unwrap().len();
     assert!((1_000_000..3_000_000).contains(&size), "{size}");
 }

@@ -297,7 +297,7 @@ fn two_runs_of_one_program_do_not_differ() {
         let text = hatf(["diff", before, after, "--fail-over", "0%"]).exits(0).text();
         assert_eq!(text.matches("\n  no difference\n").count(), 4, "{text}");
     }
-    let by_offset = hatf(["diff", "--no-symbols", &one, &two]).exits(0).says("matched by build ID and offset");
+    let by_offset = hatf(["diff", "--symbols", "none", &one, &two]).exits(0).says("matched by build ID and offset");
     assert_eq!(by_offset.text().matches("\n  no difference\n").count(), 4, "{}", by_offset.text());
 }
 
@@ -416,7 +416,7 @@ fn frames_of_a_forked_process_are_in_modules() {
     let trace = folder.path("trace.mtf");
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
     let forked = folder.path("trace.processes/2-forked.mtf");
-    let sites = hatf(["sites", "--no-symbols", &forked, "--group", "stack"]).exits(0).text();
+    let sites = hatf(["sites", "--symbols", "none", &forked, "--group", "stack"]).exits(0).text();
     assert!(sites.contains("forked+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
 }
 
@@ -507,6 +507,34 @@ fn names_without_end() {
     assert_eq!((&*names[0], names[1].len(), names[2].len()), ("plain", 1024, 1024));
 }
 
+/// A directory of `--symbols` takes the place of `/` for its files. Without a build ID, a file of this machine may be
+/// another program, so it is not used.
+#[test]
+fn files_of_the_recorded_machine() {
+    let folder = Folder::new();
+    let sections = |name: &'static [u8]| {
+        let text = elf::bytes(".text", vec![0x90; 64]);
+        elf::program([vec![text], elf::functions(&[name]).into()].into_iter().flatten().collect())
+    };
+    let trace = trace_of(&folder, "program", &sections(b"of_this_machine"), 1);
+    let named = |options: &[&str]| hatf([&["dump", &trace], options].concat()).exits(0);
+    named(&[]).prints("of_this_machine");
+    let below = folder.join("machine").join(folder.join("program").strip_prefix("/").unwrap());
+    std::fs::create_dir_all(below.parent().unwrap()).unwrap();
+    let machine = folder.path("machine");
+    let without = named(&["--symbols", &machine]).says("machine").says("does not exist");
+    assert!(!without.text().contains("of_this_machine"));
+    std::fs::write(&below, sections(b"of_the_other")).unwrap();
+    let other = named(&["--symbols", &machine]).prints("of_the_other");
+    assert!(!other.text().contains("of_this_machine"));
+    assert!(!named(&["--symbols", "none"]).text().contains("of_"));
+    hatf(["dump", &trace, "--symbols", "none", "--symbols", &machine]).exits(2).says("cannot be combined");
+    hatf(["dump", &trace, "--symbols", &folder.path("missing")]).exits(1).says("--symbols ").says("No such file");
+    let map = folder.path("map");
+    std::fs::write(&map, "7000 100 f\n").unwrap();
+    hatf(["dump", &trace, "--symbols", &map, "--symbols", &map]).exits(2).says("only one file can be a map");
+}
+
 /// A perf map in a directory where anybody may write is used only if it belongs to the user.
 #[test]
 fn perf_maps_of_others() {
@@ -540,7 +568,7 @@ fn perf_maps_of_others() {
     if given {
         other.exits(1).says("it is not a regular file of this user or root").says("0 of 1 frames");
     }
-    hatf(["symbolize", &trace, "--perf-map", &own]).exits(0).says("1 of 1 frames");
+    hatf(["symbolize", &trace, "--symbols", &own]).exits(0).says("1 of 1 frames");
 }
 
 /// If another stack next to the current one is unmapped, cached information about its memory is discarded.

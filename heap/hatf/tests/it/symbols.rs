@@ -90,7 +90,10 @@ fn a_link_to_debug_information() {
     std::fs::write(&separate, [&*bytes, &[0]].concat()).unwrap();
     let found = answer(&program, &addresses);
     assert!(found.frames.iter().all(Vec::is_empty));
-    assert_eq!(found.missing, Some(Missing::Part(format!("{} belongs to a different version", separate.display()))));
+    assert_eq!(
+        found.missing,
+        Some(Missing::Part(format!("{} is debug information for a different build", separate.display())))
+    );
     std::fs::remove_file(&separate).unwrap();
     assert_eq!(answer(&program, &addresses).missing, Some(Missing::DebugInformation));
 }

@@ -13,8 +13,8 @@ use hatf::watch::{
     Finder, Function, Functions, Panel, Reading, Shown, Snapshot, Snapshots, Sort, State, View, draw, follow,
 };
 use hatf_host::record::SpoolState;
-use hatf_lab::histogram::Bucket;
 use hatf_lab::sites::Amount;
+use hatf_lab::statistics::Bucket;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use hatf_view::analysis::{Glance, MarkReport, ThreadReport, Timeline};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hatf_lab::object_rows::ROWS;
+use hatf_lab::blocks::ROWS;
 use hatf_lab::{Cause, Change, Heap, Object, ObjectEvent, Observer, Result};
 use hatf_trace::stack_hash::StackHashes;
 

@@ -1,6 +1,6 @@
 //! The `marks` table: positions that the program marked, and the program's phases.
 
-use hatf_lab::object_rows::ROWS;
+use hatf_lab::blocks::ROWS;
 use hatf_lab::sites::Amount;
 use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::{Event, EventKind};

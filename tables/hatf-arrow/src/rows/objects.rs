@@ -1,6 +1,6 @@
 //! The `objects` table: one row per object, in the order in which objects end.
 
-use hatf_lab::object_rows::{End, ObjectRow, ObjectRows};
+use hatf_lab::blocks::{End, ObjectRow, ObjectRows};
 use hatf_lab::{Cause, Heap, Result};
 use hatf_trace::event::Function;
 use hatf_trace::stack_hash::StackHashes;

@@ -1,6 +1,6 @@
 //! The `processes` table: the programs that a process executed one after the other through `exec`.
 
-use hatf_lab::object_rows::ROWS;
+use hatf_lab::blocks::ROWS;
 use hatf_lab::{Change, Heap, ObjectEvent, Observer, Result};
 use hatf_trace::event::UserMetadata;
 use hatf_trace::stacks::Modules;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use hatf_lab::Heap;
-use hatf_lab::site_bounds::{Bounds, SiteBounds};
-use hatf_lab::sites::{Counts, Measure, Sites};
+use hatf_lab::sites::{Bounds, Counts, Measure, SiteBounds, Sites};
 use hatf_trace::stack_hash::StackHashes;
 use hatf_view::calls::Places;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hatf_lab::Heap;
-use hatf_lab::object_rows::ROWS;
+use hatf_lab::blocks::ROWS;
 use hatf_trace::stack_hash::StackHashes;
 use hatf_trace::stacks::{Location, Stacks};
 

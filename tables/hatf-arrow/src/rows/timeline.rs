@@ -1,7 +1,7 @@
 //! The `timeline` table: the heap over time, including its exact peak.
 
 use hatf_lab::Heap;
-use hatf_lab::timeline::{Snapshot, Timeline};
+use hatf_lab::history::{Snapshot, Timeline};
 
 use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;

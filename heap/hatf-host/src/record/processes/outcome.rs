@@ -60,8 +60,8 @@ pub struct Recorded {
     pub is_off: bool,
     /// The duration of the kept part, if the spool had no room for the time requested by [`crate::record::Keep::Time`].
     pub kept_short: Option<Duration>,
-    /// The reason why lasting events could not be saved next to the spool when only the last part is kept. The trace
-    /// contains them, but after a kill they could not have been recovered.
+    /// With `--keep`, the first error in saving the images, modules, threads and the like of discarded chunks next to the
+    /// spool. The trace contains these events, but they would have been lost if the recorder had been killed.
     pub not_lasting: Option<Error>,
     /// The run time of the process.
     pub duration: Duration,

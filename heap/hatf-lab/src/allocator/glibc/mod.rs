@@ -64,6 +64,23 @@ struct Cache {
 }
 
 /// The allocator of the GNU C library.
+///
+/// # Examples
+///
+/// A large block is mapped, so freeing it returns its pages to the system:
+///
+/// ```
+/// use hatf_lab::allocator::{Acts, Allocator, Glibc, GlibcSettings};
+///
+/// let (mut glibc, mut acts) = (Glibc::new(GlibcSettings::default()), Acts::default());
+/// glibc.switch_to(0);
+/// let held = glibc.held();
+/// let place = glibc.allocate(200_000, &mut acts).ok_or("the address space is full")?;
+/// assert_eq!(glibc.held() - held, 200_704);
+/// glibc.free(place, 200_000, &mut acts);
+/// assert_eq!(glibc.held(), held);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Glibc {
     settings: GlibcSettings,

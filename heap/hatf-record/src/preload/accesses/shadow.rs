@@ -217,7 +217,7 @@ pub(super) fn is_marked(address: usize) -> bool {
     address.is_multiple_of(UNIT) && mark_of(address).is_some_and(|(word, bit)| word.load(Ordering::SeqCst) & bit != 0)
 }
 
-/// Returns the entry of a 4 KiB page, which contains the block that covers the page's first byte.
+/// Returns the entry for a 4 KiB page. The entry stores the start of the block that covers the page's first byte.
 fn page_of(address: usize) -> Option<&'static AtomicUsize> {
     let memory = region(address)?;
     // SAFETY: inside of the region's page entries, which follow its marks.

@@ -35,7 +35,7 @@ pub(crate) extern "C" fn hatf_recorder_is_recording() -> c_int {
     session().map_or(0, |session| c_int::from(!session.spool.header().is_off()))
 }
 
-/// Requests a trace of the retained events from `hatf record --keep`.
+/// Asks `hatf record --keep` to write a trace of the retained events.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_dump() {
     if let Some(session) = session() {

@@ -4,7 +4,7 @@
 use metatf_page::{Intervals, Panel};
 
 use super::{INTRINSIC, Program};
-use hatf_lab::student::Interval;
+use hatf_lab::statistics::Interval;
 
 /// The upper end of the scale.
 const MOST: f64 = 3.0;

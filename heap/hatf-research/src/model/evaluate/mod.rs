@@ -1,5 +1,32 @@
 //! The paper's experiment, which measures how closely synthetic traces match the traces to which their models were
 //! fitted.
+//!
+//! # Examples
+//!
+//! ```
+//! use hatf_lab::HeapTracker;
+//! use hatf_research::model::evaluate::{Experiment, OfModel, Tracking, Trial, trials};
+//! use hatf_research::model::{Choice, Fitter, Kind, Settings};
+//! use hatf_trace::{Event, EventSink};
+//!
+//! let kind = Kind::same(Choice::Cdf);
+//! let fitter = Fitter::new(Settings::new(vec![kind]), None)?;
+//! let mut tracker = HeapTracker::new((fitter, Tracking::default()));
+//! for address in 1..=100 {
+//!     tracker.event(&Event::malloc(address, 64))?;
+//!     tracker.event(&Event::free(address))?;
+//! }
+//! let (heap, (fitter, tracking)) = tracker.into_parts();
+//! let actual = Trial::new(&heap.totals(), &tracking, &[]);
+//! let models = fitter.finish(&heap.totals(), None)?.models();
+//!
+//! let experiment = Experiment { allocators: vec!["bsd".to_owned()], trials: 3, seed: 1, memory_limit: None };
+//! let ended = trials(&experiment, &models, 1, || ())?.remove(0);
+//! let [_, _, max_bytes, _] = OfModel::new(kind, &actual, ended).intrinsic.ok_or("a trial was stopped")?;
+//! // Objects never overlap, neither in the trace nor in the trials.
+//! assert_eq!((actual.max_bytes, max_bytes.mean), (64, 1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod chart;
 mod page;
@@ -14,7 +41,7 @@ pub use predictions::{Errors, Predicted, Predictions, Rank, Summary};
 pub use tracking::{Off, Tracking, WINDOWS};
 pub use trials::{Actual, Ended, Experiment, Job, OBJECT_BYTES, Trial, trials};
 
-use hatf_lab::student::{self, Interval, interval};
+use hatf_lab::statistics::{Interval, interval, mean};
 use serde::Serialize;
 
 use super::Kind;
@@ -82,7 +109,7 @@ pub fn predictions(programs: &[Program], allocators: &[String], models: &[Kind])
             let mean = |allocator: usize| {
                 let values = trials.iter().map(|trial| trial.allocators.get(allocator).and_then(metric));
                 let values: Option<Vec<f64>> = values.collect();
-                values.map(|values| student::mean(&values))
+                values.map(|values| mean(&values))
             };
             (0..allocators.len()).map(mean).collect::<Option<Vec<f64>>>()
         };

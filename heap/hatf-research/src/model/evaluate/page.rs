@@ -4,7 +4,7 @@ use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::predictions::{Predicted, Predictions, Rank};
 use super::{Ended, INTRINSIC, Off, Program};
-use hatf_lab::student::{Interval, mean};
+use hatf_lab::statistics::{Interval, mean};
 
 /// For each metric, the numbers of the paper's tables of actual values, errors, error summaries and predicted values.
 const TABLES: [(&str, [u32; 4]); 2] = [("OPS PER OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];

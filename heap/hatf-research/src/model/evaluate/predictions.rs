@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use hatf_lab::student::mean;
+use hatf_lab::statistics::mean;
 
 /// Actual and predicted values of one metric, as in Tables 15 and 16 of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,6 +16,19 @@ pub struct Predictions {
 }
 
 /// The values of one program.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_research::model::evaluate::Predicted;
+///
+/// let name = "perl".to_owned();
+/// let models = vec![Some(vec![2.0, 4.0]), None];
+/// let predicted = Predicted { name, actual: vec![1.0, 4.0], models };
+/// // The first model is wrong by 100% for one of two allocators, and the second model was stopped.
+/// assert_eq!(predicted.errors().of_models, [Some(0.5), None]);
+/// assert_eq!(predicted.ranks()[0].map(|rank| (rank.discordant, rank.pairs)), Some((0, 1)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Predicted {
     /// The program's name.

@@ -3,9 +3,7 @@
 use serde::Serialize;
 
 use crate::model::law::wide;
-use hatf_lab::objects::{Change, ObjectEvent};
-use hatf_lab::observer::Observer;
-use hatf_lab::{Result, Totals};
+use hatf_lab::{Change, ObjectEvent, Observer, Result, Totals};
 
 /// The number of windows, which have equal numbers of events.
 pub const WINDOWS: usize = 100;
@@ -99,7 +97,7 @@ pub(super) fn off(actual: &[[u64; 2]], trials: &[&[[u64; 2]]]) -> [Off; 2] {
         };
         let errors: Vec<f64> = (0..actual.len()).map(error).collect();
         Off {
-            mean: hatf_lab::student::mean(&errors),
+            mean: hatf_lab::statistics::mean(&errors),
             worst: errors.iter().copied().fold(0.0, f64::max),
             within: errors.iter().filter(|error| **error <= 0.05).count(),
         }

@@ -5,9 +5,7 @@ use std::collections::HashMap;
 
 use super::calls::{Active, Calls, Seen};
 use super::{Context, Enclosed, RegionCandidate, ScopeObserver, index};
-use hatf_lab::Result;
-use hatf_lab::objects::{Change, Object, ObjectEvent};
-use hatf_lab::observer::Observer;
+use hatf_lab::{Change, Object, ObjectEvent, Observer, Result};
 
 /// The second pass, which computes the cost of a region in each context. The cost is computed for all suitable sites
 /// together and for each site alone.

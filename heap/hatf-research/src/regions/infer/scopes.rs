@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 
 use super::{Context, Contexts};
-use hatf_lab::objects::{Change, Object, ObjectEvent};
-use hatf_lab::observer::Observer;
-use hatf_lab::{Error, Result};
+use hatf_lab::{Change, Error, Object, ObjectEvent, Observer, Result};
 
 /// The maximum depth of scopes. A deeper scope counts as part of the scope that contains it.
 pub const MOST_DEPTH: usize = 256;
@@ -122,6 +120,26 @@ struct Thread {
 }
 
 /// A pass that notifies an observer of contexts and of the sites in them.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::{Objects, Observer};
+/// use hatf_research::regions::infer::Scoped;
+/// use hatf_trace::Event;
+///
+/// let (thread, scope, stack) = (1, 7, 0);
+/// let mut learn = Scoped::learn();
+/// learn.enter(thread, scope)?;
+/// Objects::new().follow(&Event::malloc(16, 10), stack, &mut |event| learn.event(event))?;
+/// assert!(learn.leave(thread)?);
+///
+/// let table = learn.finish();
+/// assert_eq!(table.sites().collect::<Vec<_>>(), [(1, (stack, 1))]);
+/// assert_eq!(table.scopes(1).collect::<Vec<_>>(), [scope]);
+/// assert_eq!(table.contexts()?.path(1), [1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Scoped<O> {
     table: ScopeTable,

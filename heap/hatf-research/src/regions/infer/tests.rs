@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use hatf_lab::objects::{ObjectEvent, Objects};
+use hatf_lab::{ObjectEvent, Objects};
 use hatf_trace::Event;
 
 /// The stacks of sites in functions that call each other. Site 0 has no stack.

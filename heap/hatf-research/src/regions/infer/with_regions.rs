@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Active, Calls, Context, Contexts, RegionCandidate, ScopeObserver, Seen};
-use hatf_lab::Result;
-use hatf_lab::objects::{Change, Object, ObjectEvent};
-use hatf_lab::observer::Observer;
+use hatf_lab::{Change, Object, ObjectEvent, Observer, Result};
 
 /// A receiver of the operations of a program with regions.
 pub trait Scopes {
@@ -44,6 +42,27 @@ impl Scopes for () {
 }
 
 /// The third pass, which derives the operations and memory usage of a program that uses the candidates.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::{Objects, Observer};
+/// use hatf_research::regions::infer::{Contexts, RegionCandidate, StackCall, WithRegions};
+/// use hatf_trace::Event;
+///
+/// let contexts = Contexts::new([Vec::new(), vec![StackCall { caller: 0, function: 1 }]])?;
+/// let context = contexts.path(1)[0];
+/// let candidate = RegionCandidate { context, sites: vec![1], ..RegionCandidate::default() };
+/// let mut regions = WithRegions::new(contexts, vec![candidate], ());
+/// let mut objects = Objects::new();
+/// for event in [Event::malloc(16, 10), Event::free(16), Event::malloc(16, 10), Event::free(16)] {
+///     objects.follow(&event, 1, &mut |event| regions.event(event))?;
+/// }
+/// let (peaks, ()) = regions.finish()?;
+/// // The region holds both blocks until the function returns.
+/// assert_eq!((peaks.before, peaks.after), (10, 20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct WithRegions<S> {
     contexts: Contexts,

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::profile::{Amount, HeapInfo, Live};
+use hatf_lab::profile::{HeapInfo, Live};
+use hatf_lab::sites::Amount;
 
 use super::field::{function, line, location, mapping, profile, sample, value_type};
 use super::wire::{Fields, Value};

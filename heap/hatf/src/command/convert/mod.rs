@@ -307,15 +307,10 @@ impl Convert {
             ("--inner-records", self.inner_records, name == "hatf1", "hatf1 output"),
             ("--free-at-last-access", self.free_at_last_access, is_heap && !are_several, "one input and heap output"),
             ("--as-is", self.as_is, is_trace && are_several, "several inputs and trace output"),
-            ("--binary or --no-symbols", !binary.is_empty() || symbols.no_symbols, is_profile, "profile output"),
+            ("--binary", !binary.is_empty(), is_profile, "profile output"),
             ("--unknown-is-unused", *unknown_is_unused, name == "memprof-yaml", "memprof-yaml output"),
             ("--shared-objects", *shared_objects, name == "memprof-yaml", "memprof-yaml output"),
-            (
-                "--debug-dir, --sysroot or --perf-map",
-                symbols.files.is_given(),
-                finds_names,
-                "profile output or --resolve",
-            ),
+            ("--symbols", symbols.is_given(), finds_names, "profile output or --resolve"),
             ("--tables or --resolve", !tables.is_empty() || *resolve, is_tables, "table output"),
             ("--partition", *partition, is_tables && name != DATABASE, "table output in a directory"),
         ];

@@ -12,7 +12,7 @@ use super::Convert;
 use crate::command::lab::Source;
 use crate::command::profile::{made_of, one, read_all};
 use crate::command::symbols::Symbols;
-use crate::command::{about, print_message};
+use crate::command::{OPENING, about, print_message};
 
 /// Options for heap profiles.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm, path: &Path, ou
     let ProfileArgs { binary, symbols, unknown_is_unused, shared_objects } = &options.profiles;
     let only_read = || Error::Usage(format!("the format {} can only be read, not written", form.name));
     let create = form.create.ok_or_else(only_read)?;
-    let files = symbols.files.files()?;
+    let files = symbols.all_files()?;
     let mut profiles = read(options, path)?;
     for profile in &mut profiles {
         binary.iter().try_for_each(|binary| name_frames(profile, binary, &files))?;
@@ -66,7 +66,7 @@ pub(super) fn run(options: &Convert, form: &'static ProfileForm, path: &Path, ou
 /// Returns the profiles in the input or, if the input is a trace, the profile of that trace.
 fn read(options: &Convert, path: &Path) -> Result<Vec<HeapProfile>> {
     if options.from.is_none() {
-        let mut input = Input::open(path)?;
+        let mut input = Input::open(path)?.opening(OPENING);
         if is_profile(&mut input)? {
             return read_all(path, input);
         }

@@ -19,7 +19,7 @@ use metatf_page::units::count;
 
 use super::{Convert, DATABASE};
 use crate::command::symbols::{Symbols, print_problems};
-use crate::command::{cores, print_message};
+use crate::command::{cores, open_options, print_message};
 
 /// Options for tables.
 #[derive(clap::Args)]
@@ -72,13 +72,14 @@ pub(super) fn run(options: &Convert, form: &str, traces: &[PathBuf], root: &Path
     let is_wanted = |name: &&str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == *name);
     let wanted: Vec<&str> = Tables::names().filter(is_wanted).collect();
     let Some(form) = Form::named(form) else {
-        let tables = open(traces).map_err(failed)?.with_names(names);
+        let tables = open(traces).map_err(failed)?.with_names(names).with_options(open_options(None, |_| ()));
         return print_rows(&wanted, database(&tables, &wanted, root)?);
     };
     let partitions = if *partition { partitions(traces)? } else { vec![(traces.to_vec(), PathBuf::new())] };
     let mut rows = vec![0; wanted.len()];
     for (traces, place) in &partitions {
         let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
+        let tables = tables.with_options(open_options(None, |_| ()));
         let folder = OutputFolder::create(root).map_err(Error::system(root.display().to_string()))?;
         let create = |name: &str, schema: &SchemaRef| {
             let path = if *partition { Path::new(name).join(place) } else { PathBuf::from(name) };

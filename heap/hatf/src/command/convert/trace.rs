@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use hatf_trace::Result;
-use hatf_trace::forms::{CreateOptions, Form, FreedEarly, Input, OpenOptions, RereadInput, convert, with_early_frees};
+use hatf_trace::forms::{CreateOptions, Form, FreedEarly, Input, RereadInput, convert, with_early_frees};
 use metatf_page::units::count;
 use metatf_tools::recode::Preset;
 
 use super::{Convert, merge};
 use crate::command::lab::warn_of_losses;
 use crate::command::written::write_file;
-use crate::command::{about, print_message};
+use crate::command::{about, open_options, print_message};
 
 pub(super) fn run(options: &Convert, to: &'static Form, inputs: &[PathBuf], output: &Path) -> Result<u8> {
-    let open = OpenOptions { form: options.from, note: print_message };
+    let open = open_options(options.from, print_message);
     let create = |write| CreateOptions {
         write,
         resolution: options.clock,

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf_lab::observer::Until;
-use hatf_lab::{HeapTracker, ObjectEvent, Observer, Totals};
+use hatf_lab::{HeapTracker, ObjectEvent, Observer, Totals, Until};
 use hatf_research::model::evaluate::{
     Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
     predictions, trials,

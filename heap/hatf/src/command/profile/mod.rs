@@ -13,8 +13,8 @@ use hatf_trace::{Error, Result};
 use hatf_view::profile::{HeapProfile, merge, open_profiles, write_profile};
 use metatf_cli::{OutputFile, Progress};
 
-use super::about;
 use super::lab::Source;
+use super::{OPENING, about};
 
 /// Create a heap profile from a trace: the number, sizes and lifetimes of the blocks that each call stack allocated.
 ///
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
 
 /// Reads a profile in any supported format. `-` is standard input. Several profiles in a file are merged.
 fn read(path: &Path) -> Result<HeapProfile> {
-    one(path, read_all(path, Input::open(path)?)?)
+    one(path, read_all(path, Input::open(path)?.opening(OPENING))?)
 }
 
 /// Reads the profiles of a file.

@@ -177,7 +177,7 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "Trace")]
     pub(crate) private: bool,
 
-    /// Of the processes that the program creates, record only those that run these programs, given by file name.
+    /// Record only child processes that run one of these programs, given by file name.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', require_equals = true, help_heading = "Processes")]
     pub(crate) follow: Vec<String>,
 

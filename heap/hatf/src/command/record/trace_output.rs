@@ -26,7 +26,8 @@ pub(crate) struct WrittenTrace {
 }
 
 impl WrittenTrace {
-    /// Writes a trace to an output called `name` in messages. Returns the output and the result of `give`.
+    /// Writes the events from `give` to a trace in the opened output. Error messages refer to the output as `name`. Returns
+    /// the result of `give` and the written trace.
     pub(crate) fn write<T>(
         name: &Path,
         opened: io::Result<(OutputFile, Box<dyn Sink + Send>)>,

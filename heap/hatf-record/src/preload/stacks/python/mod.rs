@@ -155,7 +155,7 @@ impl Chain {
         }
     }
 
-    /// Passes the frames of the next call to `give`, innermost first, as code and instruction.
+    /// Passes each frame of the next interpreter call, innermost first, to `give` as its code and instruction.
     fn call(&mut self, mut give: impl FnMut(usize, usize)) {
         if self.frames_of_call(&mut give).is_none() {
             self.frame = 0;

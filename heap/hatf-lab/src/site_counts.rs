@@ -8,6 +8,17 @@ use crate::observer::Observer;
 use crate::{Error, Result};
 
 /// A number of blocks and their bytes.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::sites::Amount;
+///
+/// let mut amount = Amount::default();
+/// amount.add_block(100);
+/// amount.sum(Amount { blocks: 2, bytes: 48 });
+/// assert_eq!(amount, Amount { blocks: 3, bytes: 148 });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Amount {
     /// The number of blocks.
@@ -57,6 +68,21 @@ pub fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(
 const PARTS: u64 = 1 << 10;
 
 /// The weight of blocks. In a sample, the weight is the inverse of a block's probability: see [`Observer::sampled`].
+///
+/// # Examples
+///
+/// In a sample with one block per 1,000 bytes, a block of 1,000 bytes is recorded with a probability of 63%. Two
+/// recorded blocks of this size therefore represent about three blocks of the program:
+///
+/// ```
+/// use hatf_lab::sites::{Amount, Weight};
+///
+/// let weight = Weight::sampled(1_000);
+/// let mut sum = Amount::default();
+/// sum.sum(weight.amount(1_000));
+/// sum.sum(weight.amount(1_000));
+/// assert_eq!(weight.whole(sum), Amount { blocks: 3, bytes: 3_164 });
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weight {
     /// The mean number of bytes per sampled object, if objects are a sample.
@@ -123,7 +149,7 @@ pub enum Measure {
     At,
     /// Allocated in a chosen range and live at its end.
     Between,
-    /// Copied by `realloc`: see [`growth`](crate::growth).
+    /// Copied by `realloc`: see [`Growths`](crate::blocks::Growths).
     Copied,
     /// Allocated in excess of the requested sizes.
     Slack,
@@ -237,6 +263,8 @@ pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize
 }
 
 /// An observer that counts blocks by site: see [`Object::site`](crate::Object::site).
+///
+/// The [module's example](crate::sites#examples) finds the stack that allocated a leaked block.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     sites: Vec<Site>,

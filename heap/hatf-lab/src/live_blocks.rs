@@ -117,7 +117,7 @@ impl Table {
 ///
 /// Memory is bounded by the maximum number of simultaneously live blocks.
 #[derive(Debug, Default)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     /// The slots of nearly all blocks.
     extents: Extents,
     /// Blocks that overlap others or begin at addresses without a slot in the extents.
@@ -128,35 +128,29 @@ pub struct Blocks {
 
 impl Blocks {
     /// The upper bound of slots, exclusive.
-    pub const MOST: u32 = MOST_SLOTS;
+    pub(crate) const MOST: u32 = MOST_SLOTS;
 
     /// Returns the number of contradictions among the calls so far.
     #[must_use]
-    pub fn contradictions(&self) -> Contradictions {
+    pub(crate) fn contradictions(&self) -> Contradictions {
         self.contradictions
     }
 
     /// Returns the number of live blocks.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.live
     }
 
-    /// Returns whether there are no live blocks.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.live == 0
-    }
-
     /// Returns the addresses and slots of live blocks, in arbitrary order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         let others = self.others.places.iter().filter_map(|block| Some((block.address, block.slot()?)));
         self.extents.iter().chain(others)
     }
 
     /// Returns the slot of the block that begins at an address.
     #[must_use]
-    pub fn get(&self, address: u64) -> Option<u32> {
+    pub(crate) fn get(&self, address: u64) -> Option<u32> {
         self.extents.slot(address).or_else(|| self.others.get(address)?.slot())
     }
 
@@ -180,7 +174,7 @@ impl Blocks {
     /// Ends the live block at an address where another block is about to begin, and counts the contradiction. `size`
     /// returns the size with which the block was inserted.
     #[inline]
-    pub fn make_way(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
+    pub(crate) fn make_way(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = self.take(address, size)?;
         self.contradictions.allocs_of_live_blocks += 1;
         Some(slot)
@@ -188,7 +182,7 @@ impl Blocks {
 
     /// Begins a block at an address where no live block begins.
     #[inline]
-    pub fn insert(&mut self, address: u64, size: u64, slot: u32) {
+    pub(crate) fn insert(&mut self, address: u64, size: u64, slot: u32) {
         self.live += 1;
         let is_free = self.extents.insert(address, size, slot);
         self.contradictions.overlapping_blocks += u64::from(!is_free);
@@ -200,7 +194,7 @@ impl Blocks {
     /// Ends the block that begins at an address, if there is one. `size` returns the size with which the block was
     /// inserted.
     #[inline]
-    pub fn take(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
+    pub(crate) fn take(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = match self.extents.take(address, &size) {
             Some(slot) => slot,
             None if self.others.live == 0 => return None,
@@ -216,19 +210,19 @@ impl Blocks {
 
     /// Returns whether a block was freed at an address that has not been reused since. Old frees may have been evicted.
     #[must_use]
-    pub fn was_freed(&self, address: u64) -> bool {
+    pub(crate) fn was_freed(&self, address: u64) -> bool {
         self.extents.was_freed(address) || self.others.get(address).is_some_and(|block| block.slot == ENDED)
     }
 
     /// Counts a free of an address without a live block.
-    pub fn missing(&mut self, address: u64) {
+    pub(crate) fn missing(&mut self, address: u64) {
         let was_freed = self.was_freed(address);
         let Contradictions { unmatched_frees, frees_of_freed_blocks, .. } = &mut self.contradictions;
         *if was_freed { frees_of_freed_blocks } else { unmatched_frees } += 1;
     }
 
     /// Discards all blocks, live or freed.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self { contradictions: self.contradictions, ..Self::default() };
     }
 }
