@@ -8,19 +8,29 @@ use crate::options::{OptionError, Options};
 
 /// Generates code for DTDs in a build script.
 ///
-/// ```no_run
-/// # fn main() -> Result<(), metatf_codegen::Error> {
-/// metatf_codegen::Config::new()
-///     .dtd("dtds/HATF10.dtd")
-///     .record_attribute("alloc", "#[derive(Eq, Hash)]")
-///     .rename("createHeap", "NewHeap")
-///     .compile()
-/// # }
-/// ```
-///
 /// Options refer to names in the DTD. `alloc` or, with its section, `heap.alloc` is a record; `alloc.size` is a field;
 /// `point.x` is a field of a nested record; and `draw.n_items`, the record with the group's key, denotes the items of a
 /// repeated group. The path `.` denotes everything. A path that matches nothing is an error.
+///
+/// # Examples
+///
+/// A build script omits `out_dir`, because cargo sets `OUT_DIR`:
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let dtd = folder.path().join("jobs.dtd");
+/// let record = "begin: (tag, job) { tag.value = 4; job.width = 4; job.interpretation = none; }";
+/// std::fs::write(&dtd, format!("section jobs 1 {{ {record} }}"))?;
+/// metatf_codegen::Config::new()
+///     .dtd(&dtd)
+///     .out_dir(folder.path())
+///     .record_attribute("begin", "#[derive(Eq, Hash)]")
+///     .rename("begin", "Start")
+///     .compile()?;
+/// let code = std::fs::read_to_string(folder.path().join("jobs.rs"))?;
+/// assert!(code.contains("#[derive(Eq, Hash)]") && code.contains("pub struct Start"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Config {

@@ -310,7 +310,7 @@ impl Planner<'_, '_> {
             return Ok(bit);
         }
         if self.out.kinds.len() == KINDS_MOST {
-            return Err(OptionError(format!("the DTD has more than {KINDS_MOST} kinds of records")));
+            return Err(OptionError(format!("the DTD uses more than {KINDS_MOST} event kinds (`tag.kind`)")));
         }
         self.out.kinds.push(name);
         Ok(self.out.kinds.len() - 1)

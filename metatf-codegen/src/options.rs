@@ -1,6 +1,24 @@
 //! The options of the generated code.
 
 /// The options of the generated code, shared by build scripts, the command line and the attribute.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_codegen::{Options, generate_source};
+///
+/// let text = b"section jobs 1 { begin: (tag, job) { tag.value = 4; job.width = 4; job.interpretation = none; } }";
+/// let mut options = Options::new("jobs.dtd");
+/// options.renames.push(("begin.job".to_owned(), "id".to_owned()));
+/// let generated = generate_source(text, &options)?;
+/// assert!(generated.source.contains("pub id: u64"));
+///
+/// // An option that refers to a nonexistent item is an error.
+/// options.renames.push(("begni".to_owned(), "start".to_owned()));
+/// let error = generate_source(text, &options).err().ok_or("accepted")?;
+/// assert!(error.to_string().contains("`begni`"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The name of the DTD in the generated code (`HATF10.dtd`).

@@ -3,6 +3,18 @@
 //! An [`Error`] stores the file offset, the offset in a compressed chunk's content, the start of the record, the
 //! section, the record and the leaf (spec 7). It stores only numbers; `Trace::explain` replaces them with the names of
 //! the trace's format.
+//!
+//! # Examples
+//!
+//! ```
+//! use metatf_container::{ErrorKind, Reader};
+//!
+//! let error = Reader::from_slice(b"GIF89a").err().ok_or("accepted as a trace")?;
+//! assert_eq!(error.kind, ErrorKind::NotATrace(*b"GIF8", 4));
+//! assert_eq!(error.place.offset, 0);
+//! assert_eq!(error.to_string(), "offset 0: not a Meta-TF trace (it begins with `GIF8`)");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::{fmt, io};
 

@@ -18,6 +18,26 @@ const LOOK: Duration = Duration::from_millis(50);
 /// At the end of the file, reading waits for more data, so the reader never sees an incomplete chunk. The input ends
 /// after the footer, which the writer writes last, or when the file has been deleted. If the writer dies before writing
 /// the footer, the wait ends only when the file is deleted.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::{ChunkSpec, ChunkWriter, GrowingFile, Reader, WriteOptions};
+///
+/// let path = tempfile::NamedTempFile::new()?.into_temp_path();
+/// let file = std::fs::File::create(&path)?;
+/// let mut writer = ChunkWriter::new(file, &WriteOptions::default(), b"section log 1 { }")?;
+/// let mut reader = Reader::from_read(GrowingFile::open(&path)?)?;
+///
+/// let spec = ChunkSpec { section: 1, reset: true, group_start: true, records: 1, ..ChunkSpec::default() };
+/// writer.data(spec, b"one")?;
+/// writer.flush()?;
+/// assert_eq!(reader.next_part()?.and_then(|part| part.records), Some(1)); // The file is still incomplete.
+///
+/// writer.finish(1)?;
+/// assert!(reader.next_part()?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct GrowingFile {
     file: File,

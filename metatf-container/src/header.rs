@@ -49,6 +49,17 @@ impl Class {
 }
 
 /// The byte order of the header's integers and of record content (spec 5.1).
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::Order;
+///
+/// assert_eq!(Order::Little.read(&[0x34, 0x12]), 0x1234);
+/// let mut bytes = Vec::new();
+/// Order::Big.write(0x1234, 3, &mut bytes);
+/// assert_eq!(bytes, [0, 0x12, 0x34]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Byte order number 1: little-endian.

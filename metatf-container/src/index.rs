@@ -9,8 +9,8 @@ pub(crate) const ENTRY: usize = 32;
 pub(crate) const FOOTER: usize = 16;
 const MAGIC: [u8; 4] = *b"MTFE";
 
-/// An index entry, which describes a chunk of the file other than the index itself. The chunk's sequence number is the
-/// position of its entry in the list.
+/// An index entry, which describes a chunk of the file; the index itself has no entry. A chunk's sequence number is the
+/// position of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkInfo {
     /// Offset of the chunk's header.

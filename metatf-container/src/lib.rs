@@ -6,6 +6,27 @@
 //!
 //! A reader splits a source into [`Part`]s, which are runs of one section's content in file order. A writer accepts
 //! finished runs and stores them.
+//!
+//! # Examples
+//!
+//! A writer stores one record in a chunk, and a reader returns the same bytes:
+//!
+//! ```
+//! use metatf_container::{ChunkSpec, ChunkWriter, Reader, WriteOptions};
+//!
+//! let dtd = b"section heap 1 { free: (tag, size) { tag.value = 4; size.width = 2; size.interpretation = none; } }";
+//! let mut writer = ChunkWriter::new(Vec::new(), &WriteOptions::default(), dtd)?;
+//! let spec = ChunkSpec { section: 1, reset: true, group_start: true, records: 1, ..ChunkSpec::default() };
+//! writer.data(spec, &[4, 16, 0])?;
+//! let file = writer.finish(1)?;
+//!
+//! let mut reader = Reader::from_slice(&file)?;
+//! assert_eq!(reader.dtd_text(), Some(&dtd[..]));
+//! let part = reader.next_part()?.ok_or("no part")?;
+//! assert_eq!((part.section, part.records), (1, Some(1)));
+//! assert_eq!(reader.bytes(&part.content), &[4, 16, 0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![deny(unsafe_code)]
 

@@ -5,6 +5,8 @@ use std::fmt;
 use crate::Error;
 
 /// All losses found during a salvage; empty if all data was delivered.
+///
+/// The example of [`Reader`](crate::Reader#examples) salvages a corrupt trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossReport {
     /// The losses, in file order.

@@ -35,6 +35,29 @@ impl Filter {
 
 /// The codecs to try on a section's first chunk, and occasionally on later chunks, with the filters that the options
 /// allow.
+///
+/// # Examples
+///
+/// Without slack, LZ4 is chosen only for content that it shortens:
+///
+#[cfg_attr(feature = "lz4", doc = "```")]
+#[cfg_attr(not(feature = "lz4"), doc = "```ignore")]
+/// use metatf_container::{ChunkSpec, ChunkWriter, Codec, Reader, Trial, WriteOptions};
+///
+/// let trial = Some(Trial { codecs: vec![Codec::Lz4], slack: 0 });
+/// let options = WriteOptions { trial, ..WriteOptions::default() };
+/// let mut writer = ChunkWriter::new(Vec::new(), &options, b"section log 1 { }")?;
+/// let spec = ChunkSpec { section: 1, reset: true, group_start: true, records: 1, ..ChunkSpec::default() };
+/// writer.data(spec, &[7; 1000])?;
+/// writer.data(ChunkSpec { section: 2, group_start: false, ..spec }, b"once")?;
+/// let file = writer.finish(2)?;
+///
+/// let mut reader = Reader::from_slice(&file)?;
+/// let data = reader.chunks()?.iter().filter(|chunk| chunk.is_data());
+/// let codecs: Vec<u8> = data.map(|chunk| chunk.codec).collect();
+/// assert_eq!(codecs, [Codec::Lz4.number(), Codec::Stored.number()]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// The codecs, fastest to decode first. Storing is always tried, too.
@@ -61,6 +84,19 @@ pub enum SizeRule {
 ///
 /// If there is a time limit, a single thread notifies all writers of the program when the time has passed. Each flush
 /// ends a chunk and, in formats with stream sections, a group, so frequent flushing makes the trace larger.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::{FlushEvery, WriteOptions};
+/// use std::time::Duration;
+///
+/// // A single limit replaces both default limits.
+/// let every_100_ms = WriteOptions::default().flush_every(Duration::from_millis(100));
+/// assert_eq!(every_100_ms.flush, FlushEvery { bytes: None, time: Some(Duration::from_millis(100)) });
+/// let every_64_kib = WriteOptions::default().flush_every(65_536_usize);
+/// assert_eq!(every_64_kib.flush, FlushEvery { bytes: Some(65_536), time: None });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushEvery {
     /// Flush when this many bytes of content (before compression) are buffered, or `None` for no limit.
@@ -95,6 +131,22 @@ impl From<usize> for FlushEvery {
 }
 
 /// Options for writing a trace.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::{ChunkWriter, Codec, Filter, Order, Reader, WriteOptions};
+///
+/// let mut options = WriteOptions { order: Order::Big, dtd_url: "log.dtd".to_owned(), ..WriteOptions::default() };
+/// options.section_options.insert(2, (Codec::Stored, Filter::None));
+/// assert_eq!(options.of_section(2), (Codec::Stored, Filter::None));
+/// assert_eq!(options.of_section(1), (Codec::default(), Filter::Auto));
+///
+/// let file = ChunkWriter::new(Vec::new(), &options, b"section log 1 { }")?.finish(0)?;
+/// let reader = Reader::from_slice(&file)?;
+/// assert_eq!((reader.header().order, reader.header().dtd_url.as_str()), (Order::Big, "log.dtd"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     /// The format version: 1 for chunks (spec 5.2), 0 for the paper's layout (spec 5.1).

@@ -22,6 +22,32 @@ use crate::{Error, ErrorKind, Result};
 /// A reader for the container of a trace, which consists of a header, a DTD and parts. The reader checks every rule of
 /// spec 5.1 and 5.2 that does not depend on the contents of the DTD, and never panics. It keeps only one chunk in
 /// memory, apart from the data that the documentation of its methods mentions.
+///
+/// The [crate's example](crate#examples) reads an intact trace.
+///
+/// # Examples
+///
+/// Salvaging skips a corrupt chunk and reports the number of records that it contained:
+///
+/// ```
+/// use metatf_container::{CHUNK_HEADER_LEN, ChunkSpec, ChunkWriter, Reader, WriteOptions};
+///
+/// let mut writer = ChunkWriter::new(Vec::new(), &WriteOptions::default(), b"section log 1 { }")?;
+/// let spec = ChunkSpec { section: 1, reset: true, group_start: true, records: 1, ..ChunkSpec::default() };
+/// writer.data(spec, b"one")?;
+/// writer.data(ChunkSpec { group: 1, ..spec }, b"two")?;
+/// let mut file = writer.finish(2)?;
+/// let first = Reader::from_slice(&file)?.chunks()?[1]; // Chunk 0 contains the DTD.
+/// file[usize::try_from(first.offset + CHUNK_HEADER_LEN)?] ^= 1;
+///
+/// let mut reader = Reader::salvage_slice(&file)?;
+/// let part = reader.next_part()?.ok_or("no part")?;
+/// assert_eq!(reader.bytes(&part.content), b"two");
+/// assert!(reader.next_part()?.is_none());
+/// let report = reader.loss_report().ok_or("not salvaging")?;
+/// assert_eq!((report.missing_chunks, report.records_lost()), (1, Some(1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reader<'a> {
     pub(super) source: Source<'a>,
     pub(super) header: Header,

@@ -9,6 +9,25 @@ use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 /// Files, buffered files and memory can be overwritten; standard output, pipes, sockets and boxed writers cannot.
 /// [`Seekable`] and [`Forward`] turn any other writer into a sink. A file opened in append mode writes all data at its
 /// end, so it must be wrapped in [`Forward`].
+///
+/// # Examples
+///
+/// Only a sink that can be overwritten receives the number of records:
+///
+/// ```
+/// use metatf_container::{ChunkWriter, Forward, Reader, Result, Seekable, Sink, WriteOptions};
+/// use std::io::Cursor;
+///
+/// fn write<S: Sink>(sink: S) -> Result<S> {
+///     ChunkWriter::new(sink, &WriteOptions::default(), b"section log 1 { }")?.finish(5)
+/// }
+///
+/// let file: Vec<u8> = write(Seekable(Cursor::new(Vec::new())))?.0.into_inner();
+/// assert_eq!(Reader::from_slice(&file)?.header().nrecords, 5);
+/// let file: Vec<u8> = write(Forward(Vec::new()))?.0;
+/// assert_eq!(Reader::from_slice(&file)?.header().nrecords, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used as a trace sink directly",
     label = "not a `Sink`",
@@ -45,10 +64,14 @@ pub trait Sink: Write {
 }
 
 /// A sink that wraps any seekable writer and can be overwritten.
+///
+/// See the example of [`Sink`](Sink#examples).
 #[derive(Clone, Copy, Debug)]
 pub struct Seekable<W>(pub W);
 
 /// A sink that wraps any writer and accepts bytes only in order.
+///
+/// See the example of [`Sink`](Sink#examples).
 #[derive(Clone, Copy, Debug)]
 pub struct Forward<W>(pub W);
 

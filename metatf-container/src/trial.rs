@@ -5,10 +5,10 @@ use super::codec::Codec;
 use super::options::{Filter, Trial};
 use super::raw_content::RawContent;
 
-/// Number of chunks of a section from one trial of all codecs or filters to the next.
+/// Number of chunks of a section between trials of all codecs or filters.
 const RETRY: u8 = 16;
-/// Number of chunks after which filters are first tried again, because the beginning of a section is less
-/// representative.
+/// Number of chunks between the first trial of filters and the second. It is smaller than [`RETRY`], because the
+/// beginning of a section is less representative.
 const FIRST_RETRY: u8 = 4;
 /// Filters are retried sooner (after one, two, four, .. chunks) while the result of another filter is at most this many
 /// percent longer.

@@ -7,6 +7,25 @@ use std::path::Path;
 
 /// A file read from start to end. If another process truncates a regular file in the meantime, an error is returned at
 /// the end, because what was read could otherwise be mistaken for a complete shorter file.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::WholeFile;
+/// use std::io::{ErrorKind, Read, Write};
+///
+/// let mut file = tempfile::NamedTempFile::new()?;
+/// file.write_all(b"one two")?;
+/// let (mut before, mut after) = (String::new(), String::new());
+/// WholeFile::open(file.path())?.read_to_string(&mut before)?;
+/// assert_eq!(before, "one two");
+///
+/// let mut reader = WholeFile::open(file.path())?;
+/// file.as_file().set_len(3)?; // Another process truncates the file.
+/// let end = reader.read_to_string(&mut after);
+/// assert_eq!(end.map_err(|error| error.kind()), Err(ErrorKind::UnexpectedEof));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,

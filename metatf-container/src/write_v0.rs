@@ -33,6 +33,27 @@ fn spooled() -> Placement {
 
 /// A writer for a version 0 trace, which consists of the global part and extents. The section table is part of the
 /// header, so the content is written at the end, unless the trace is written without a table.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::{ExtentWriter, Reader, WriteOptions};
+///
+/// let mut writer = ExtentWriter::new(Vec::new(), &WriteOptions { version: 0, ..WriteOptions::default() }, 1)?;
+/// writer.extent(1, b"one")?;
+/// writer.extent(1, b", two")?;
+/// writer.extent(2, b"three")?;
+/// let file = writer.finish(3)?;
+///
+/// let mut reader = Reader::from_slice(&file)?;
+/// reader.set_tag_width(1);
+/// let mut parts = Vec::new();
+/// while let Some(part) = reader.next_part()? {
+///     parts.push((part.section, reader.bytes(&part.content).to_vec()));
+/// }
+/// assert_eq!(parts, [(1, b"one, two".to_vec()), (2, b"three".to_vec())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ExtentWriter<W: Sink> {
     sink: W,
     header: Header,

@@ -18,6 +18,8 @@ use crate::{Error, ErrorKind, Result};
 const PLAIN_DTD: usize = 4 << 10;
 
 /// A data chunk without its content.
+///
+/// See the [crate's example](crate#examples).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSpec {
     /// Number of the section.
@@ -41,6 +43,29 @@ pub struct ChunkSpec {
 
 /// A writer for a version 1 trace. The output is consistent after each call. A trace that is never finished contains no
 /// index and no footer, and reading it produces a warning.
+///
+/// The [crate's example](crate#examples) writes a complete trace.
+///
+/// # Examples
+///
+/// Chunks that were flushed before the program died remain readable:
+///
+/// ```
+/// use metatf_container::{ChunkSpec, ChunkWriter, Reader, Warning, WriteOptions};
+///
+/// let mut file = Vec::new();
+/// let mut writer = ChunkWriter::new(&mut file, &WriteOptions::default(), b"section log 1 { }")?;
+/// let spec = ChunkSpec { section: 1, reset: true, group_start: true, records: 1, ..ChunkSpec::default() };
+/// writer.data(spec, b"one")?;
+/// writer.flush()?;
+/// drop(writer); // The program dies before `finish`.
+///
+/// let mut reader = Reader::from_slice(&file)?;
+/// assert_eq!(reader.next_part()?.and_then(|part| part.records), Some(1));
+/// assert!(reader.next_part()?.is_none());
+/// assert_eq!(reader.warnings(), [Warning::NotClosed]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ChunkWriter<S: Sink> {
     sink: S,
     /// Start of the trace in the sink, if the sink can be overwritten.

@@ -44,6 +44,19 @@ impl Diagnostic {
 }
 
 /// An edit of the DTD's text that implements `help`, for tools.
+///
+/// # Examples
+///
+/// ```
+/// let text = b"section heap 1 { free: (tag, address) { tag.value = 4; adress.width = 8; } }";
+/// let parsed = metatf_parser::parse("heap.dtd", text);
+/// let misspelled = parsed.diagnostics.iter().find(|found| found.code.as_str() == "E0301").ok_or("no mistake")?;
+/// let suggestion = misspelled.suggestion.as_ref().ok_or("no suggestion")?;
+/// assert_eq!((suggestion.text.as_str(), suggestion.certain), ("address", true));
+/// let edited = suggestion.apply(text).ok_or("a range outside the text")?;
+/// assert!(edited.ends_with(b"{ tag.value = 4; address.width = 8; } }"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
     /// The byte range to replace, including any byte-order mark in the offsets; empty for an insertion.

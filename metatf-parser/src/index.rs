@@ -1,5 +1,20 @@
 //! An index of a DTD for editors. It contains the definitions and uses of names, and the statements that set the
 //! properties of each field. If the text contains mistakes, the index covers all declarations that parse.
+//!
+//! # Examples
+//!
+//! ```
+//! let text = b"section heap 1 { free: (tag, size) { tag.value = 4; size.width = 2; size.interpretation = none; } }";
+//! let index = metatf_parser::index(text);
+//! let free = index.records.iter().find(|record| record.name == "free").ok_or("no record")?;
+//! let size = free.fields.iter().find(|field| field.leaf.name == "size").ok_or("no field")?;
+//! assert_eq!(size.offset, Some(1)); // After the tag.
+//!
+//! // The name occurs in the field list and in two statements.
+//! let found = index.use_at(size.site.start).ok_or("no use")?;
+//! assert_eq!(index.references(found.symbol).count(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::ops::Range;
 

@@ -41,6 +41,23 @@ pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Di
 }
 
 /// The comments of a DTD that suppress rules.
+///
+/// [`lint`] omits suppressed suggestions. This type is for checks outside this crate, such as those that need traces.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_parser::{Allowed, Diagnostic, Label, Rule};
+///
+/// let text = b"section a 1 { r: (tag) { tag.value = 4; } } // lint: allow unused-record";
+/// let here = Label { span: 14..15, line: 1, column: 15, text: String::new() };
+/// let message = "no trace contains record `r`".to_owned();
+/// let found = Diagnostic::suggestion(Rule::UnusedRecord, here, message, "remove the record");
+/// assert!(Allowed::of(text).allows(&found));
+///
+/// let elsewhere = Label { line: 2, ..found.primary.clone() };
+/// assert!(!Allowed::of(text).allows(&Diagnostic { primary: elsewhere, ..found }));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
     /// Pairs of a line, starting at 1, and a rule suppressed on that line; `None` suppresses the rule on all lines.

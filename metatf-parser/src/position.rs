@@ -21,6 +21,20 @@ impl Columns {
 
 /// The lines of a text. Lines and columns are counted from 0. As in editors, a line ends with `\n`, `\r\n` or `\r`;
 /// diagnostics count only `\n`.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_parser::{Columns, Lines};
+///
+/// let text = "// \u{e9}\ntag.width = 2;\n";
+/// let lines = Lines::new(text, Columns::Utf16);
+/// assert_eq!(lines.position(6), (1, 0));
+/// assert_eq!(lines.offset(1, 4), 10);
+/// // The letter `é` has two bytes but a single UTF-16 code unit.
+/// assert_eq!(lines.position(5), (0, 4));
+/// assert_eq!(Lines::new(text, Columns::Utf8).position(5), (0, 5));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Lines<'t> {
     text: &'t str,

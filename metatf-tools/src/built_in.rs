@@ -1,4 +1,18 @@
 //! The DTDs included in the project.
+//!
+//! ```
+//! use metatf::dynamic::Schema;
+//! use metatf_tools::built_in::{find, of_raw_files};
+//!
+//! let (name, text) = find("https://example.org/dtds/pcap.dtd").ok_or("no such DTD")?;
+//! assert_eq!(name, "pcap.dtd");
+//! let schema = Schema::parse(name, text.as_bytes())?;
+//! assert!(schema.dtd.section_named("packets").is_some());
+//!
+//! // A capture file has no Meta-TF header, so tools recognize it by its first bytes.
+//! assert!(of_raw_files().iter().any(|raw| raw.dtd == schema.dtd));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use metatf::dynamic::Schema;
 

@@ -1,4 +1,22 @@
 //! The names of a record's fields, and the values in their order.
+//!
+//! ```
+//! use metatf::dynamic::{Item, OwnedRecord, Schema};
+//! use metatf_tools::fields::{Cursor, names};
+//!
+//! let dtd = b"section heap 1 { malloc: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; } }";
+//! let schema = Schema::parse("heap.dtd", dtd)?;
+//! let mut owned = OwnedRecord::default();
+//! schema.read_json(br#"{"@section":"heap","@record":"malloc","size":24}"#, &mut owned)?;
+//!
+//! // Records 0 to 2 are predefined.
+//! let record = schema.record(3).ok_or("no such record")?;
+//! let mut cursor = Cursor::new(record, &owned);
+//! let values = names(record).into_iter().map(|(id, name)| (name, cursor.take(id).map(|(_, value)| value)));
+//! let values: Vec<_> = values.collect();
+//! assert_eq!(values, [("tag".to_owned(), Some(Item::Number(4))), ("size".to_owned(), Some(Item::Number(24)))]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use metatf::dynamic::{Item as Value, OwnedRecord};
 use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
@@ -69,7 +87,8 @@ pub fn is_shown(leaf: &Leaf, all: bool) -> bool {
     !leaf.is_implied() || all && leaf.computed.is_none()
 }
 
-/// A cursor over the values of an owned record, in the order of its leaves.
+/// A cursor over the values of an owned record, in the order of its leaves. See the [module](crate::fields) for an
+/// example.
 #[derive(Debug)]
 pub struct Cursor<'t> {
     /// The record that the values belong to.

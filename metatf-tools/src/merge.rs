@@ -1,4 +1,43 @@
 //! Merges ordered sources of records, such as traces converted to the same DTD.
+//!
+//! ```
+//! # use metatf::container::WriteOptions;
+//! # use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
+//! use metatf_tools::convert::{ConvertError, ConvertOptions, Converter};
+//! use metatf_tools::merge::{KeyOf, TraceSource, merge};
+//! use metatf_tools::roles::Place;
+//!
+//! # let dtd = b"section heap 1 { free: (tag, time) { tag.value = 4; time.width = 4; time.interpretation = none; } }";
+//! # let schema = Schema::parse("heap.dtd", dtd)?;
+//! # let mut files = Vec::new();
+//! # for times in [[1, 5], [2, 9]] {
+//! #     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+//! #     for time in times {
+//! #         let mut owned = OwnedRecord::default();
+//! #         owned.push_number(time);
+//! #         writer.record(1, 3, &owned)?;
+//! #     }
+//! #     files.push(writer.finish()?);
+//! # }
+//! // The times of the records are 1 and 5 in the first trace, and 2 and 9 in the second trace.
+//! let mut sources = Vec::new();
+//! for file in &files {
+//!     let converter = Converter::new(&schema, &schema, &ConvertOptions::default())?;
+//!     // The time is the first value of each record.
+//!     let key: KeyOf<'_> = Box::new(|_, owned| Place::Behind(0).number(owned));
+//!     sources.push(TraceSource::new(Trace::from_slice(file)?, converter, 0, key));
+//! }
+//! let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+//! let merged = merge(&mut sources, &mut writer, &mut |writer, keyed| {
+//!     writer.record(keyed.section, keyed.record, &keyed.owned).map_err(ConvertError::Write)
+//! });
+//! assert_eq!(merged, Ok(()));
+//!
+//! let (file, mut times) = (writer.finish()?, Vec::new());
+//! Trace::from_slice(&file)?.for_each(|record| times.push(record.numbers()[1]))?;
+//! assert_eq!(times, [1, 2, 5, 9]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::convert::{ConvertError, Converted, ConvertedSink, Converter, at_record};
 use metatf::Change;
@@ -76,7 +115,7 @@ pub fn merge<W, E, S: Source<W, E>>(
 pub type KeyOf<'k> = Box<dyn FnMut(u16, &mut OwnedRecord) -> Option<u64> + 'k>;
 
 /// A trace as a source. Its records are converted to the target's DTD, and its tables are merged into the target's
-/// tables.
+/// tables. See the [module](crate::merge) for an example.
 pub struct TraceSource<'a> {
     trace: Trace<'a>,
     converter: Converter,

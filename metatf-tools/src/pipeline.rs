@@ -3,6 +3,24 @@
 //! A bounded channel passes items on, and another channel returns them to be refilled, so only a few items exist at a
 //! time and their memory is reused. If either side ends, even with an error or a panic, it drops its end of the pipe.
 //! The other side notices this the next time it sends, receives or waits, so neither side waits forever.
+//!
+//! ```
+//! use metatf_tools::pipeline::{beside, pipe};
+//! use std::io::Write as _;
+//!
+//! let (feed, drain) = pipe::<Vec<u8>>(2);
+//! let fill = move || ["malloc 16\n", "malloc 32\n", "free\n"].iter().all(|line| {
+//!     let mut buffer = feed.spent().unwrap_or_default();
+//!     buffer.clear();
+//!     buffer.extend_from_slice(line.as_bytes());
+//!     feed.give(buffer)
+//! });
+//! let mut output: Vec<u8> = Vec::new();
+//! let (filled, written) = beside("fill", fill, || drain.each(|buffer| output.write_all(buffer)))?;
+//! assert!(filled && written.is_ok());
+//! assert_eq!(output, b"malloc 16\nmalloc 32\nfree\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};

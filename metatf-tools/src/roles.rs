@@ -1,6 +1,27 @@
 //! The meaning of fields to the tools, as set by the annotation `role` (spec 2), such as the time or the thread of a
 //! record, address labels and span numbers. Unless `role` is set, the annotation `source` of an emitter determines the
 //! role.
+//!
+//! ```
+//! use metatf::dynamic::{OwnedRecord, Schema};
+//! use metatf_tools::roles::{Place, Role, first};
+//!
+//! let dtd = br#"section heap 1 {
+//!     malloc: (tag, size, end) { tag.value = 4; size.width = 4; size.interpretation = none;
+//!                                end.width = 8; end.interpretation = none; end.role = "time"; }
+//! }"#;
+//! let schema = Schema::parse("heap.dtd", dtd)?;
+//! let mut owned = OwnedRecord::default();
+//! schema.read_json(br#"{"@section":"heap","@record":"malloc","size":24,"end":1500}"#, &mut owned)?;
+//!
+//! // Records 0 to 2 are predefined.
+//! let record = schema.record(3).ok_or("no such record")?;
+//! let time = first(record, Role::Time).and_then(|id| Place::of(record, id)).ok_or("no time")?;
+//! assert_eq!(time.number(&owned), Some(1500));
+//! time.set_number(&mut owned, 1600);
+//! assert_eq!(time.number(&owned), Some(1600));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use metatf::dynamic::{Item, OwnedRecord};
 use metatf_parser::schema::{Leaf, LeafId, Record};
@@ -89,7 +110,8 @@ pub fn first(record: &Record, role: Role) -> Option<LeafId> {
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find(|(_, leaf)| of(leaf) == Some(role)).map(|(id, _)| id)
 }
 
-/// The position of a leaf's value in the owned records of its record type.
+/// The position of a leaf's value in the owned records of its record type. See the [module](crate::roles) for an
+/// example.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// The number of values before the leaf.

@@ -7,6 +7,33 @@
 //! N + 1 groups are open. If a trace cannot be split, the caller's thread reads all of it as one group, with the same
 //! values in the same order and the same error. This applies to version 0, pipes, traces with a single group,
 //! salvaging, readers that have already started, and files with invalid chunks.
+//!
+//! # Examples
+//!
+//! The DTD in this example declares the record `reading: (tag, time, vfield)`:
+//!
+//! ```
+//! #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+//! mod readings {}
+//! use readings::{Reading, Trace, Writer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut writer = Writer::new(Vec::new())?;
+//! writer.reading(&Reading { time: 40, vfield: b"" })?;
+//! writer.start_group()?;
+//! writer.reading(&Reading { time: 42, vfield: b"" })?;
+//! writer.reading(&Reading { time: 43, vfield: b"" })?;
+//! let file = writer.finish()?;
+//!
+//! let mut counts = Vec::new();
+//! Trace::from_slice(&file)?.par_groups().threads(2).ordered(
+//!     |group| group.records().map(|record| record.map(|_| 1_u64)).sum::<metatf::Result<u64>>(),
+//!     |count| Ok(counts.push(count)),
+//! )?;
+//! assert_eq!(counts, [1, 2]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod worker_pool;
 

@@ -20,6 +20,18 @@ use crate::{Error, ErrorKind, Result};
 /// A chunk compression codec (spec 5.2). A chunk that compression does not shorten is stored.
 ///
 /// The string form is its name with an optional level: `stored`, `zstd`, `zstd:19`, `lz4`, `zlib:9`.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_container::Codec;
+///
+/// let codec: Codec = "zlib:9".parse()?;
+/// assert_eq!(codec, Codec::Zlib(9));
+/// assert_eq!(Codec::name_of(codec.number()), Some("zlib"));
+/// assert_eq!("zlib:10".parse::<Codec>(), Err("the level must be from 0 to 9".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// Codec number 0: stored without compression.

@@ -2,6 +2,25 @@
 //!
 //! Names are resolved, properties are inherited, and records are flattened into leaves. The schema contains no syntax
 //! and no source locations, which only diagnostics within this crate use.
+//!
+//! # Examples
+//!
+//! ```
+//! use metatf_parser::schema::{Interpretation, Width};
+//!
+//! let text = b"section heap 1 {
+//!     alloc: (tag, address, size) { tag.value = 4; address.width = 2; address.interpretation = delta 4096;
+//!                                   size.width = 4; size.interpretation = none; }
+//! }";
+//! let dtd = metatf_parser::parse("heap.dtd", text).dtd.ok_or("the DTD has errors")?;
+//! let heap = dtd.section(1).ok_or("no section")?;
+//! let (_, alloc) = dtd.tagged(heap, 4).ok_or("no record")?;
+//! let (_, address) = alloc.leaf_at(&["address"]).ok_or("no field")?;
+//! assert_eq!(address.width, Width::Number(2));
+//! assert_eq!(address.interpretation, Interpretation::Delta(4096));
+//! assert_eq!(dtd.interpretation_text(alloc, address), "delta 4096");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod date;
 mod earlier;
@@ -254,6 +273,16 @@ pub enum Width {
 
 /// An expression in postfix order, evaluated from left to right with a stack. If a result is below 0 or above 2^64-1 at
 /// any step, the trace is invalid (spec 3.2).
+///
+/// # Examples
+///
+/// ```
+/// use metatf_parser::schema::{Expr, ExprOp, LeafId};
+///
+/// // `(length.value + 1) % 8`, where `length` is leaf 1.
+/// let steps = [ExprOp::Leaf(LeafId(1)), ExprOp::Push(1), ExprOp::Add, ExprOp::Push(8), ExprOp::Rem];
+/// assert_eq!(Expr(steps.to_vec()).most(), 7);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr(pub Vec<ExprOp>);
 
@@ -450,6 +479,17 @@ pub enum HeapRole {
 macro_rules! formats {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
         /// The format in which tools print a value (spec 3, property `format`).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use metatf_parser::schema::Format;
+        ///
+        /// let mut text = String::new();
+        /// Format::DurationNs.write_number(&mut text, 1_500);
+        /// assert_eq!(text, "1.5us");
+        /// assert_eq!(Format::Ipv4.number_of_word("127.0.0.1"), Some(0x7f00_0001));
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
         pub enum Format {
             /// No format. Numbers are printed in decimal, and bytes in hexadecimal. (The text of `comment` is

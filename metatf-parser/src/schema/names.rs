@@ -10,6 +10,18 @@ use std::sync::Arc;
 pub type NameList = Arc<[(u64, String)]>;
 
 /// The names of a leaf's values or bits, as defined in the DTD.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_parser::schema::{Bits, Names};
+///
+/// // `flags = "0 writable, 4-7 version"`
+/// let version = Bits { first: 4, last: 7 };
+/// let names = Names::Flags([(0, "writable".to_owned()), (version.number(), "version".to_owned())].into());
+/// assert_eq!(names.text(0x51).as_deref(), Some("writable|version=5"));
+/// assert_eq!(names.value("writable|version=5"), Some(0x51));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Names {
     /// No names.
@@ -23,6 +35,8 @@ pub enum Names {
 }
 
 /// A named bit or range of bits of an integer.
+///
+/// See the example of [`Names`](Names#examples).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     /// The least significant bit, 0 to 63.

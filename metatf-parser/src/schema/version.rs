@@ -5,6 +5,18 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// A version `major.median.minor`, ordered by its parts.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_parser::schema::Version;
+///
+/// let reader = Version::parse("1.2.0")?;
+/// assert_eq!(reader, Version([1, 2, 0]));
+/// assert!(reader.understands(Version([1, 2, 7])));
+/// assert!(!reader.understands(Version([1, 3, 0])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub [u32; 3]);
 

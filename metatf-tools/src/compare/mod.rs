@@ -5,6 +5,35 @@
 //! memory at a time. Sections, records and fields are compared if they have the same name in both DTDs. If leaves
 //! stride through or point into a stream section, its elements are compared through these leaves. Any other stream
 //! section is compared element by element. Offsets are compared by the elements they refer to.
+//!
+//! ```
+//! use metatf::container::{Reader, WriteOptions};
+//! use metatf::dynamic::{OwnedRecord, Schema, Writer};
+//! use metatf_tools::compare::{CompareOptions, Input, What, compare};
+//!
+//! # let dtd = b"section s 1 { malloc: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; } }";
+//! # let schema = Schema::parse("heap.dtd", dtd)?;
+//! # let mut files = Vec::new();
+//! # for sizes in [[16, 32], [16, 48]] {
+//! #     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+//! #     for size in sizes {
+//! #         let mut owned = OwnedRecord::default();
+//! #         owned.push_number(size);
+//! #         writer.record(1, 3, &owned)?;
+//! #     }
+//! #     files.push(writer.finish()?);
+//! # }
+//! // The sizes of the records are 16 and 32 in the first trace, and 16 and 48 in the second trace.
+//! let (mut open_left, mut open_right) = (|| Reader::from_slice(&files[0]), || Reader::from_slice(&files[1]));
+//! let left = Input { schema: schema.clone(), open: &mut open_left };
+//! let right = Input { schema, open: &mut open_right };
+//! let result = compare(left, right, &CompareOptions::default(), &mut || {}).map_err(|(_, error)| error)?;
+//!
+//! assert_eq!((result.records[0].counts, result.records[0].differ), ([2, 2], 1));
+//! let What::Field(name, [Some(left), Some(right)]) = &result.differences[0].what else { panic!("a field differs") };
+//! assert_eq!((&**name, &*left.text, &*right.text), ("size", "32", "48"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cursor;
 mod ignored;
@@ -30,7 +59,7 @@ use offsets::Offsets;
 use pair::Pairs;
 use summary::{Tally, key_of_right};
 
-/// A trace to compare, with its schema and a function that opens it.
+/// A trace to compare, with its schema and a function that opens it. See the [module](crate::compare) for an example.
 pub struct Input<'i, 'a> {
     /// The schema for reading the trace.
     pub schema: Schema,

@@ -58,7 +58,7 @@ use std::fmt;
 use parse::Name;
 use value::{Op, compare};
 
-/// A condition whose fields, of type `F`, have been found.
+/// A condition whose fields, of type `F`, have been found. See the [module](crate::condition) for an example.
 #[derive(Clone, Debug)]
 pub struct Condition<F>(Expr<F>);
 

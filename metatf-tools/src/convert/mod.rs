@@ -10,6 +10,40 @@
 //!
 //! Records are matched by name, first in the target's section of the same name and then in any section. Fields are
 //! matched by their path in the record. An offset is converted to the offset of the same element in the target's table.
+//!
+//! ```
+//! use metatf::container::WriteOptions;
+//! use metatf::dynamic::{JsonOptions, Trace, Writer};
+//! use metatf_tools::convert::{ConvertOptions, Converter};
+//!
+//! # use metatf::dynamic::{OwnedRecord, Schema};
+//! # let old = Schema::parse("old.dtd", b"section heap 1 {
+//! #     malloc: (tag, line, size) { tag.value = 4; line.width = 2; line.interpretation = none;
+//! #                                 size.width = 4; size.interpretation = none; }
+//! # }")?;
+//! # let new = Schema::parse("new.dtd", b"section blocks 7 {
+//! #     malloc: (tag, size) { tag.value = 9; size.width = 1; size.interpretation = none; }
+//! # }")?;
+//! # let mut writer = Writer::new(Vec::new(), &old, &WriteOptions::default())?;
+//! # let mut owned = OwnedRecord::default();
+//! # let line = old.read_json(br#"{"@section":"heap","@record":"malloc","line":7,"size":24}"#, &mut owned)?;
+//! # writer.write(&line, &owned)?;
+//! # let file = writer.finish()?;
+//! // The DTD `old` declares `malloc: (tag, line, size)`, and the DTD `new` declares `malloc: (tag, size)`.
+//! let unconvertible = Converter::new(&old, &new, &ConvertOptions::default()).err().unwrap_or_default();
+//! assert_eq!(unconvertible.fields, ["malloc.line"]);
+//!
+//! let options = ConvertOptions { drop: vec!["line".to_owned()], ..ConvertOptions::default() };
+//! let mut converter = Converter::new(&old, &new, &options)?;
+//! let mut writer = Writer::new(Vec::new(), &new, &WriteOptions::default())?;
+//! let copied = converter.copy(&mut Trace::from_slice(&file)?, &mut writer, true, &mut || {});
+//! assert_eq!(copied, Ok(()));
+//!
+//! let (file, mut lines) = (writer.finish()?, Vec::new());
+//! Trace::from_slice(&file)?.next_json(&mut lines, JsonOptions::default())?;
+//! assert_eq!(lines, b"{\"@section\":\"blocks\",\"@record\":\"malloc\",\"size\":24}\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod copy;
 mod fields;
@@ -131,7 +165,7 @@ struct ElementSection {
     fields: FieldSources,
 }
 
-/// A converter from one DTD to another.
+/// A converter from one DTD to another. See the [module](crate::convert) for an example.
 pub struct Converter {
     source: Schema,
     target: Schema,

@@ -31,6 +31,36 @@
 //! | `writer` | a writer that plans |
 //! | `survey` | the size of each leaf with its DTD encoding and with the cheapest path |
 //! | `failure` | the error of recoding |
+//!
+//! ```
+//! use metatf::container::WriteOptions;
+//! use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
+//! use metatf::format::Interpretation;
+//! use metatf_tools::recode::{Preset, recode, survey};
+//!
+//! # let dtd = b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; } }";
+//! # let schema = Schema::parse("ticks.dtd", dtd)?;
+//! # let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+//! # for n in 0..1000 {
+//! #     let mut owned = OwnedRecord::default();
+//! #     owned.push_number(n * 10);
+//! #     writer.record(1, 3, &owned)?;
+//! # }
+//! # let file = writer.finish()?;
+//! // The trace contains the numbers 0, 10, 20 and so on. Its DTD stores 8 bytes per number; a stride stores no bytes.
+//! let leaves = survey(&mut Trace::from_slice(&file)?, || {})?;
+//! assert_eq!((leaves[0].values, leaves[0].declared), (1000, 8000));
+//! assert_eq!(leaves[0].spent[0].interpretation, Interpretation::Stride(0, 10));
+//! assert!(leaves[0].best < 50);
+//!
+//! let mut write = WriteOptions::default();
+//! Preset::Archive.apply(&mut write);
+//! let options = Preset::Archive.options();
+//! let (archive, report) = recode(&mut Trace::from_slice(&file)?, Vec::new(), &write, options, || {})?;
+//! assert_eq!(report.records, 1000);
+//! assert!(archive.len() < file.len());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod block;
 mod block_pipeline;

@@ -12,6 +12,29 @@ use metatf::format::Interpretation;
 
 /// A writer for the records of a trace that plans their encoding. Without planning, use
 /// [`RecordWriter`](metatf::RecordWriter).
+///
+/// # Examples
+///
+/// ```
+/// use metatf::container::WriteOptions;
+/// use metatf::dynamic::{OwnedRecord, Schema, Trace};
+/// use metatf_tools::recode::{Options, PlannedWriter};
+///
+/// let dtd = b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; } }";
+/// let schema = Schema::parse("ticks.dtd", dtd)?;
+/// let mut writer = PlannedWriter::new(Vec::new(), &schema, &WriteOptions::default(), Options::default())?;
+/// for n in 0..100 {
+///     let mut owned = OwnedRecord::default();
+///     owned.push_number(n * 10);
+///     writer.record(1, 3, &owned)?; // Section 0 and records 0 to 2 are predefined.
+/// }
+/// let (file, report) = writer.finish()?;
+///
+/// let mut sum = 0;
+/// Trace::from_slice(&file)?.for_each(|record| sum += record.numbers()[1])?;
+/// assert_eq!((report.records, sum), (100, 49_500));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct PlannedWriter<S: Sink> {
     block: Block,
     writer: BlockWriter<S>,

@@ -3,6 +3,31 @@
 //!
 //! `next_columns` fills [`Columns`] from a typed trace, the dynamic reader or a
 //! [`RecordReader`](crate::reader::RecordReader). Generated code adds named access, such as `columns.alloc().size`.
+//!
+//! # Examples
+//!
+//! The DTD in this example declares the record `reading: (tag, time, vfield)`:
+//!
+//! ```
+//! #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+//! mod readings {}
+//! use readings::{Columns, Reading, Trace, Writer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut writer = Writer::new(Vec::new())?;
+//! for time in 40..43 {
+//!     writer.reading(&Reading { time, vfield: b"x" })?;
+//! }
+//! let file = writer.finish()?;
+//!
+//! let (mut trace, mut columns, mut sum) = (Trace::from_slice(&file)?, Columns::default(), 0);
+//! while trace.next_columns(&mut columns)? {
+//!     sum += columns.reading().time.iter().sum::<u64>();
+//! }
+//! assert_eq!(sum, 40 + 41 + 42);
+//! # Ok(())
+//! # }
+//! ```
 
 mod column;
 mod slots;
@@ -23,6 +48,33 @@ pub const RECORDS: usize = 4096;
 const WEIGHT: usize = 1 << 22;
 
 /// Consecutive data records of a trace, stored leaf by leaf.
+///
+/// # Examples
+///
+/// Columns for a single leaf, filled without generated record types. The DTD declares the record
+/// `reading: (tag, time, vfield)`:
+///
+/// ```
+/// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+/// mod readings {}
+/// use metatf::{columns::Columns, container::Reader};
+/// use metatf::reader::{FormatRef, RecordReader};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut writer = readings::Writer::new(Vec::new())?;
+/// writer.reading(&readings::Reading { time: 40, vfield: b"x" })?;
+/// writer.reading(&readings::Reading { time: 42, vfield: b"y" })?;
+/// let file = writer.finish()?;
+///
+/// let mut columns = Columns::of_leaves(&readings::FORMAT, |_, _, leaf| leaf == 1); // Leaf 1 is the time.
+/// let mut reader = RecordReader::new(FormatRef::Static(&readings::FORMAT), Reader::from_slice(&file)?)?;
+/// assert!(reader.next_columns(&mut columns)?);
+/// let records = columns.records().next().ok_or("no records")?;
+/// assert_eq!(records.numbers(1), [40, 42]);
+/// assert!(records.arrays(3).is_empty()); // The bytes of `vfield` were not requested.
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     /// Fingerprint of the records' format.

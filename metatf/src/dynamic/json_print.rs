@@ -7,6 +7,28 @@ use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeate
 use std::io::Write as _;
 
 /// Options for printing.
+///
+/// # Examples
+///
+/// ```
+/// use metatf::container::WriteOptions;
+/// use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace, Writer};
+///
+/// let dtd = br#"section tasks 1 { change: (tag, state) { tag.value = 4;
+///     state.width = 1; state.interpretation = none; state.values = "0 running, 1 stopped"; } }"#;
+/// let schema = Schema::parse("tasks.dtd", dtd)?;
+/// let mut change = OwnedRecord::default();
+/// change.push_number(1);
+/// let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+/// writer.record(1, 3, &change)?;
+/// let file = writer.finish()?;
+///
+/// let mut line = Vec::new();
+/// let options = JsonOptions { names: true, ..JsonOptions::default() };
+/// Trace::from_slice(&file)?.next_json(&mut line, options)?;
+/// assert_eq!(line, b"{\"@section\":\"tasks\",\"@record\":\"change\",\"state\":\"stopped\"}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonOptions {
     /// Also prints tags, constants, comments, metadata, offsets and elements.

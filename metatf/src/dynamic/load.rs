@@ -9,6 +9,8 @@ use metatf_container::{Result, Sink, WriteOptions};
 use std::sync::Arc;
 
 /// A writer for traces of any format, which is described by a [`Schema`].
+///
+/// See the example of the [module](crate::dynamic#examples).
 pub struct Writer<S: Sink> {
     inner: RecordWriter<S>,
     /// Lines of shared tables that have not been written yet. If a group follows, the lines belong to that group (spec

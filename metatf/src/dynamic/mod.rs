@@ -3,6 +3,31 @@
 //!
 //! They share containers, state and rows with generated code, but decode a record to an [`OwnedRecord`] instead of a
 //! struct.
+//!
+//! # Examples
+//!
+//! The [crate's example](crate) reads and writes JSON lines. This example writes and reads the values of a record:
+//!
+//! ```
+//! use metatf::container::WriteOptions;
+//! use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
+//!
+//! let dtd = b"section heap 1 { alloc: (tag, address, size) { tag.value = 4;
+//!     address.width = 8; address.interpretation = none; size.width = 2; size.interpretation = none; } }";
+//! let schema = Schema::parse("heap.dtd", dtd)?;
+//! let mut alloc = OwnedRecord::default();
+//! alloc.push_number(0x1000); // The address.
+//! alloc.push_number(24); // The size.
+//!
+//! let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+//! writer.record(1, 3, &alloc)?; // Section 0 is global, and records 0 to 2 are predefined.
+//! let file = writer.finish()?;
+//!
+//! let mut trace = Trace::from_slice(&file)?;
+//! let entry = trace.next_entry()?.ok_or("no record")?;
+//! assert_eq!(entry.record, &alloc);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod element;
 mod json_print;
@@ -34,6 +59,8 @@ use metatf_parser::schema::{Dtd, Record};
 use std::sync::Arc;
 
 /// A parsed DTD and the tables that readers need.
+///
+/// See the example of the [module](crate::dynamic#examples).
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// Names, layout and documentation.
@@ -64,6 +91,8 @@ impl Schema {
 }
 
 /// A reader for traces of any format, which is described by a [`Schema`].
+///
+/// See the example of the [module](crate::dynamic#examples).
 pub struct Trace<'a> {
     schema: Schema,
     reader: RecordReader<'a>,

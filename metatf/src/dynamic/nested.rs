@@ -7,6 +7,28 @@ use metatf_container::{Order, Result};
 use std::sync::Arc;
 
 /// A reader for the records in a trace's byte arrays.
+///
+/// # Examples
+///
+/// ```
+/// use metatf::container::Order;
+/// use metatf::dynamic::{Item, Nested, Schema};
+///
+/// let dtd = b"section packets 1 { packet: (tag, vfield) { tag.value = 4; vfield.data.section = 2; } }
+///     section options 2 { option: (tag, n) { tag.value = 7; n.width = 1; n.interpretation = none; } }";
+/// let schema = Schema::parse("packets.dtd", dtd)?;
+///
+/// let mut numbers = Vec::new();
+/// let is_complete = Nested::new(Order::Little).read(&schema, (2, &[7, 1, 7, 2][..]), &mut |_, _, option| {
+///     if let Some(Item::Number(number)) = option.get(0) {
+///         numbers.push(number);
+///     }
+///     Ok(())
+/// });
+/// assert!(is_complete);
+/// assert_eq!(numbers, [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Nested {
     order: Order,

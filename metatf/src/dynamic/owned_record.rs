@@ -10,6 +10,8 @@ use metatf_container::{Error, ErrorKind, Result};
 /// The values of a record in leaf order, excluding a constant tag. Repeated leaves contribute one value per occurrence,
 /// and the counts that determine the number of occurrences are included as ordinary values. Memory is reused from
 /// record to record.
+///
+/// See the example of the [module](crate::dynamic#examples).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedRecord {
     values: Vec<Value>,

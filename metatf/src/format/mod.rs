@@ -5,6 +5,26 @@
 //!
 //! This file is longer than most, to keep all the tables together: they refer to each other, and generated code uses
 //! all of them.
+//!
+//! # Examples
+//!
+//! The DTD in this example declares the record `reading: (tag, time, vfield)`:
+//!
+//! ```
+//! #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+//! mod readings {}
+//! use metatf::format::{Interpretation, LeafKind};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let reading = readings::FORMAT.records.iter().find(|record| record.name == "reading").ok_or("no record")?;
+//! let paths: Vec<&str> = reading.leaves.iter().map(|leaf| &*leaf.path).collect();
+//! assert_eq!(paths, ["tag", "time", "vfield.length", "vfield.data"]);
+//!
+//! let time = &reading.leaves[1].kind;
+//! assert!(matches!(time, LeafKind::Number { width: 4, interpretation: Interpretation::Delta(0) }));
+//! # Ok(())
+//! # }
+//! ```
 
 mod floor;
 mod raw;
@@ -297,8 +317,8 @@ impl Format {
     }
 }
 
-/// Returns the slot of a reader's cursor in stream section number `target`. Readers are numbered by section index,
-/// followed by the models of the sections in the same order.
+/// Returns the slot of a reader's cursor in stream section number `target`. A reader is a section or the models of a
+/// section: `reader` is the section's index or, for its models, that index plus the number of sections.
 pub(crate) fn slot(format: &Format, reader: usize, target: u8) -> Option<usize> {
     let numbers = streams(format);
     let (count, ordinal) = (numbers.clone().count(), numbers.clone().position(|n| n == target)?);

@@ -3,6 +3,32 @@
 //!
 //! Generated code decodes a [`ContentRow`] into its structs, and the dynamic reader decodes it into an owned record.
 //! After an error, a reader returns nothing more.
+//!
+//! # Examples
+//!
+//! The DTD in this example declares the record `reading: (tag, time, vfield)`:
+//!
+//! ```
+//! #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+//! mod readings {}
+//! use metatf::container::Reader;
+//! use metatf::reader::{FormatRef, RecordReader};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut writer = readings::Writer::new(Vec::new())?;
+//! writer.reading(&readings::Reading { time: 42, vfield: b"x" })?;
+//! let file = writer.finish()?;
+//!
+//! let format = FormatRef::Static(&readings::FORMAT);
+//! let mut reader = RecordReader::new(format, Reader::from_slice(&file)?)?;
+//! let record = reader.next_record()?.ok_or("no record")?;
+//! // Section 0 is global, and records 0 to 2 are predefined.
+//! assert_eq!((record.section(), record.record()), (1, 3));
+//! // The leaves are the tag, the time, the length and the bytes.
+//! assert_eq!((record.numbers()[1], record.bytes(3)), (42, &b"x"[..]));
+//! # Ok(())
+//! # }
+//! ```
 
 mod annotate;
 mod batch;

@@ -40,8 +40,9 @@ pub(crate) const VIEWS: usize = 1;
 /// The tiers of the records of a section.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiers {
-    /// The records in each tier as a bit set of positions in the section, for the first 64 positions.
+    /// Positions of the planned records in the section, as a bit set of the first 64 positions.
     planned: u64,
+    /// Positions of the stateful records.
     stateful: u64,
     /// Positions of the stateful records with a default changed by metadata.
     changed_defaults: u64,

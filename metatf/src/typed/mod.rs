@@ -4,6 +4,28 @@
 //! Generated code declares structs, describes their byte layout with the macros in [`crate::private`], and uses
 //! [`Trace`] and [`Writer`] with these structs. Structs with byte arrays are generic over the owner of the bytes:
 //! `Alloc<&[u8]>` borrows them from the trace, and `Alloc` (short for `Alloc<Vec<u8>>`) owns them.
+//!
+//! # Examples
+//!
+//! The DTD in this example declares a section `readings` with the record `reading: (tag, time, vfield)`:
+//!
+//! ```
+//! #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+//! mod readings {}
+//! use readings::{Reading, Readings, Record, Trace, Writer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut writer = Writer::new(Vec::new())?;
+//! writer.reading(&Reading { time: 42, vfield: b"x" })?;
+//! let file = writer.finish()?;
+//!
+//! let mut trace = Trace::from_slice(&file)?;
+//! let reading = Reading { time: 42, vfield: b"x".to_vec() };
+//! assert_eq!(trace.next_owned()?, Some(Record::Readings(Readings::Reading(reading))));
+//! assert_eq!(trace.next_owned()?, None);
+//! # Ok(())
+//! # }
+//! ```
 
 mod error;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` creates maps"))]

@@ -88,6 +88,28 @@ impl<P: Protocol> Nested<P> {
 }
 
 /// A writer that encodes records of one section as a byte array.
+///
+/// # Examples
+///
+/// The DTD declares section 1, `readings`, with the record `reading: (tag, time, vfield)`. The time is stored as a
+/// difference from the previous time:
+///
+/// ```
+/// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+/// mod readings {}
+/// use metatf::container::Order;
+/// use metatf::typed::NestedWriter;
+/// use readings::{Protocol, Reading, Readings};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut array = NestedWriter::<Protocol>::new(1, Order::Little)?;
+/// array.write(&Readings::Reading(Reading { time: 40, vfield: b"" }))?;
+/// array.write(&Readings::Reading(Reading { time: 42, vfield: b"" }))?;
+/// // Each record consists of the tag, four bytes of time, and the length of `vfield`.
+/// assert_eq!(array.finish(), [4, 40, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct NestedWriter<P> {
     array: ArrayWriter,
     section: usize,

@@ -10,6 +10,33 @@ use std::path::Path;
 
 /// Options for opening a trace: the DTD used to read it (spec 5.3), and whether to continue after corruption (spec
 /// 5.2).
+///
+/// # Examples
+///
+/// Salvaging skips a corrupt record and reports the loss. The DTD declares the record `reading: (tag, time, vfield)`:
+///
+/// ```
+/// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+/// mod readings {}
+/// use metatf::typed::TraceOptions;
+/// use readings::{Reading, Trace, Writer};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut writer = Writer::new(Vec::new())?;
+/// writer.reading(&Reading { time: 1, vfield: b"lost" })?;
+/// writer.start_group()?;
+/// writer.reading(&Reading { time: 2, vfield: b"kept" })?;
+/// let mut file = writer.finish()?;
+/// let at = file.windows(4).position(|bytes| bytes == b"lost").ok_or("no such bytes")?;
+/// file[at] ^= 1;
+///
+/// let mut trace = Trace::with_options(TraceOptions::new().salvage(true).from_slice(&file)?);
+/// let kept: Vec<Reading> = trace.only::<Reading>().records().collect::<metatf::Result<_>>()?;
+/// assert_eq!(kept, [Reading { time: 2, vfield: b"kept".to_vec() }]);
+/// assert_eq!(trace.loss_report().and_then(|report| report.records_lost()), Some(1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
     salvage: bool,

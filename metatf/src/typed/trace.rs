@@ -13,7 +13,8 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A trace to be read record by record. Generated modules wrap it in their own `Trace` type.
+/// A trace to be read record by record. Generated modules wrap it in their own `Trace` type, as the example of the
+/// [module](crate::typed#examples) shows.
 pub struct Trace<'t, P: Protocol> {
     pub(crate) reader: RecordReader<'t>,
     /// The mapping, if the trace's format differs from the reader's.

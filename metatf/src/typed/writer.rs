@@ -11,7 +11,8 @@ use std::io::BufWriter;
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// A trace writer. Generated modules wrap it in their own `Writer` type with a method for each record.
+/// A trace writer. Generated modules wrap it in their own `Writer` type with a method for each record, as the example
+/// of the [module](crate::typed#examples) shows.
 pub struct Writer<W: Sink, P: Protocol> {
     inner: RecordWriter<W>,
     protocol: PhantomData<fn() -> P>,

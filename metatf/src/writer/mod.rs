@@ -46,6 +46,35 @@ pub(crate) enum FileWriter<S: Sink> {
 
 /// A writer for the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a
 /// message to standard error.
+///
+/// # Examples
+///
+/// The DTD in this example declares the record `reading: (tag, time, vfield)`. The record has index 3, because records
+/// 0 to 2 are predefined. The second time does not fit in the four bytes that the DTD specifies, so the writer widens
+/// the field:
+///
+/// ```
+/// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+/// mod readings {}
+/// use metatf::{Put, RecordWriter, container::WriteOptions, reader::FormatRef};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut writer = RecordWriter::new(Vec::new(), FormatRef::Static(&readings::FORMAT), &WriteOptions::default())?;
+/// for time in [42, 1_000_000_000_000] {
+///     writer.record(1, 3, |row| {
+///         row.number(1, time)?;
+///         row.number(2, 1)?; // The number of bytes that follow.
+///         row.bytes(3, b"x")
+///     })?;
+/// }
+/// let file = writer.finish()?;
+///
+/// let mut times = Vec::new();
+/// readings::Trace::from_slice(&file)?.only::<readings::Reading>().for_each(|reading| times.push(reading.time))?;
+/// assert_eq!(times, [42, 1_000_000_000_000]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct RecordWriter<S: Sink> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<FileWriter<S>>,

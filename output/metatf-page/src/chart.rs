@@ -5,6 +5,25 @@ use std::borrow::Cow;
 use crate::Unit;
 
 /// Quantities over one axis.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Chart, Form, Mark, Page, Series, Shape, Unit, render};
+///
+/// let mut chart = Chart::new("grep.mtf: live bytes over time", Unit::Time, Unit::Bytes);
+/// chart.stretches("live", Shape::Area, 1000, [1024, 3072, 512]);
+/// chart.series.push(Series { name: "limit".to_owned(), shape: Shape::Line, points: vec![(0, 4096), (3000, 4096)] });
+/// chart.marks.push(Mark { at: 2000, name: "peak".to_owned() });
+/// let mut page = Page::default();
+/// page.push(chart);
+///
+/// let mut out = Vec::new();
+/// render(&page, Form::Svg, &mut out)?;
+/// let about = "live: at most 3.00 KiB; limit: at most 4.00 KiB; peak at 2.00 us; from 0 to 3.00 us";
+/// assert!(String::from_utf8(out)?.contains(&format!("<desc>{about}</desc>")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// The title.
@@ -23,7 +42,7 @@ pub struct Chart {
     pub end: u64,
 }
 
-/// A quantity.
+/// A quantity. See the example of [`Chart`](Chart#examples).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The name.
@@ -47,7 +66,7 @@ pub enum Shape {
     Bars,
 }
 
-/// A named position on the horizontal axis.
+/// A named position on the horizontal axis. See the example of [`Chart`](Chart#examples).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// The position.

@@ -4,6 +4,29 @@ use std::borrow::Cow;
 
 /// Intervals of several series in groups: each group has one interval per series. They are drawn in panels that share a
 /// horizontal axis.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Form, Intervals, Page, Panel, render};
+///
+/// let grep = vec![Some([0.9, 1.0, 1.1]), Some([0.7, 0.8, 0.9])];
+/// let make = vec![Some([0.9, 1.0, 1.2]), None];
+/// let intervals = Intervals {
+///     title: "Time relative to glibc".to_owned(),
+///     groups: vec!["grep".to_owned(), "make".to_owned()],
+///     series: vec!["glibc".to_owned(), "jemalloc".to_owned()],
+///     panels: vec![Panel { intervals: vec![grep, make], ..Panel::default() }],
+///     ..Intervals::default()
+/// };
+/// let mut page = Page::default();
+/// page.figure(intervals);
+///
+/// let mut out = Vec::new();
+/// render(&page, Form::Svg, &mut out)?;
+/// assert!(String::from_utf8(out)?.contains("<desc>glibc, jemalloc; grep, make</desc>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Intervals {
     /// The title.
@@ -25,7 +48,7 @@ pub struct Intervals {
     pub baseline: Option<f64>,
 }
 
-/// A panel.
+/// A panel. See the example of [`Intervals`](Intervals#examples).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// The name, if there are several panels.

@@ -3,6 +3,23 @@
 use crate::Unit;
 
 /// Regions of the address space, divided into cells of the same size.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{AddressMap, Form, Page, Region, render};
+///
+/// let region = Region { address: 0x5555_0000, cells: vec![Some(1.0), None, Some(0.25)] };
+/// let title = "grep.mtf: the heap at its peak".to_owned();
+/// let mut page = Page::default();
+/// page.push(AddressMap { title, cell: 4096, regions: vec![region], left_out: 2 });
+///
+/// // Text contains a summary instead of the picture.
+/// let mut out = Vec::new();
+/// render(&page, Form::text(None), &mut out)?;
+/// assert_eq!(out, b"  2 cells of 4.00 KiB in 3 regions\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddressMap {
     /// The title.
@@ -15,7 +32,7 @@ pub struct AddressMap {
     pub left_out: u64,
 }
 
-/// A contiguous part of the address space.
+/// A contiguous part of the address space. See the example of [`AddressMap`](AddressMap#examples).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     /// The start address.

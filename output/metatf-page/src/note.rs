@@ -6,6 +6,15 @@ use std::fmt;
 use crate::Value;
 
 /// A sentence that contains values.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Note, Value};
+///
+/// let note = Note::new("{} live in {} blocks").with([Value::Bytes(14_848), Value::Count(221)]);
+/// assert_eq!(note.to_string(), "14.5 KiB live in 221 blocks");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Note {
     template: Cow<'static, str>,

@@ -9,12 +9,36 @@ use crate::{AddressMap, Chart, Flame, Intervals, Note, Table, Value};
 /// The result of a command, which serializes to JSON and can be printed as a page.
 ///
 /// JSON members may be added at any time; the version is incremented when a member is removed or changes its meaning.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Form, Note, Page, Report, Value, render};
+///
+/// #[derive(serde::Serialize)]
+/// struct Live {
+///     bytes: u64,
+/// }
+///
+/// impl Report for Live {
+///     fn page(&self) -> Page {
+///         let mut page = Page::new("grep.mtf");
+///         page.push(Note::new("{} live at the end").with([Value::Bytes(self.bytes)]));
+///         page
+///     }
+/// }
+///
+/// let mut out = Vec::new();
+/// render(&Live { bytes: 14_848 }.page(), Form::Markdown, &mut out)?;
+/// assert_eq!(out, b"## grep.mtf\n\n14.5 KiB live at the end\n\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Report: Serialize {
     /// Creates the page.
     fn page(&self) -> Page;
 }
 
-/// A page: a title and blocks in reading order.
+/// A page: a title and blocks in reading order. See the [crate] documentation for an example.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The subject, such as the name of a trace; empty if the page has no title.
@@ -82,6 +106,21 @@ pub enum Block {
 }
 
 /// Named values, each on its own line.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Facts, Form, Note, Page, Value, render};
+///
+/// let share = Note::new("{} of all").with([Value::Part(1, 3)]);
+/// let mut page = Page::default();
+/// page.push(Facts::new().and("objects", Value::Count(3_316)).and_said("bytes", Value::Bytes(283_194), share));
+///
+/// let mut out = Vec::new();
+/// render(&page, Form::text(None), &mut out)?;
+/// assert_eq!(String::from_utf8(out)?, "  objects    3,316\n  bytes    276 KiB  33.3% of all\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Names, values, and remarks.

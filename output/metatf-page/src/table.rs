@@ -5,6 +5,26 @@ use std::borrow::Cow;
 use crate::{Note, Value};
 
 /// Rows of values below column names.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Column, Form, Note, Page, Table, Value, render};
+///
+/// let mut table = Table::new([Column::key("size"), Column::new("blocks")]);
+/// table.row([Value::text("16 bytes"), Value::Count(1200)]);
+/// table.row([Value::text("48 bytes"), Value::Count(34)]);
+/// table.sum([Value::text("all"), Value::Count(1234)]);
+/// table.rest(Note::new("and {} more sizes").with([Value::Count(2)]));
+/// let mut page = Page::default();
+/// page.push(table);
+///
+/// let mut out = Vec::new();
+/// render(&page, Form::text(None), &mut out)?;
+/// let text = "  size      blocks\n  16 bytes   1,200\n  48 bytes      34\n  all        1,234\n  and 2 more sizes\n";
+/// assert_eq!(String::from_utf8(out)?, text);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     pub(crate) columns: Vec<Column>,
@@ -13,7 +33,7 @@ pub struct Table {
     pub(crate) rest: Option<Note>,
 }
 
-/// A column of a table.
+/// A column of a table. See the example of [`Table`](Table#examples).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(crate) name: Cow<'static, str>,

@@ -7,6 +7,20 @@ use crate::layout::{Kind, Layout, letters, wrapped};
 use crate::{Block, Chart, Facts, Flame, Note, Page, Value};
 
 /// The style of text output.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Form, Page, TextStyle, render};
+///
+/// let mut page = Page::new("grep.mtf");
+/// page.heading("SITES");
+///
+/// let mut out = Vec::new();
+/// render(&page, Form::Text(TextStyle { width: Some(80), colour: true }), &mut out)?;
+/// assert_eq!(out, b"\x1b[1mgrep.mtf\x1b[0m\n\n\x1b[1mSITES\x1b[0m\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextStyle {
     /// The line width in characters, or `None` if lines may have any length.

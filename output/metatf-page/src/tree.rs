@@ -8,6 +8,21 @@ use crate::Unit;
 const DEPTH: usize = 256;
 
 /// A total divided among call stacks.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Flame, Unit};
+///
+/// let mut flame = Flame::new("grep.mtf: bytes live at the peak", Unit::Bytes);
+/// flame.add(["main", "parse", "malloc"], 30_000);
+/// flame.add(["main", "parse"], 5_000);
+/// flame.add(["main", "copy"], 10_000);
+///
+/// assert_eq!(flame.root.total, 45_000);
+/// let parse = &flame.root.calls["main"].calls["parse"];
+/// assert_eq!((parse.total, parse.own()), (35_000, 5_000));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flame {
     /// The title.

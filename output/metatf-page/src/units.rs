@@ -1,4 +1,14 @@
 //! Formatting and parsing of numbers with units.
+//!
+//! ```
+//! use metatf_page::units::{bytes, count, nanoseconds, parse_bytes, percent};
+//!
+//! assert_eq!(count(1_234_567), "1,234,567");
+//! assert_eq!(bytes(1536), "1.50 KiB");
+//! assert_eq!(parse_bytes("64 KiB"), Some(65_536));
+//! assert_eq!(nanoseconds(12_345_678), "12.3 ms");
+//! assert_eq!(percent(1, 3), "33.3%");
+//! ```
 
 /// Formats a count with separators: `1,234,567`.
 pub fn count(value: u64) -> String {

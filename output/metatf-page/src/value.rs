@@ -19,6 +19,17 @@ pub enum Unit {
 }
 
 /// A value of a page. It is rounded only when it is printed.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::{Unit, Value};
+///
+/// let live = Value::Bytes(14_848);
+/// assert_eq!(live.to_string(), "14.5 KiB");
+/// assert_eq!(live.exact().as_deref(), Some("14,848 bytes"));
+/// assert_eq!(Value::of(1_500_000, Unit::Time).to_string(), "1.50 ms");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// No value; an empty cell.

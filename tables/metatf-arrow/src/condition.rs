@@ -16,6 +16,36 @@ use metatf_tools::condition::{Condition, ConditionError, Fields, Kinds, Row, Val
 use crate::{Scan, Table};
 
 /// A list of conditions, all of which a row must satisfy.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_arrow::{Conditions, OpenOptions, find, open};
+///
+/// # use metatf::container::WriteOptions;
+/// # use metatf::dynamic::{OwnedRecord, Schema, Writer};
+/// # let dtd = b"section s 1 { malloc: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; } }";
+/// # let schema = Schema::parse("heap.dtd", dtd)?;
+/// # let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+/// # for size in [16, 48] {
+/// #     let mut owned = OwnedRecord::default();
+/// #     owned.push_number(size);
+/// #     writer.record(1, 3, &owned)?;
+/// # }
+/// # let file = tempfile::NamedTempFile::new()?;
+/// # std::fs::write(file.path(), writer.finish()?)?;
+/// // The trace contains two records `malloc` with the sizes 16 and 48.
+/// let table = find(&open(file.path(), &OpenOptions::default())?, "malloc")?;
+/// let mut conditions = Conditions::default();
+/// conditions.add(&*table, "size >= 32")?;
+/// let selection = conditions.select(None);
+/// let mut rows = 0;
+/// for batch in table.scan(&selection.scan(None, 1))? {
+///     rows += selection.rows(batch?)?.num_rows();
+/// }
+/// assert_eq!(rows, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Conditions(Vec<Arc<Condition<Column>>>);
 

@@ -27,6 +27,28 @@ use crate::layout::text_section;
 use crate::record_table::NUMBER;
 
 /// An encoder that writes the rows of a batch as records.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::record_batch;
+/// use metatf::container::WriteOptions;
+/// use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
+/// use metatf_arrow::BatchEncoder;
+///
+/// let dtd = b"section s 1 { malloc: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; } }";
+/// let schema = Schema::parse("heap.dtd", dtd)?;
+/// let batch = record_batch!(("size", Int64, [16, 48]))?;
+/// // Section 0 and records 0 to 2 are predefined.
+/// let mut encoder = BatchEncoder::new(&schema, 1, 3, &batch).ok_or("the batch does not match the record")?;
+/// let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+/// (0..2).try_for_each(|row| encoder.write(row, &mut writer, &mut OwnedRecord::default()))?;
+///
+/// let (file, mut sizes) = (writer.finish()?, Vec::new());
+/// Trace::from_slice(&file)?.for_each(|record| sizes.push(record.numbers()[1]))?;
+/// assert_eq!(sizes, [16, 48]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct BatchEncoder {
     section: usize,

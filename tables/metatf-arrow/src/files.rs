@@ -1,6 +1,19 @@
 //! Writes tables as Parquet, Arrow, CSV or SQLite files.
 //!
 //! Batches are written as they arrive, so at most one row group or batch is in memory.
+//!
+//! ```
+//! use arrow_array::record_batch;
+//! use metatf_arrow::files::{Form, TableWriter};
+//!
+//! let batch = record_batch!(("size", Int64, [16, 48]), ("function", Utf8, ["main", "get, set"]))?;
+//! let mut writer = TableWriter::new(Form::Csv, &batch.schema(), Vec::new())?;
+//! writer.batch(&batch)?;
+//! let (csv, rows) = writer.finish()?;
+//! assert_eq!(rows, 2);
+//! assert_eq!(csv, b"size,function\n16,main\n48,\"get, set\"\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod csv;
 mod csv_lines;
@@ -47,7 +60,8 @@ pub enum WriteError {
     Output(io::Error),
 }
 
-/// A file under construction. It accepts several scans of tables with the same schema, one after the other.
+/// A file under construction. It accepts several scans of tables with the same schema, one after the other. See the
+/// [module](crate::files) for an example.
 pub struct TableWriter<W: Write + Send> {
     inner: Inner<W>,
     rows: u64,

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// Number of bytes used to decide whether a file may have a headerless format.
 const HEAD: u64 = 64 << 10;
 
-/// Options for opening traces and converting their values.
+/// Options for opening traces and converting their values. See the [crate] documentation for an example.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// The DTD for traces that do not embed one and for files without a header. If this is `None`, built-in DTDs are

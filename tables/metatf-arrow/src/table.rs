@@ -16,6 +16,29 @@ pub type Batches = Box<dyn RecordBatchReader + Send>;
 pub type Together = Box<dyn Iterator<Item = std::result::Result<(usize, RecordBatch), ArrowError>> + Send>;
 
 /// A table of a trace, or of several.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::{RecordBatch, RecordBatchIterator, record_batch};
+/// use metatf_arrow::{Batches, Error, Result, Scan, Table};
+///
+/// struct Blocks(RecordBatch);
+/// impl Table for Blocks {
+///     fn name(&self) -> &str { "blocks" }
+///     fn schema(&self) -> arrow_schema::SchemaRef { self.0.schema() }
+///     fn scan(&self, scan: &Scan) -> Result<Batches> {
+///         let all: Vec<usize> = (0..self.0.num_columns()).collect();
+///         let batch = self.0.project(scan.columns.as_ref().unwrap_or(&all));
+///         let batch = batch.map_err(|error| Error::new("blocks", error))?;
+///         Ok(Box::new(RecordBatchIterator::new([Ok(batch.clone())], batch.schema())))
+///     }
+/// }
+/// let table = Blocks(record_batch!(("address", Int64, [4096]), ("size", Int64, [16]))?);
+/// let batches = table.scan(&Scan { columns: Some(vec![1]), ..Scan::default() })?;
+/// assert_eq!(batches.schema().field(0).name(), "size");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Table: Send + Sync {
     /// Returns the name used in SQL and Python.
     fn name(&self) -> &str;
@@ -38,7 +61,7 @@ pub trait Table: Send + Sync {
     fn scan(&self, scan: &Scan) -> Result<Batches>;
 }
 
-/// The part of a table to read.
+/// The part of a table to read. See the [crate] documentation for an example.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// Column indices in the [schema](Table::schema), or `None` for all. Other columns are decoded only if later

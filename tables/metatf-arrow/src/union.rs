@@ -17,6 +17,40 @@ use crate::{Batches, Error, OpenOptions, Result, Scan, Table, open};
 /// name.
 ///
 /// Each trace is opened when the scan reaches it.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_arrow::{OpenOptions, Scan, Table as _, Union, find, open};
+/// use std::path::PathBuf;
+/// use std::sync::Arc;
+///
+/// # use metatf::container::WriteOptions;
+/// # use metatf::dynamic::{OwnedRecord, Schema, Writer};
+/// # let dtd = b"section s 1 { malloc: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; } }";
+/// # let schema = Schema::parse("heap.dtd", dtd)?;
+/// # let mut files = Vec::new();
+/// # for size in [16, 48] {
+/// #     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+/// #     let mut owned = OwnedRecord::default();
+/// #     owned.push_number(size);
+/// #     writer.record(1, 3, &owned)?;
+/// #     let file = tempfile::NamedTempFile::new()?;
+/// #     std::fs::write(file.path(), writer.finish()?)?;
+/// #     files.push(file);
+/// # }
+/// // Each of the two traces contains one record `malloc`.
+/// let paths: Arc<[PathBuf]> = files.iter().map(|file| file.path().to_owned()).collect();
+/// let first = find(&open(&paths[0], &OpenOptions::default())?, "malloc")?;
+/// let union = Union::new(&*first, "file", Arc::clone(&paths), OpenOptions::default());
+/// assert_eq!(union.schema().field(0).name(), "file");
+/// let mut rows = 0;
+/// for batch in union.scan(&Scan::default())? {
+///     rows += batch?.num_rows();
+/// }
+/// assert_eq!(rows, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Union {
     name: String,

@@ -1,4 +1,15 @@
 //! The control word, which enables kinds of events with one bit for each kind.
+//!
+//! ```
+//! use metatf_telemetry::control::{Change, parse, print};
+//!
+//! let kinds = ["Arena", "Pool", "Object"];
+//! let word = parse("Arena Pool", &kinds)?;
+//! assert_eq!(word, 0b011);
+//! let changed = Change::parse("+Object -Arena", &kinds)?.of(word);
+//! assert_eq!(print(changed, &kinds), "Pool Object");
+//! # Ok::<(), metatf_telemetry::Error>(())
+//! ```
 
 use crate::error::Error;
 
@@ -14,7 +25,8 @@ pub fn parse(text: &str, kinds: &[&str]) -> Result<u64, Error> {
     words(text).map(|word| one(word, kinds)).try_fold(0, |all, one| Ok(all | one?))
 }
 
-/// A change to a control word, which either replaces all kinds or enables and disables individual kinds.
+/// A change to a control word, which either replaces all kinds or enables and disables individual kinds. See the
+/// [module](crate::control) for an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Bits to keep unchanged.

@@ -1,4 +1,14 @@
 //! The bytes of a buffers file, which are shared by every process that maps it (`dev/internals/telemetry.md`).
+//!
+//! ```
+//! use metatf_telemetry::layout::{MAGIC, head_of};
+//!
+//! assert_eq!(MAGIC.to_le_bytes(), *b"MTFTELE1");
+//! // This is the head of event 3, which contains two words, at byte 16 of a ring. A head stores its position in words.
+//! assert_eq!(head_of(3, 2, 16), 3 | 2 << 16 | 2 << 32);
+//! // At another position, the same event has another head, so a reader can detect overwritten events.
+//! assert_ne!(head_of(3, 2, 24), head_of(3, 2, 16));
+//! ```
 
 use crate::sync::{AtomicU32, AtomicU64};
 

@@ -15,6 +15,31 @@
 //! The crate depends only on `libc`: a program writes events to buffers, and `metatfc telemetry` creates a trace from
 //! them. With the `drain` feature, the program writes its trace itself, which adds the runtime, the parser and zstd as
 //! dependencies. With the `off` feature, emitters compile to nothing.
+//!
+//! With the `drain` feature, a program can write its trace to any sink, such as a pipe:
+//!
+#![cfg_attr(feature = "drain", doc = "```")]
+#![cfg_attr(not(feature = "drain"), doc = "```ignore")]
+//! use metatf::container::Forward;
+//! use metatf_telemetry::{Place, Settings};
+//!
+//! #[metatf_derive::metatf(dtd = "tests/events.dtd", emitters = "crate::events")]
+//! mod events {}
+//!
+//! let (pipe, sink) = std::io::pipe()?;
+//! let settings = Settings { place: Place::Core, threads: 4, ..Settings::default() };
+//! let telemetry = events::TELEMETRY.start_to(settings, Box::new(Forward(sink)))?;
+//! events::step(42);
+//! telemetry.finish()?;
+//!
+//! let mut numbers = Vec::new();
+//! events::Trace::from_read(pipe)?.for_each(|record| match record {
+//!     events::Record::Events(events::Events::Step(step)) => numbers.push(step.number),
+//!     _ => {}
+//! })?;
+//! assert_eq!(numbers, [42]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(not(feature = "drain"), allow(dead_code, unused_imports, reason = "the drain uses the rest"))]
 

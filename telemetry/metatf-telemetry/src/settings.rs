@@ -76,7 +76,7 @@ impl fmt::Display for SinkPlace {
 /// The word that disables all kinds.
 const NONE: &str = "none";
 
-/// The settings of telemetry.
+/// The settings of telemetry. See the [crate] documentation for an example.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The path of the trace. `%p` is replaced by the process ID, and `%n` by the name of the DTD. The default is the

@@ -103,8 +103,8 @@ pub(crate) fn private(bytes: usize) -> Result<*mut u8, c_int> {
     if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(mapped.cast()) }
 }
 
-/// Allocates memory for a part of a mapping. Returns false if no memory is left. Old kernels do not report this, so the
-/// function then returns true.
+/// Allocates memory for a part of a mapping. Returns false if no memory is left. On a kernel without
+/// `MADV_POPULATE_WRITE`, allocates nothing and returns true.
 ///
 /// # Safety
 /// The range must be mapped and writable, and start at a page boundary.

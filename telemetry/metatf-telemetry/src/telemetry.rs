@@ -39,7 +39,7 @@ const DROPPED_BYTES: u64 = 24;
 /// the DTD has rare events, a second slot for rare events.
 pub type Slots = fn(&mut dyn FnMut(&[Slot]));
 
-/// The telemetry of a DTD. Generated code declares one as `TELEMETRY`.
+/// The telemetry of a DTD. Generated code declares one as `TELEMETRY`. See the [crate] documentation for an example.
 #[repr(C)]
 pub struct Telemetry {
     /// A bit for each kind of event, set if the kind is enabled.

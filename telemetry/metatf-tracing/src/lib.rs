@@ -35,6 +35,27 @@ pub fn settings() -> Settings {
 
 /// Creates the layer and starts the trace. Environment variables override the settings.
 ///
+/// # Examples
+///
+/// ```
+/// use metatf::dynamic::{JsonOptions, Trace};
+/// use metatf_tracing::{Settings, layer, settings};
+/// use tracing_subscriber::layer::SubscriberExt as _;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("requests.mtf");
+/// let (layer, trace) = layer(Settings { filename: Some(path.clone()), ..settings() })?;
+/// tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+///     tracing::info!(bytes = 4096, "sent");
+/// });
+/// trace.finish()?;
+///
+/// let (mut trace, mut lines) = (Trace::open(&path)?, Vec::new());
+/// while trace.next_json(&mut lines, JsonOptions::default())? {}
+/// assert!(String::from_utf8(lines)?.contains("\"sent\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Returns an error if the trace or its buffers cannot be created, a variable has an invalid value, or a layer already
 /// exists.

@@ -17,6 +17,23 @@ use crate::cell::{Cell, cell};
 ///
 /// Numbers and booleans are stored as integers, numbers of more than 63 bits as decimal text, dates as text, and lists
 /// and structures as JSON. SQLite ignores case in names, so names that differ only in case are an error.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::record_batch;
+/// use metatf_arrow::files::Database;
+///
+/// let batch = record_batch!(("size", Int64, [16, 48]))?;
+/// let mut database = Database::create_in(&std::env::temp_dir())?;
+/// database.table("blocks", &batch.schema(), None)?;
+/// database.batch("blocks", None, &batch)?;
+/// let mut file = Vec::new();
+/// let rows = database.finish(&mut file)?;
+/// assert_eq!(rows["blocks"], 2);
+/// assert!(file.starts_with(b"SQLite format 3\0"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Database {
     connection: Connection,
