@@ -123,13 +123,13 @@ fn kinds(schema: &Schema) -> Vec<(u16, Vec<usize>)> {
     let mut kinds: Vec<(u16, Vec<usize>)> = Vec::new();
     let mut elements = Vec::new();
     for (index, section) in schema.dtd.sections.iter().enumerate() {
+        if schema.dtd.is_of_arrays(section.number) {
+            continue;
+        }
         if let Some(element) = section.stream {
             if is_target(section.number) || schema.dtd.record(element).is_some_and(|record| !is_number(record)) {
                 elements.extend(u16::try_from(element.0).ok().map(|element| (element, vec![index])));
             }
-            continue;
-        }
-        if schema.dtd.is_of_arrays(section.number) {
             continue;
         }
         for record in section.records.iter().filter_map(|record| u16::try_from(record.0).ok()).filter(|&r| r > METADATA)
