@@ -162,7 +162,7 @@ pub struct OpenOptions {
     pub form: Option<&'static Form>,
     /// A function called with each note about the trace: how it is interpreted, or which data is not read.
     pub note: fn(&str),
-    /// How a Meta-TF trace is opened.
+    /// The functions that open a Meta-TF trace.
     pub opening: Opening,
 }
 

@@ -220,7 +220,7 @@ pub(crate) struct Report {
     pub(crate) folded: sites::Folded,
 }
 
-/// How this command opens Meta-TF traces: it prints their warnings, and reports later that they lost records.
+/// The functions with which `hatf` opens Meta-TF traces: they print warnings, and lost records change the exit status.
 pub(crate) const OPENING: Opening = Opening {
     open: |path| metatf_cli::open_trace(path, false),
     opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
