@@ -35,30 +35,25 @@ impl Symbols {
         !self.symbols.is_empty()
     }
 
-    /// Returns whether functions are looked up.
-    fn are_looked_up(&self) -> Result<bool> {
-        match &*self.symbols {
-            [only] if only == Path::new(NONE) => Ok(false),
-            paths if paths.iter().any(|path| path == Path::new(NONE)) => {
-                Err(Error::Usage("--symbols none cannot be combined with other locations".to_owned()))
-            }
-            _ => Ok(true),
-        }
-    }
-
     /// Returns the locations to search for program files, or `None` if no function is looked up.
     pub(crate) fn files(&self) -> Result<Option<Files>> {
-        if self.are_looked_up()? { self.all_files().map(Some) } else { Ok(None) }
+        let files = self.all_files()?;
+        let is_off = self.symbols.iter().any(|path| path == Path::new(NONE));
+        Ok((!is_off).then_some(files))
     }
 
     /// Returns the locations to search for program files, which a separate process reads.
     pub(crate) fn all_files(&self) -> Result<Files> {
+        let paths: Vec<_> = self.symbols.iter().filter(|path| *path != Path::new(NONE)).collect();
+        if !paths.is_empty() && paths.len() < self.symbols.len() {
+            return Err(Error::Usage("--symbols none cannot be combined with other locations".to_owned()));
+        }
         let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
         let helper = Some(helper.map_err(Error::system("this program's path"))?);
         let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
         let debuginfod = debuginfod.map(|client| client.with_progress(stderr_is_terminal()));
         let mut files = Files { helper, debuginfod, ..Files::default() };
-        for path in self.symbols.iter().filter(|path| *path != Path::new(NONE)) {
+        for path in paths {
             let problem = || Error::system(format!("--symbols {}", path.display()));
             if std::fs::metadata(path).map_err(problem())?.is_dir() {
                 files.folders.push(path.clone());

@@ -71,15 +71,17 @@ pub(super) fn run(options: &Convert, form: &str, traces: &[PathBuf], root: &Path
         if *resolve { Arc::new(Resolved(options.profiles.symbols.clone())) } else { Arc::new(()) };
     let is_wanted = |name: &&str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == *name);
     let wanted: Vec<&str> = Tables::names().filter(is_wanted).collect();
+    let opened = |traces: &[PathBuf]| {
+        let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
+        Ok::<_, Error>(tables.with_options(open_options(None, |_| ())))
+    };
     let Some(form) = Form::named(form) else {
-        let tables = open(traces).map_err(failed)?.with_names(names).with_options(open_options(None, |_| ()));
-        return print_rows(&wanted, database(&tables, &wanted, root)?);
+        return print_rows(&wanted, database(&opened(traces)?, &wanted, root)?);
     };
     let partitions = if *partition { partitions(traces)? } else { vec![(traces.to_vec(), PathBuf::new())] };
     let mut rows = vec![0; wanted.len()];
     for (traces, place) in &partitions {
-        let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
-        let tables = tables.with_options(open_options(None, |_| ()));
+        let tables = opened(traces)?;
         let folder = OutputFolder::create(root).map_err(Error::system(root.display().to_string()))?;
         let create = |name: &str, schema: &SchemaRef| {
             let path = if *partition { Path::new(name).join(place) } else { PathBuf::from(name) };
