@@ -72,7 +72,7 @@ fn open(path: &Path) -> Result<Option<File>, Error> {
     }
     let mut first = [0; 4];
     let read = file.read_at(&mut first, 0).map_err(failed)?;
-    if read > 0 && first != *b"\x7fMTF" {
+    if !b"\x7fMTF".starts_with(&first[..read]) {
         return Err(fail(path, "the file exists and is not a trace: delete the file or choose another name"));
     }
     file.set_len(0).map_err(failed)?;
