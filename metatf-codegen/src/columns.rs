@@ -81,7 +81,7 @@ impl Namer<'_> {
         }
         let own: Vec<String> = paths.iter().map(|path| format!("{path}.{key}")).collect();
         let name = self.names.take(&[ident(&self.name(key, &own, prefix)).to_string()]);
-        self.columns.push(Column { name, leaf: id.0, kind: self.kind(id, l) });
+        self.columns.push(Column { name, path: l.path.join("."), leaf: id.0, kind: self.kind(id, l) });
     }
 
     fn kind(&self, id: LeafId, l: &Leaf) -> ColumnKind {

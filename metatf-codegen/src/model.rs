@@ -178,8 +178,6 @@ pub(crate) struct RecordColumns {
     pub(crate) name: String,
     /// The name of the struct for a single record.
     pub(crate) of: String,
-    /// Whether the struct for a single record contains bytes.
-    pub(crate) bytes: bool,
     /// Index of the record in the format.
     pub(crate) record: usize,
     /// The method of `Columns` and the section index for each section that lists the record.
@@ -191,6 +189,8 @@ pub(crate) struct RecordColumns {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
+    /// The path of the leaf in the DTD.
+    pub(crate) path: String,
     pub(crate) leaf: u8,
     pub(crate) kind: ColumnKind,
 }

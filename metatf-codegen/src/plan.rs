@@ -12,8 +12,33 @@ use crate::options::Lookup;
 use crate::shape::Shaper;
 use crate::uses::Uses;
 
-/// Types in every generated module, and the type parameter of the module's structs.
-const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Columns", "Bytes"];
+/// Types in every generated module, type parameters, and names of Rust's prelude that generated code uses.
+const TYPES: &[&str] = &[
+    "Record",
+    "Element",
+    "Trace",
+    "Writer",
+    "Protocol",
+    "Columns",
+    "Bytes",
+    "NewBytes",
+    "AnyHasher",
+    "AnyRow",
+    "AnySink",
+    "AsRef",
+    "Default",
+    "Err",
+    "From",
+    "IntoIterator",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "Result",
+    "Send",
+    "Some",
+    "Vec",
+];
 /// Methods of every `Trace`, either defined directly or provided by the runtime.
 const TRACE_METHODS: &[&str] = &[
     "open",
@@ -268,10 +293,10 @@ impl<'d> Planner<'_, 'd> {
         for (index, places) in places {
             let item = self.structs.get(index).copied().flatten().and_then(|item| self.model.structs.get(item));
             let Some((record, item)) = self.dtd.records.get(index).zip(item) else { continue };
-            let (of, bytes, paths) = (item.name.clone(), item.shape.bytes, self.paths(record));
+            let (of, paths) = (item.name.clone(), self.paths(record));
             let name = self.types.take(&[format!("{of}Columns"), format!("{of}RecordColumns")]);
             let columns = columns(record, &paths, self.lookup);
-            self.model.columns.push(RecordColumns { name, of, bytes, record: index, places, columns });
+            self.model.columns.push(RecordColumns { name, of, record: index, places, columns });
         }
     }
 

@@ -84,7 +84,7 @@ fn path_before(out: &[TokenTree]) -> Option<usize> {
     while at >= 2 && is(out.get(at - 1), ':') && is(out.get(at - 2), ':') {
         match out.get(at.wrapping_sub(3)) {
             Some(TokenTree::Ident(segment)) => {
-                private |= segment == "private";
+                private |= segment == "runtime";
                 at -= 3;
             }
             _ => {

@@ -71,13 +71,12 @@ mod encode;
 mod explain;
 pub mod format;
 mod formula;
+pub mod generated;
 #[doc(hidden)]
 pub mod internals;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;
-#[doc(hidden)]
-pub mod private;
 pub mod reader;
 mod record;
 mod state;

@@ -3,9 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::structs::conversion_methods;
 use super::{declared, generic};
 use crate::docs;
-use crate::model::{Model, Tagged};
+use crate::model::{Listed, Model, Tagged};
 use crate::names::ident;
 
 /// Emits the enums.
@@ -18,12 +19,34 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         quote!(#docs #variant(#section),)
     });
     let elements = elements(model);
+    let conversions =
+        any_bytes(model).then(|| conversions("Record", model.tagged.iter().map(|t| (t.variant.as_str(), t.bytes))));
     quote! {
         #sections
         /// A data record of any section.
         #[derive(Clone, Debug, PartialEq)]
         pub enum #name { #(#variants)* }
+        #conversions
         #elements
+    }
+}
+
+/// Emits the conversions between owned and borrowed bytes, given the variants and whether they contain bytes.
+fn conversions<'v>(name: &str, variants: impl Iterator<Item = (&'v str, bool)>) -> TokenStream {
+    let name = ident(name);
+    let arms = variants.map(|(variant, bytes)| {
+        let variant = ident(variant);
+        let copy = if bytes { quote!(with_bytes(bytes)) } else { quote!(clone()) };
+        quote!(Self::#variant(record) => #name::#variant(record.#copy),)
+    });
+    let methods = conversion_methods(&name);
+    quote! {
+        impl<Bytes: AsRef<[u8]>> #name<Bytes> {
+            #methods
+            fn with_bytes<'s, NewBytes>(&'s self, bytes: fn(&'s [u8]) -> NewBytes) -> #name<NewBytes> {
+                match self { #(#arms)* }
+            }
+        }
     }
 }
 
@@ -35,10 +58,15 @@ fn section(model: &Model, section: &Tagged) -> TokenStream {
         let docs = docs::attributes(model.structs.get(r.item).map_or(&[], |s| &s.docs));
         quote!(#docs #variant(#ty),)
     });
+    let conversions = section.bytes.then(|| {
+        let bytes = |r: &Listed| model.item_has_bytes(r.item);
+        conversions(&section.name, section.records.iter().map(|r| (r.variant.as_str(), bytes(r))))
+    });
     quote! {
         #docs
         #[derive(Clone, Debug, PartialEq)]
         pub enum #name { #(#variants)* }
+        #conversions
     }
 }
 

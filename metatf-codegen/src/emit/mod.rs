@@ -1,12 +1,13 @@
 //! Converts the model to tokens, with one file for each part of the output.
 
+mod columns;
 mod emitters;
 mod enums;
-mod layouts;
 mod names;
 mod records;
 mod structs;
 mod table;
+mod trace;
 
 use metatf_parser::schema::Dtd;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -20,7 +21,7 @@ use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the contract with the runtime, as checked by the runtime's `check_codegen`.
-const CODEGEN_VERSION: u32 = 5;
+const CODEGEN_VERSION: u32 = 6;
 
 /// Emits the complete output, which is a module in reading order.
 pub(crate) fn emit(
@@ -34,7 +35,8 @@ pub(crate) fn emit(
     let structs = structs::emit(model)?;
     let enums = enums::emit(model);
     let emitters = emitters::emit(emitters, options)?;
-    let table = table::emit(dtd, model, &expected(dtd, options)?, options, &runtime);
+    let (trace, writer, columns) = (trace::trace(model), trace::writer(model), columns::emit(model));
+    let table = table::emit(dtd, model, &expected(dtd, options)?, options);
     let text = literal(&dtd.text);
     let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
     let (source, module) = (&options.source, options.module.as_deref());
@@ -56,12 +58,16 @@ pub(crate) fn emit(
         #[forbid(unsafe_code)]
         #lints
         #visibility mod #name {
-            const _: () = #runtime::private::check_codegen(#version);
+            use #runtime::generated as runtime;
+            const _: () = runtime::check_codegen(#version);
             /// The text of the DTD.
             pub const DTD: &str = #text;
             #named
             #structs
             #enums
+            #trace
+            #writer
+            #columns
             #table
             #emitters
         }
@@ -119,7 +125,7 @@ fn generic(name: &str, bytes: bool) -> TokenStream {
 /// Returns the same type as [`generic`], but for the declaration, in which the type parameter defaults to owned bytes.
 fn declared(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
-    if bytes { quote!(#name<Bytes = ::std::vec::Vec<u8>>) } else { quote!(#name) }
+    if bytes { quote!(#name<Bytes = Vec<u8>>) } else { quote!(#name) }
 }
 
 /// Returns the type of a field.
@@ -138,11 +144,11 @@ fn field_type(model: &Model, ty: &Ty) -> TokenStream {
         Ty::Struct(index) => model.structs.get(*index).map_or(quote!(()), |s| generic(&s.name, s.shape.bytes)),
         Ty::List(item) => {
             let item = field_type(model, item);
-            quote!(::std::vec::Vec<#item>)
+            quote!(Vec<#item>)
         }
         Ty::Optional(item) => {
             let item = field_type(model, item);
-            quote!(::core::option::Option<#item>)
+            quote!(Option<#item>)
         }
     }
 }

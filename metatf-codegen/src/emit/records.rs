@@ -9,8 +9,8 @@ use metatf_parser::schema::{
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{number, raw};
-use crate::model::{Column, ColumnKind, Model, RecordColumns};
+use super::number;
+use crate::model::{Model, RecordColumns};
 use crate::names::ident;
 
 /// Emits the row of each record.
@@ -23,12 +23,11 @@ pub(super) fn rows(dtd: &Dtd, model: &Model) -> Vec<TokenStream> {
 fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &Model) -> TokenStream {
     let (index, name, tag) = (number(index as u64), &record.name, number(record.tag.unwrap_or(0)));
     let types = columns.map(|columns| types(columns, model));
-    let column = |leaf: u8| columns?.columns.iter().find(|column| column.leaf == leaf);
     let earlier: BTreeMap<u8, Vec<String>> =
         record.earlier_paths().into_iter().map(|(id, paths)| (id.0, paths)).collect();
     let was = |id: u8| earlier.get(&id).map_or(&[][..], Vec::as_slice);
     let leaves =
-        (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, record.catch_all && id == 0, was(id), column(id)));
+        (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, record.catch_all && id == 0, was(id)));
     let names = &record.was;
     let mut steps = Vec::new();
     layout(record, &record.items, &mut steps);
@@ -37,23 +36,20 @@ fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &M
     quote!(record #index #name #(~ #names)* #tag (#types) { #(#leaves),* #steps })
 }
 
-/// Emits the struct names of a record, and the sections that list the record.
+/// Emits the struct name of a record, and the variants of the sections that list the record.
 fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
-    let bytes = columns.bytes.then(|| quote!(Bytes));
-    let (of, name) = (ident(&columns.of), ident(&columns.name));
+    let of = ident(&columns.of);
     let listed = model.tagged.iter().flat_map(|t| t.records.iter().map(move |listed| (t, listed)));
-    let listed = listed.filter(|(_, listed)| listed.record == columns.record);
-    // Both lists follow the order of the sections.
-    let places = listed.zip(&columns.places).map(|((section, listed), (column, _))| {
+    let places = listed.filter(|(_, listed)| listed.record == columns.record).map(|(section, listed)| {
         let (index, top, name) = (number(section.index as u64), ident(&section.variant), ident(&section.name));
-        let (variant, write, column) = (ident(&listed.variant), ident(&listed.method), ident(column));
-        quote!(#index #top #name #variant #write #column)
+        let variant = ident(&listed.variant);
+        quote!(#index #top #name #variant)
     });
-    quote!(#of(#bytes) #name [#(#places),*])
+    quote!(#of [#(#places),*])
 }
 
-/// Emits the name, storage, earlier paths and column of a leaf. `any_tag` marks the tag of a catch-all record.
-fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> TokenStream {
+/// Emits the name, storage and earlier paths of a leaf. `any_tag` marks the tag of a catch-all record.
+fn leaf(leaf: &Leaf, any_tag: bool, was: &[String]) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {
         let name = &leaf.name;
@@ -85,17 +81,7 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> 
             quote!(variable(#(#steps),*))
         }
     };
-    let column = column.map(|column| {
-        let (leaf, name) = (number(column.leaf), raw(&column.name));
-        let ty = match column.kind {
-            ColumnKind::Unsigned => quote!(u64),
-            ColumnKind::Signed => quote!(i64),
-            ColumnKind::Float => quote!(f64),
-            ColumnKind::Arrays => quote!([u8]),
-        };
-        quote!(-> #leaf #name #ty)
-    });
-    quote!(#path #field #kind #constant #(~ #was)* #column)
+    quote!(#path #field #kind #constant #(~ #was)*)
 }
 
 fn numeric(width: u8, interpretation: Interpretation) -> TokenStream {

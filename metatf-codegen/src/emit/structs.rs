@@ -1,11 +1,15 @@
-//! The structs for records, nested records and the items of repeated groups.
+//! The structs for records, nested records and the items of repeated groups, with the functions that read and write
+//! their fields.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use std::collections::BTreeSet;
 
-use super::{declared, field_type, raw};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{declared, field_type, generic, number, raw};
 use crate::docs;
-use crate::model::{Field, Model, Struct};
+use crate::model::{Body, Field, Kind, Model, Piece, Struct, Ty};
+use crate::names::ident;
 use crate::options::OptionError;
 
 /// Emits all structs. Nested structs come before the structs that contain them.
@@ -18,11 +22,17 @@ fn one(model: &Model, s: &Struct) -> Result<TokenStream, OptionError> {
     let attributes = attributes(&s.attributes)?;
     let name = declared(&s.name, s.shape.bytes);
     let fields: TokenStream = s.shape.fields.iter().map(|f| field(model, f)).collect::<Result<_, _>>()?;
+    let (read, write, family) = (read(model, s), write(s), family(s));
+    let conversions = s.shape.bytes.then(|| conversions(model, s));
     Ok(quote! {
         #docs
         #[derive(Clone, Debug, Default, PartialEq)]
         #attributes
         pub struct #name { #fields }
+        #read
+        #write
+        #family
+        #conversions
     })
 }
 
@@ -43,4 +53,329 @@ pub(super) fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
         Ok(tokens)
     };
     texts.iter().map(parse).collect()
+}
+
+/// Emits the implementation of `ReadFields`.
+fn read(model: &Model, s: &Struct) -> TokenStream {
+    let name = generic(&s.name, s.shape.bytes);
+    let parameters = if s.shape.bytes { quote!('a, Bytes: From<&'a [u8]>) } else { quote!('a) };
+    let locals = Locals::new(s);
+    let lines = s.shape.pieces.iter().map(|piece| read_piece(model, s, &locals, piece));
+    let (row, base) = parameters_of(s);
+    let fields = s.shape.fields.iter().map(|f| {
+        let (name, local) = (raw(&f.name), locals.of(&f.name));
+        if name == local { quote!(#name) } else { quote!(#name: #local) }
+    });
+    quote! {
+        impl<#parameters> runtime::ReadFields<'a> for #name {
+            #[inline]
+            fn read_fields<AnyRow: runtime::Source<'a>>(#row: &mut AnyRow, #base: u8) -> Result<Self, AnyRow::Error> {
+                #(#lines)*
+                Ok(Self { #(#fields),* })
+            }
+        }
+    }
+}
+
+/// Returns the names of the parameters for the row and the first leaf, which a struct without leaves does not use.
+fn parameters_of(s: &Struct) -> (Ident, Ident) {
+    let prefix = if s.shape.pieces.is_empty() { "_" } else { "" };
+    (format_ident!("{prefix}row"), format_ident!("{prefix}base"))
+}
+
+/// The local variables for fields. A field with the name of a parameter gets a different variable.
+struct Locals<'s> {
+    fields: BTreeSet<&'s str>,
+}
+
+impl<'s> Locals<'s> {
+    fn new(s: &'s Struct) -> Self {
+        Self { fields: s.shape.fields.iter().map(|f| f.name.as_str()).collect() }
+    }
+
+    fn of(&self, field: &str) -> Ident {
+        if !matches!(field, "row" | "base") {
+            return raw(field);
+        }
+        let mut name = format!("{field}_value");
+        while self.fields.contains(name.as_str()) {
+            name.push('_');
+        }
+        format_ident!("{name}")
+    }
+}
+
+/// Emits the expression for a leaf's index in the record.
+fn leaf(leaf: u8) -> TokenStream {
+    if leaf == 0 {
+        return quote!(base);
+    }
+    let leaf = number(leaf);
+    quote!(base + #leaf)
+}
+
+fn read_piece(model: &Model, s: &Struct, locals: &Locals<'_>, piece: &Piece) -> TokenStream {
+    match piece {
+        Piece::One { leaf: at, field, kind } => {
+            let (local, at) = (locals.of(field), leaf(*at));
+            let value = match kind {
+                Kind::Number => quote!(row.number(#at)?),
+                Kind::Signed => quote!(row.number(#at)?.cast_signed()),
+                Kind::Float => quote!(f64::from_bits(row.number(#at)?)),
+                Kind::Named => {
+                    let ty = named_type(model, s, field);
+                    quote!(#ty::from_number(row.number(#at)?))
+                }
+                Kind::Bytes => quote!(Bytes::from(row.bytes(#at)?)),
+                Kind::Array => quote!(runtime::array(row, #at)?),
+            };
+            quote!(let #local = #value;)
+        }
+        // A constant is checked; a length or a count is implied by a field.
+        Piece::Constant { leaf: at, .. } | Piece::Length { leaf: at, .. } | Piece::Count { leaf: at, .. } => {
+            let at = leaf(*at);
+            quote!(row.number(#at)?;)
+        }
+        Piece::Nested { base, field } => {
+            let (local, at) = (locals.of(field), leaf(*base));
+            quote!(let #local = runtime::ReadFields::read_fields(row, #at)?;)
+        }
+        Piece::Each { count, field, body } => {
+            let (local, at, body) = (locals.of(field), leaf(*count), read_item(model, s, field, body));
+            quote!(let #local = runtime::each(row, #at, |row| #body)?;)
+        }
+        Piece::Optional { count, field, body } => {
+            let (local, at, body) = (locals.of(field), leaf(*count), read_item(model, s, field, body));
+            quote!(let #local = runtime::optional(row, #at, |row| #body)?;)
+        }
+    }
+}
+
+/// Emits the expression for an item of a repetition.
+fn read_item(model: &Model, s: &Struct, field: &str, body: &Body) -> TokenStream {
+    match body {
+        Body::One { leaf: at, kind } => {
+            let at = leaf(*at);
+            match kind {
+                Kind::Number => quote!(row.number(#at)),
+                Kind::Signed => quote!(row.number(#at).map(u64::cast_signed)),
+                Kind::Float => quote!(row.number(#at).map(f64::from_bits)),
+                Kind::Named => {
+                    let ty = named_type(model, s, field);
+                    quote!(row.number(#at).map(#ty::from_number))
+                }
+                Kind::Bytes => quote!(row.bytes(#at).map(Bytes::from)),
+                Kind::Array => quote!(runtime::array(row, #at)),
+            }
+        }
+        Body::Constant { leaf: at, .. } => {
+            let at = leaf(*at);
+            quote!(row.number(#at).map(|_| ()))
+        }
+        Body::Vfield { length, data } => {
+            let (length, data) = (leaf(*length), leaf(*data));
+            quote!(runtime::read_vfield(row, #length, #data))
+        }
+        Body::Nested { base } => {
+            let at = leaf(*base);
+            quote!(runtime::ReadFields::read_fields(row, #at))
+        }
+    }
+}
+
+/// Returns the name of the type of a field with named values or bits, or of the items of such a field.
+fn named_type(model: &Model, s: &Struct, field: &str) -> Ident {
+    let ty = s.shape.fields.iter().find(|f| f.name == field).map(|f| &f.ty);
+    let index = match ty {
+        Some(Ty::List(item) | Ty::Optional(item)) => match **item {
+            Ty::Named(index) => Some(index),
+            _ => None,
+        },
+        Some(Ty::Named(index)) => Some(*index),
+        _ => None,
+    };
+    ident(index.and_then(|index| model.named.get(index)).map_or("u64", |named| &named.name))
+}
+
+/// Emits the implementation of `WriteFields`.
+fn write(s: &Struct) -> TokenStream {
+    let name = generic(&s.name, s.shape.bytes);
+    let parameters = s.shape.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
+    let lines = s.shape.pieces.iter().map(|piece| write_piece(s, piece));
+    let (row, base) = parameters_of(s);
+    quote! {
+        impl #parameters runtime::WriteFields for #name {
+            #[inline]
+            fn write_fields<AnyRow: runtime::Put>(&self, #row: &mut AnyRow, #base: u8) -> Result<(), AnyRow::Error> {
+                #(#lines)*
+                Ok(())
+            }
+        }
+    }
+}
+
+fn write_piece(s: &Struct, piece: &Piece) -> TokenStream {
+    match piece {
+        Piece::One { leaf: at, field, kind } => {
+            let (field, at) = (raw(field), leaf(*at));
+            match kind {
+                Kind::Number => quote!(row.number(#at, self.#field)?;),
+                Kind::Signed => quote!(row.number(#at, self.#field.cast_unsigned())?;),
+                Kind::Float => quote!(row.number(#at, self.#field.to_bits())?;),
+                Kind::Named => quote!(row.number(#at, self.#field.number())?;),
+                Kind::Bytes => quote!(row.bytes(#at, self.#field.as_ref())?;),
+                Kind::Array => quote!(row.bytes(#at, &self.#field)?;),
+            }
+        }
+        Piece::Constant { leaf: at, value } => {
+            let (at, value) = (leaf(*at), number(*value));
+            quote!(row.number(#at, #value)?;)
+        }
+        Piece::Length { leaf: at, field } => {
+            let (field, at) = (raw(field), leaf(*at));
+            quote!(row.number(#at, self.#field.as_ref().len() as u64)?;)
+        }
+        Piece::Count { leaf: at, field } => {
+            let (name, at) = (raw(field), leaf(*at));
+            let ty = s.shape.fields.iter().find(|f| f.name == *field).map(|f| &f.ty);
+            if matches!(ty, Some(Ty::Optional(_))) {
+                return quote!(row.number(#at, u64::from(self.#name.is_some()))?;);
+            }
+            quote!(row.number(#at, self.#name.len() as u64)?;)
+        }
+        Piece::Nested { base, field } => {
+            let (field, at) = (raw(field), leaf(*base));
+            quote!(runtime::WriteFields::write_fields(&self.#field, row, #at)?;)
+        }
+        Piece::Each { count, field, body } => {
+            let (field, at, body) = (raw(field), leaf(*count), write_item(body));
+            quote!(runtime::put_each(row, #at, &self.#field, #body)?;)
+        }
+        Piece::Optional { count, field, body } => {
+            let (field, at, body) = (raw(field), leaf(*count), write_item(body));
+            quote!(runtime::put_each(row, #at, self.#field.as_slice(), #body)?;)
+        }
+    }
+}
+
+/// Emits the closure that writes an item of a repetition.
+fn write_item(body: &Body) -> TokenStream {
+    match body {
+        Body::One { leaf: at, kind } => {
+            let at = leaf(*at);
+            match kind {
+                Kind::Number => quote!(|row, item| row.number(#at, *item)),
+                Kind::Signed => quote!(|row, item| row.number(#at, item.cast_unsigned())),
+                Kind::Float => quote!(|row, item| row.number(#at, item.to_bits())),
+                Kind::Named => quote!(|row, item| row.number(#at, item.number())),
+                Kind::Bytes => quote!(|row, item| row.bytes(#at, item.as_ref())),
+                Kind::Array => quote!(|row, item| row.bytes(#at, item)),
+            }
+        }
+        Body::Constant { leaf: at, value } => {
+            let (at, value) = (leaf(*at), number(*value));
+            quote!(|row, ()| row.number(#at, #value))
+        }
+        Body::Vfield { length, data } => {
+            let (length, data) = (leaf(*length), leaf(*data));
+            quote!(|row, item| {
+                row.number(#length, item.as_ref().len() as u64)?;
+                row.bytes(#data, item.as_ref())
+            })
+        }
+        Body::Nested { base } => {
+            let at = leaf(*base);
+            quote!(|row, item| runtime::WriteFields::write_fields(item, row, #at))
+        }
+    }
+}
+
+fn family(s: &Struct) -> TokenStream {
+    let name = ident(&s.name);
+    let with = generic(&s.name, s.shape.bytes);
+    quote! {
+        impl runtime::Family for #name {
+            type With<Bytes> = #with;
+            #[inline]
+            fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+                row: &mut AnyRow,
+            ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+                runtime::ReadFields::read_fields(row, 0)
+            }
+        }
+    }
+}
+
+/// Emits the conversions between owned and borrowed bytes.
+fn conversions(model: &Model, s: &Struct) -> TokenStream {
+    let name = ident(&s.name);
+    let fields = s.shape.fields.iter().map(|f| {
+        let (name, value) = (raw(&f.name), converted(model, f));
+        quote!(#name: #value)
+    });
+    let conversions = conversion_methods(&name);
+    quote! {
+        impl<Bytes: AsRef<[u8]>> #name<Bytes> {
+            #conversions
+            fn with_bytes<'s, NewBytes>(&'s self, bytes: fn(&'s [u8]) -> NewBytes) -> #name<NewBytes> {
+                #name { #(#fields),* }
+            }
+        }
+    }
+}
+
+/// Emits the methods `to_owned` and `borrow`, which call `with_bytes`.
+pub(super) fn conversion_methods(name: &Ident) -> TokenStream {
+    quote! {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> #name {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> #name<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+    }
+}
+
+/// Emits the copy of a field with converted bytes.
+fn converted(model: &Model, field: &Field) -> TokenStream {
+    let name = raw(&field.name);
+    match &field.ty {
+        ty if !model.has_bytes(ty) => {
+            if is_copy(ty) {
+                quote!(self.#name)
+            } else {
+                quote!(self.#name.clone())
+            }
+        }
+        Ty::Bytes => quote!(bytes(self.#name.as_ref())),
+        Ty::List(item) => {
+            let item = converted_item(item);
+            quote!(self.#name.iter().map(#item).collect())
+        }
+        Ty::Optional(item) => {
+            let item = converted_item(item);
+            quote!(self.#name.as_ref().map(#item))
+        }
+        _ => quote!(self.#name.with_bytes(bytes)),
+    }
+}
+
+fn converted_item(item: &Ty) -> TokenStream {
+    match item {
+        Ty::Bytes => quote!(|item| bytes(item.as_ref())),
+        _ => quote!(|item| item.with_bytes(bytes)),
+    }
+}
+
+fn is_copy(ty: &Ty) -> bool {
+    match ty {
+        Ty::U64 | Ty::I64 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => true,
+        Ty::Optional(item) => is_copy(item),
+        Ty::Bytes | Ty::Struct(_) | Ty::List(_) => false,
+    }
 }

@@ -1,15 +1,14 @@
-//! The table from which the runtime's `records!` generates everything except structs and enums. The comment of the
-//! macro describes the rows.
+//! The table from which the runtime's `records!` generates the format's tables and the functions of sections. The
+//! comment of the macro describes the rows.
 
 use metatf_parser::schema::{Dtd, RawFile, Section, SectionId};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::enums::{any_bytes, element_bytes, item_type};
-use super::{generic, layouts, names, number, raw, records};
-use crate::docs;
+use super::{generic, number, records};
 use crate::expect::Expected;
-use crate::model::{Model, Stream, Tagged, Ty};
+use crate::model::{Model, Stream, Tagged};
 use crate::names::ident;
 use crate::options::Options;
 
@@ -19,7 +18,6 @@ pub(super) fn emit(
     model: &Model,
     expected: &[Expected],
     options: &Options,
-    runtime: &TokenStream,
 ) -> TokenStream {
     let source = &options.source;
     let fingerprint: Literal =
@@ -38,10 +36,8 @@ pub(super) fn emit(
     let models = dtd.models.iter().map(records::model);
     let enums = model.tagged.iter().map(enum_row);
     let elements = model.streams.iter().map(|stream| elements(model, stream));
-    let structs = model.structs.iter().map(layouts::row);
-    let named = names::rows(model);
     quote! {
-        #runtime::private::records! {
+        runtime::records! {
             format #source #fingerprint #tag_width;
             types #(#types),*;
             #raw_file
@@ -51,8 +47,6 @@ pub(super) fn emit(
             #(#models)*
             #(#enums)*
             #(#elements)*
-            #(#structs)*
-            #(#named)*
         }
     }
 }
@@ -91,8 +85,7 @@ fn section(section: &Section) -> TokenStream {
 /// in such groups.
 fn enum_row(section: &Tagged) -> TokenStream {
     let (index, variant) = (number(section.index as u64), ident(&section.variant));
-    let (name, method) = (generic(&section.name, section.bytes), ident(&section.method));
-    let docs = docs::attributes(&section.docs);
+    let name = generic(&section.name, section.bytes);
     let records: Vec<_> = section
         .records
         .iter()
@@ -102,29 +95,11 @@ fn enum_row(section: &Tagged) -> TokenStream {
         })
         .collect();
     let groups = records.chunks(3).map(|group| quote!(#(#group),*;));
-    quote!(enum #index #variant (#name) { #docs fn #method; #(#groups)* })
+    quote!(enum #index #variant (#name) { #(#groups)* })
 }
 
 /// Emits the row of a stream section's elements.
 fn elements(model: &Model, stream: &Stream) -> TokenStream {
-    let (index, variant, method) = (number(stream.index as u64), ident(&stream.variant), ident(&stream.method));
-    let (element, docs) = (item_type(model, stream.item), docs::attributes(&stream.docs));
-    let table = (!stream.strided).then(|| {
-        let single = single(model, stream);
-        quote!(table #single;)
-    });
-    quote!(elements #index #variant (#element) { #docs fn #method; #table })
-}
-
-/// Returns the single field of an element, if the element can be created from the field's value, as in
-/// `names().intern("int")`.
-fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
-    let [field] = model.structs.get(stream.item)?.shape.fields.as_slice() else { return None };
-    let kind = match field.ty {
-        Ty::Bytes => quote!(bytes),
-        Ty::U64 => quote!(number),
-        _ => return None,
-    };
-    let field = raw(&field.name);
-    Some(quote!(#kind #field))
+    let (index, variant, element) = (number(stream.index as u64), ident(&stream.variant), item_type(model, stream.item));
+    quote!(elements #index #variant (#element);)
 }

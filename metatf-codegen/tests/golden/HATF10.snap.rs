@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// HATF10.dtd: A DTD for HATF 1.0
@@ -80,7 +82,7 @@ section heap 1 {
 
     /// Record `alloc`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Alloc<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Alloc<Bytes = Vec<u8>> {
         /// `size`: 4 bytes, `none`.
         pub size: u64,
         /// `address`: 4 bytes, `none`.
@@ -95,9 +97,88 @@ section heap 1 {
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Alloc<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let size = row.number(base + 1)?;
+            let address = row.number(base + 2)?;
+            let time = row.number(base + 3)?;
+            let thread = row.number(base + 4)?;
+            let heap = row.number(base + 5)?;
+            row.number(base + 6)?;
+            let vfield = Bytes::from(row.bytes(base + 7)?);
+            Ok(Self {
+                size,
+                address,
+                time,
+                thread,
+                heap,
+                vfield,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Alloc<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.size)?;
+            row.number(base + 2, self.address)?;
+            row.number(base + 3, self.time)?;
+            row.number(base + 4, self.thread)?;
+            row.number(base + 5, self.heap)?;
+            row.number(base + 6, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 7, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Alloc {
+        type With<Bytes> = Alloc<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Alloc<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Alloc {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Alloc<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Alloc<NewBytes> {
+            Alloc {
+                size: self.size,
+                address: self.address,
+                time: self.time,
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Record `realloc`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Realloc<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Realloc<Bytes = Vec<u8>> {
         /// `address`: 4 bytes, `none`.
         pub address: u64,
         /// `address`: 4 bytes, `none`.
@@ -112,9 +193,88 @@ section heap 1 {
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Realloc<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            let address_2 = row.number(base + 2)?;
+            let time = row.number(base + 3)?;
+            let thread = row.number(base + 4)?;
+            let heap = row.number(base + 5)?;
+            row.number(base + 6)?;
+            let vfield = Bytes::from(row.bytes(base + 7)?);
+            Ok(Self {
+                address,
+                address_2,
+                time,
+                thread,
+                heap,
+                vfield,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Realloc<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            row.number(base + 2, self.address_2)?;
+            row.number(base + 3, self.time)?;
+            row.number(base + 4, self.thread)?;
+            row.number(base + 5, self.heap)?;
+            row.number(base + 6, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 7, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Realloc {
+        type With<Bytes> = Realloc<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Realloc<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Realloc {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Realloc<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Realloc<NewBytes> {
+            Realloc {
+                address: self.address,
+                address_2: self.address_2,
+                time: self.time,
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Record `free`, tag 6.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Free<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Free<Bytes = Vec<u8>> {
         /// `address`: 4 bytes, `none`.
         pub address: u64,
         /// `time`: no bytes, `default 0`.
@@ -127,20 +287,158 @@ section heap 1 {
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Free<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            let time = row.number(base + 2)?;
+            let thread = row.number(base + 3)?;
+            let heap = row.number(base + 4)?;
+            row.number(base + 5)?;
+            let vfield = Bytes::from(row.bytes(base + 6)?);
+            Ok(Self {
+                address,
+                time,
+                thread,
+                heap,
+                vfield,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Free<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            row.number(base + 2, self.time)?;
+            row.number(base + 3, self.thread)?;
+            row.number(base + 4, self.heap)?;
+            row.number(base + 5, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 6, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Free {
+        type With<Bytes> = Free<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Free<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Free {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Free<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Free<NewBytes> {
+            Free {
+                address: self.address,
+                time: self.time,
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Record `createHeap`, tag 7.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct CreateHeap<Bytes = ::std::vec::Vec<u8>> {
+    pub struct CreateHeap<Bytes = Vec<u8>> {
         /// `thread`: no bytes, `default 0`.
         pub thread: u64,
         /// `heap`: no bytes, `default 0`.
         pub heap: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateHeap<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            let heap = row.number(base + 2)?;
+            row.number(base + 3)?;
+            let vfield = Bytes::from(row.bytes(base + 4)?);
+            Ok(Self { thread, heap, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateHeap<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.heap)?;
+            row.number(base + 3, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 4, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for CreateHeap {
+        type With<Bytes> = CreateHeap<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> CreateHeap<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> CreateHeap {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> CreateHeap<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> CreateHeap<NewBytes> {
+            CreateHeap {
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// Record `destroyHeap`, tag 8.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct DestroyHeap<Bytes = ::std::vec::Vec<u8>> {
+    pub struct DestroyHeap<Bytes = Vec<u8>> {
         /// `thread`: no bytes, `default 0`.
         pub thread: u64,
         /// `heap`: no bytes, `default 0`.
@@ -149,27 +447,210 @@ section heap 1 {
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyHeap<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            let heap = row.number(base + 2)?;
+            row.number(base + 3)?;
+            let vfield = Bytes::from(row.bytes(base + 4)?);
+            Ok(Self { thread, heap, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyHeap<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.heap)?;
+            row.number(base + 3, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 4, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for DestroyHeap {
+        type With<Bytes> = DestroyHeap<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> DestroyHeap<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> DestroyHeap {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> DestroyHeap<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> DestroyHeap<NewBytes> {
+            DestroyHeap {
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Record `createThread`, tag 9.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct CreateThread<Bytes = ::std::vec::Vec<u8>> {
+    pub struct CreateThread<Bytes = Vec<u8>> {
         /// `thread`: no bytes, `default 0`.
         pub thread: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateThread<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { thread, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateThread<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for CreateThread {
+        type With<Bytes> = CreateThread<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> CreateThread<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> CreateThread {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> CreateThread<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> CreateThread<NewBytes> {
+            CreateThread {
+                thread: self.thread,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// Record `destroyThread`, tag 10.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct DestroyThread<Bytes = ::std::vec::Vec<u8>> {
+    pub struct DestroyThread<Bytes = Vec<u8>> {
         /// `thread`: no bytes, `default 0`.
         pub thread: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyThread<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { thread, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyThread<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for DestroyThread {
+        type With<Bytes> = DestroyThread<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> DestroyThread<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> DestroyThread {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> DestroyThread<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> DestroyThread<NewBytes> {
+            DestroyThread {
+                thread: self.thread,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Section `heap`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Heap<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Heap<Bytes = Vec<u8>> {
         /// Record `alloc`, tag 4.
         Alloc(Alloc<Bytes>),
         /// Record `realloc`, tag 5.
@@ -186,14 +667,560 @@ section heap 1 {
         DestroyThread(DestroyThread<Bytes>),
     }
 
+    impl<Bytes: AsRef<[u8]>> Heap<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Heap {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Heap<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Heap<NewBytes> {
+            match self {
+                Self::Alloc(record) => Heap::Alloc(record.with_bytes(bytes)),
+                Self::Realloc(record) => Heap::Realloc(record.with_bytes(bytes)),
+                Self::Free(record) => Heap::Free(record.with_bytes(bytes)),
+                Self::CreateHeap(record) => Heap::CreateHeap(record.with_bytes(bytes)),
+                Self::DestroyHeap(record) => Heap::DestroyHeap(record.with_bytes(bytes)),
+                Self::CreateThread(record) => {
+                    Heap::CreateThread(record.with_bytes(bytes))
+                }
+                Self::DestroyThread(record) => {
+                    Heap::DestroyThread(record.with_bytes(bytes))
+                }
+            }
+        }
+    }
+
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// Section `heap`.
         Heap(Heap<Bytes>),
     }
 
-    ::metatf::private::records! {
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::Heap(record) => Record::Heap(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `heap`.
+        pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
+            self.0.section()
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Alloc`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn alloc(&mut self, record: &Alloc<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Realloc`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn realloc(&mut self, record: &Realloc<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Free`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn free(&mut self, record: &Free<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`CreateHeap`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn create_heap(
+            &mut self,
+            record: &CreateHeap<&[u8]>,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`DestroyHeap`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn destroy_heap(
+            &mut self,
+            record: &DestroyHeap<&[u8]>,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`CreateThread`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn create_thread(
+            &mut self,
+            record: &CreateThread<&[u8]>,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`DestroyThread`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn destroy_thread(
+            &mut self,
+            record: &DestroyThread<&[u8]>,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Alloc`].
+        #[must_use]
+        pub fn alloc(&self) -> AllocColumns<'_> {
+            AllocColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Realloc`].
+        #[must_use]
+        pub fn realloc(&self) -> ReallocColumns<'_> {
+            ReallocColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Free`].
+        #[must_use]
+        pub fn free(&self) -> FreeColumns<'_> {
+            FreeColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`CreateHeap`].
+        #[must_use]
+        pub fn create_heap(&self) -> CreateHeapColumns<'_> {
+            CreateHeapColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`DestroyHeap`].
+        #[must_use]
+        pub fn destroy_heap(&self) -> DestroyHeapColumns<'_> {
+            DestroyHeapColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`CreateThread`].
+        #[must_use]
+        pub fn create_thread(&self) -> CreateThreadColumns<'_> {
+            CreateThreadColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`DestroyThread`].
+        #[must_use]
+        pub fn destroy_thread(&self) -> DestroyThreadColumns<'_> {
+            DestroyThreadColumns::of(&self.0, 1)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Alloc`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct AllocColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `size`.
+        pub size: &'c [u64],
+        /// The values of `address`.
+        pub address: &'c [u64],
+        /// The values of `time`.
+        pub time: &'c [u64],
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> AllocColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                size: columns.numbers(1),
+                address: columns.numbers(2),
+                time: columns.numbers(3),
+                thread: columns.numbers(4),
+                heap: columns.numbers(5),
+                vfield: columns.arrays(7),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Realloc`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct ReallocColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `address`.
+        pub address: &'c [u64],
+        /// The values of `address_2`.
+        pub address_2: &'c [u64],
+        /// The values of `time`.
+        pub time: &'c [u64],
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> ReallocColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                address: columns.numbers(1),
+                address_2: columns.numbers(2),
+                time: columns.numbers(3),
+                thread: columns.numbers(4),
+                heap: columns.numbers(5),
+                vfield: columns.arrays(7),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Free`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct FreeColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `address`.
+        pub address: &'c [u64],
+        /// The values of `time`.
+        pub time: &'c [u64],
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> FreeColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                address: columns.numbers(1),
+                time: columns.numbers(2),
+                thread: columns.numbers(3),
+                heap: columns.numbers(4),
+                vfield: columns.arrays(6),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`CreateHeap`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct CreateHeapColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> CreateHeapColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                thread: columns.numbers(1),
+                heap: columns.numbers(2),
+                vfield: columns.arrays(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`DestroyHeap`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct DestroyHeapColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> DestroyHeapColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 7) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                thread: columns.numbers(1),
+                heap: columns.numbers(2),
+                vfield: columns.arrays(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`CreateThread`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct CreateThreadColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> CreateThreadColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 8) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                thread: columns.numbers(1),
+                vfield: columns.arrays(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`DestroyThread`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct DestroyThreadColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> DestroyThreadColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 9) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                thread: columns.numbers(1),
+                vfield: columns.arrays(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "HATF10.dtd" 0x2845d4de511cc022 1;
         types Record<Bytes>;
         section 0 "" tagged {
@@ -220,85 +1247,66 @@ section heap 1 {
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "alloc" 4 (Alloc(Bytes) AllocColumns [1 Heap Heap Alloc alloc alloc]) {
+        record 3 "alloc" 4 (Alloc [1 Heap Heap Alloc]) {
             "tag" tag(),
-            "size" number(4 None) -> 1 size u64,
-            "address" number(4 None) -> 2 address u64,
-            "time" number(0 Default 0) -> 3 time u64,
-            "thread" number(0 Default 0) -> 4 thread u64,
-            "heap" number(0 Default 0) -> 5 heap u64,
+            "size" number(4 None),
+            "address" number(4 None),
+            "time" number(0 Default 0),
+            "thread" number(0 Default 0),
+            "heap" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(6)) -> 7 vfield [u8]
+            "vfield.data"("data") variable(Leaf(6))
         }
-        record 4 "realloc" 5 (Realloc(Bytes) ReallocColumns [1 Heap Heap Realloc realloc realloc]) {
+        record 4 "realloc" 5 (Realloc [1 Heap Heap Realloc]) {
             "tag" tag(),
-            "address" number(4 None) -> 1 address u64,
-            "address_2"("address") number(4 None) -> 2 address_2 u64,
-            "time" number(0 Default 0) -> 3 time u64,
-            "thread" number(0 Default 0) -> 4 thread u64,
-            "heap" number(0 Default 0) -> 5 heap u64,
+            "address" number(4 None),
+            "address_2"("address") number(4 None),
+            "time" number(0 Default 0),
+            "thread" number(0 Default 0),
+            "heap" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(6)) -> 7 vfield [u8]
+            "vfield.data"("data") variable(Leaf(6))
         }
-        record 5 "free" 6 (Free(Bytes) FreeColumns [1 Heap Heap Free free free]) {
+        record 5 "free" 6 (Free [1 Heap Heap Free]) {
             "tag" tag(),
-            "address" number(4 None) -> 1 address u64,
-            "time" number(0 Default 0) -> 2 time u64,
-            "thread" number(0 Default 0) -> 3 thread u64,
-            "heap" number(0 Default 0) -> 4 heap u64,
+            "address" number(4 None),
+            "time" number(0 Default 0),
+            "thread" number(0 Default 0),
+            "heap" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(5)) -> 6 vfield [u8]
+            "vfield.data"("data") variable(Leaf(5))
         }
-        record 6 "createHeap" 7
-            (CreateHeap(Bytes) CreateHeapColumns [1 Heap Heap CreateHeap create_heap create_heap]) {
+        record 6 "createHeap" 7 (CreateHeap [1 Heap Heap CreateHeap]) {
             "tag" tag(),
-            "thread" number(0 Default 0) -> 1 thread u64,
-            "heap" number(0 Default 0) -> 2 heap u64,
+            "thread" number(0 Default 0),
+            "heap" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(3)) -> 4 vfield [u8]
+            "vfield.data"("data") variable(Leaf(3))
         }
-        record 7 "destroyHeap" 8
-            (DestroyHeap(Bytes) DestroyHeapColumns [1 Heap Heap DestroyHeap destroy_heap destroy_heap]) {
+        record 7 "destroyHeap" 8 (DestroyHeap [1 Heap Heap DestroyHeap]) {
             "tag" tag(),
-            "thread" number(0 Default 0) -> 1 thread u64,
-            "heap" number(0 Default 0) -> 2 heap u64,
+            "thread" number(0 Default 0),
+            "heap" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(3)) -> 4 vfield [u8]
+            "vfield.data"("data") variable(Leaf(3))
         }
-        record 8 "createThread" 9
-            (CreateThread(Bytes) CreateThreadColumns [1 Heap Heap CreateThread create_thread create_thread]) {
+        record 8 "createThread" 9 (CreateThread [1 Heap Heap CreateThread]) {
             "tag" tag(),
-            "thread" number(0 Default 0) -> 1 thread u64,
+            "thread" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2)) -> 3 vfield [u8]
+            "vfield.data"("data") variable(Leaf(2))
         }
-        record 9 "destroyThread" 10
-            (DestroyThread(Bytes) DestroyThreadColumns [1 Heap Heap DestroyThread destroy_thread destroy_thread]) {
+        record 9 "destroyThread" 10 (DestroyThread [1 Heap Heap DestroyThread]) {
             "tag" tag(),
-            "thread" number(0 Default 0) -> 1 thread u64,
+            "thread" number(0 Default 0),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2)) -> 3 vfield [u8]
+            "vfield.data"("data") variable(Leaf(2))
         }
         enum 1 Heap(Heap<Bytes>) {
-            /// Section `heap`.
-            fn heap;
             3 Alloc, 4 Realloc, 5 Free;
             6 CreateHeap, 7 DestroyHeap, 8 CreateThread;
             9 DestroyThread;
         }
-        struct Alloc(Bytes) { size, address, time, thread, heap, vfield }
-            { numbers(1 size address time thread heap), length(6 vfield), bytes(7 vfield) }
-        struct Realloc(Bytes) { address, address_2, time, thread, heap, vfield }
-            { numbers(1 address address_2 time thread heap), length(6 vfield), bytes(7 vfield) }
-        struct Free(Bytes) { address, time, thread, heap, vfield } { numbers(1 address time thread heap),
-            length(5 vfield), bytes(6 vfield) }
-        struct CreateHeap(Bytes) { thread, heap, vfield } { numbers(1 thread heap), length(3 vfield),
-            bytes(4 vfield) }
-        struct DestroyHeap(Bytes) { thread, heap, vfield } { numbers(1 thread heap), length(3 vfield),
-            bytes(4 vfield) }
-        struct CreateThread(Bytes) { thread, vfield } { numbers(1 thread), length(2 vfield), bytes(3 vfield) }
-        struct DestroyThread(Bytes) { thread, vfield } { numbers(1 thread), length(2 vfield),
-            bytes(3 vfield) }
     }
 }
 

@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// A record of all tags that no other record has: its tag is a field.
@@ -79,9 +81,44 @@ section events 1 {
         pub pid: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Start {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let pid = row.number(base + 2)?;
+            Ok(Self { pid })
+        }
+    }
+
+    impl runtime::WriteFields for Start {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, 8)?;
+            row.number(base + 2, self.pid)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Start {
+        type With<Bytes> = Start;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// An event of another version.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Other<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Other<Bytes = Vec<u8>> {
         /// What event it is.
         ///
         /// `tag`: 2 bytes, `none`, format `hex`.
@@ -92,23 +129,370 @@ section events 1 {
         pub rest: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let tag = row.number(base)?;
+            let size = row.number(base + 1)?;
+            let rest = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { tag, size, rest })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.tag)?;
+            row.number(base + 1, self.size)?;
+            row.bytes(base + 2, self.rest.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Other {
+        type With<Bytes> = Other<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Other<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Other {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Other<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Other<NewBytes> {
+            Other {
+                tag: self.tag,
+                size: self.size,
+                rest: bytes(self.rest.as_ref()),
+            }
+        }
+    }
+
     /// Section `events`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Events<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Events<Bytes = Vec<u8>> {
         /// Record `start`, tag 4.
         Start(Start),
         /// An event of another version.
         Other(Other<Bytes>),
     }
 
+    impl<Bytes: AsRef<[u8]>> Events<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Events {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Events<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Events<NewBytes> {
+            match self {
+                Self::Start(record) => Events::Start(record.clone()),
+                Self::Other(record) => Events::Other(record.with_bytes(bytes)),
+            }
+        }
+    }
+
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// Section `events`.
         Events(Events<Bytes>),
     }
 
-    ::metatf::private::records! {
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::Events(record) => Record::Events(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `events`.
+        pub fn events(&mut self) -> runtime::Section<'_, 't, Protocol, Events> {
+            self.0.section()
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Start`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn start(&mut self, record: &Start) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Other`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn other(&mut self, record: &Other<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Start`].
+        #[must_use]
+        pub fn start(&self) -> StartColumns<'_> {
+            StartColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Other`].
+        #[must_use]
+        pub fn other(&self) -> OtherColumns<'_> {
+            OtherColumns::of(&self.0, 1)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Start`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StartColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `pid`.
+        pub pid: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> StartColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                pid: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Other`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct OtherColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `tag`.
+        pub tag: &'c [u64],
+        /// The values of `size`.
+        pub size: &'c [u64],
+        /// The values of `rest`.
+        pub rest: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> OtherColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                tag: columns.numbers(0),
+                size: columns.numbers(1),
+                rest: columns.arrays(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "catch_all.dtd" 0x8ac8e0387f88f2d4 2;
         types Record<Bytes>;
         section 0 "" tagged {
@@ -134,23 +518,19 @@ section events 1 {
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "start" 4 (Start() StartColumns [1 Events Events Start start start]) {
+        record 3 "start" 4 (Start [1 Events Events Start]) {
             "tag" tag(),
             "size" number(2 None) = 8,
-            "pid" number(4 None) -> 2 pid u64
+            "pid" number(4 None)
         }
-        record 4 "other" 0 (Other(Bytes) OtherColumns [1 Events Events Other other other]) {
-            "tag" any_tag() -> 0 tag u64,
-            "size" number(2 None) -> 1 size u64,
-            "rest" variable(Leaf(1), Push(4), Sub) -> 2 rest [u8]
+        record 4 "other" 0 (Other [1 Events Events Other]) {
+            "tag" any_tag(),
+            "size" number(2 None),
+            "rest" variable(Leaf(1), Push(4), Sub)
         }
         enum 1 Events(Events<Bytes>) {
-            /// Section `events`.
-            fn events;
             3 Start, 4 Other;
         }
-        struct Start() { pid } { constant(1 8), numbers(2 pid) }
-        struct Other(Bytes) { tag, size, rest } { numbers(0 tag size), bytes(2 rest) }
     }
 }
 

@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Names that are keywords, types of the prelude, or alike once they are Rust.
@@ -117,9 +119,42 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for GlobalMark {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for GlobalMark {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for GlobalMark {
+        type With<Bytes> = GlobalMark;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `self`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfSelf<Bytes = ::std::vec::Vec<u8>> {
+    pub struct SelfSelf<Bytes = Vec<u8>> {
         /// `self_field`: 1 byte, `none`.
         pub self_field: u64,
         /// `async`: 1 byte, `none`.
@@ -142,29 +177,259 @@ section t 8 { Bytes: (vfield) { } }
         pub option: u64,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfSelf<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let self_field = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let r#async = row.number(base + 3)?;
+            let r#gen = row.number(base + 4)?;
+            let r = row.number(base + 5)?;
+            let row_value = row.number(base + 6)?;
+            let base_value = row.number(base + 7)?;
+            let this = row.number(base + 8)?;
+            let bytes = row.number(base + 9)?;
+            let bytes2 = Bytes::from(row.bytes(base + 10)?);
+            let option = row.number(base + 11)?;
+            Ok(Self {
+                self_field,
+                r#async,
+                r#gen,
+                r,
+                row: row_value,
+                base: base_value,
+                this,
+                bytes,
+                bytes2,
+                option,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfSelf<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.self_field)?;
+            row.number(base + 2, self.bytes2.as_ref().len() as u64)?;
+            row.number(base + 3, self.r#async)?;
+            row.number(base + 4, self.r#gen)?;
+            row.number(base + 5, self.r)?;
+            row.number(base + 6, self.row)?;
+            row.number(base + 7, self.base)?;
+            row.number(base + 8, self.this)?;
+            row.number(base + 9, self.bytes)?;
+            row.bytes(base + 10, self.bytes2.as_ref())?;
+            row.number(base + 11, self.option)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfSelf {
+        type With<Bytes> = SelfSelf<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> SelfSelf<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> SelfSelf {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> SelfSelf<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> SelfSelf<NewBytes> {
+            SelfSelf {
+                self_field: self.self_field,
+                r#async: self.r#async,
+                r#gen: self.r#gen,
+                r: self.r,
+                row: self.row,
+                base: self.base,
+                this: self.this,
+                bytes: self.bytes,
+                bytes2: bytes(self.bytes2.as_ref()),
+                option: self.option,
+            }
+        }
+    }
+
     /// Record `Option`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Option<Bytes = ::std::vec::Vec<u8>> {
+    pub struct SelfOption<Bytes = Vec<u8>> {
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfOption<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { x, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfOption<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfOption {
+        type With<Bytes> = SelfOption<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> SelfOption<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> SelfOption {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> SelfOption<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> SelfOption<NewBytes> {
+            SelfOption {
+                x: self.x,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Record `Result`, tag 6.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Result {
+    pub struct SelfResult {
         /// `_`, repeated: 1 byte, `none`.
-        pub item1: ::std::vec::Vec<u64>,
+        pub item1: Vec<u64>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfResult {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let item1 = runtime::each(row, base + 1, |row| row.number(base + 2))?;
+            Ok(Self { item1 })
+        }
+    }
+
+    impl runtime::WriteFields for SelfResult {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.item1.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.item1,
+                |row, item| row.number(base + 2, *item),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfResult {
+        type With<Bytes> = SelfResult;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `Vec`, tag 7.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Vec {
+    pub struct SelfVec {
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// `super`: 1 byte, `none`.
         pub super_: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfVec {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let super_ = row.number(base + 2)?;
+            Ok(Self { x, super_ })
+        }
+    }
+
+    impl runtime::WriteFields for SelfVec {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.super_)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfVec {
+        type With<Bytes> = SelfVec;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `trace`, tag 8.
@@ -174,11 +439,77 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfTrace {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfTrace {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfTrace {
+        type With<Bytes> = SelfTrace;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `writer`, tag 9.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfWriter {
         /// `x`: 1 byte, `none`.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfWriter {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfWriter {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfWriter {
+        type With<Bytes> = SelfWriter;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `record`, tag 10.
@@ -188,11 +519,77 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfRecord {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfRecord {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfRecord {
+        type With<Bytes> = SelfRecord;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `finish`, tag 11.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfFinish {
         /// `x`: 1 byte, `none`.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfFinish {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfFinish {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfFinish {
+        type With<Bytes> = SelfFinish;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `finish_`, tag 12.
@@ -202,33 +599,225 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfFinishRecord {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfFinishRecord {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfFinishRecord {
+        type With<Bytes> = SelfFinishRecord;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `Ok`, tag 13.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Ok {
+    pub struct SelfOk {
         /// `x`: 1 byte, `none`.
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfOk {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfOk {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfOk {
+        type With<Bytes> = SelfOk;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `Some`, tag 14.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Some {
+    pub struct SelfSome {
         /// `Some_`: 9 bytes.
         pub some: [u8; 9],
         /// `x`: 1 byte, `none`.
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfSome {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let some = runtime::array(row, base + 1)?;
+            let x = row.number(base + 2)?;
+            Ok(Self { some, x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfSome {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.bytes(base + 1, &self.some)?;
+            row.number(base + 2, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfSome {
+        type With<Bytes> = SelfSome;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `String`, tag 15.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct String {}
 
+    impl<'a> runtime::ReadFields<'a> for String {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            _row: &mut AnyRow,
+            _base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            Ok(Self {})
+        }
+    }
+
+    impl runtime::WriteFields for String {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            _row: &mut AnyRow,
+            _base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for String {
+        type With<Bytes> = String;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `C`, tag 16.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct C<Bytes = ::std::vec::Vec<u8>> {
+    pub struct C<Bytes = Vec<u8>> {
         /// `B`: 1 byte, `none`.
         pub b: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for C<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let b = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { b, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for C<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.b)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for C {
+        type With<Bytes> = C<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> C<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> C {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> C<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> C<NewBytes> {
+            C {
+                b: self.b,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// Record `protocol`, tag 17.
@@ -238,11 +827,77 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfProtocol {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfProtocol {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfProtocol {
+        type With<Bytes> = SelfProtocol;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `w`, tag 19.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct W {
         /// `x`: 1 byte, `none`.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for W {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for W {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for W {
+        type With<Bytes> = W;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `R`, tag 20.
@@ -252,11 +907,77 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for SelfR {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfR {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfR {
+        type With<Bytes> = SelfR;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `N`, tag 21.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfN {
         /// `x`: 1 byte, `none`.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfN {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfN {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfN {
+        type With<Bytes> = SelfN;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `u64`, tag 18.
@@ -268,11 +989,79 @@ section t 8 { Bytes: (vfield) { } }
         pub str: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for U64 {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let str = row.number(base + 2)?;
+            Ok(Self { x, str })
+        }
+    }
+
+    impl runtime::WriteFields for U64 {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.str)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for U64 {
+        type With<Bytes> = U64;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `self`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordSelf {
         /// `x`: 1 byte, `none`.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordSelf {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordSelf {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordSelf {
+        type With<Bytes> = RecordSelf;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `Self`, tag 5.
@@ -282,6 +1071,39 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for RecordSelfRecord {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordSelfRecord {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordSelfRecord {
+        type With<Bytes> = RecordSelfRecord;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `record`, tag 6.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordRecord {
@@ -289,11 +1111,77 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for RecordRecord {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordRecord {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordRecord {
+        type With<Bytes> = RecordRecord;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `foo_bar`, tag 7.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordFooBar {
         /// `x`: 1 byte, `none`.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordFooBar {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordFooBar {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordFooBar {
+        type With<Bytes> = RecordFooBar;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `fooBar`, tag 8.
@@ -305,6 +1193,41 @@ section t 8 { Bytes: (vfield) { } }
         pub x_2: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for RecordFooBarRecord {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let x_2 = row.number(base + 2)?;
+            Ok(Self { x, x_2 })
+        }
+    }
+
+    impl runtime::WriteFields for RecordFooBarRecord {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.x_2)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordFooBarRecord {
+        type With<Bytes> = RecordFooBarRecord;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// An item of `n_items` in [`EmptyCount`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct EmptyCountNItem {
@@ -312,20 +1235,169 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for EmptyCountNItem {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 2)?;
+            row.number(base + 3)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for EmptyCountNItem {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 2, self.x)?;
+            row.number(base + 3, 7)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for EmptyCountNItem {
+        type With<Bytes> = EmptyCountNItem;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `empty_count`, tag 9.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct EmptyCount {
         /// The items of `n_items`.
-        pub n_items: ::std::vec::Vec<EmptyCountNItem>,
+        pub n_items: Vec<EmptyCountNItem>,
         /// `c`, repeated: 1 byte, `none`, always 7.
-        pub c: ::std::vec::Vec<()>,
+        pub c: Vec<()>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for EmptyCount {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let n_items = runtime::each(
+                row,
+                base + 1,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            row.number(base + 4)?;
+            let c = runtime::each(
+                row,
+                base + 4,
+                |row| row.number(base + 5).map(|_| ()),
+            )?;
+            Ok(Self { n_items, c })
+        }
+    }
+
+    impl runtime::WriteFields for EmptyCount {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 4, self.c.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 4,
+                &self.c,
+                |row, ()| row.number(base + 5, 7),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for EmptyCount {
+        type With<Bytes> = EmptyCount;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Element `next` of section `open`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Next<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Next<Bytes = Vec<u8>> {
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Next<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Next<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Next {
+        type With<Bytes> = Next<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Next<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Next {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Next<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Next<NewBytes> {
+            Next {
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// Element `item` of section `next`.
@@ -335,11 +1407,77 @@ section t 8 { Bytes: (vfield) { } }
         pub open: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Item {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let open = row.number(base)?;
+            Ok(Self { open })
+        }
+    }
+
+    impl runtime::WriteFields for Item {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.open)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Item {
+        type With<Bytes> = Item;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `n`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SubN {
         /// `a`: no bytes, `sectionStride 4 1`, format `signed`.
         pub a: i64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SubN {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let a = row.number(base + 1)?.cast_signed();
+            Ok(Self { a })
+        }
+    }
+
+    impl runtime::WriteFields for SubN {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.a.cast_unsigned())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SubN {
+        type With<Bytes> = SubN;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `r`, tag 5.
@@ -349,6 +1487,39 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for BR {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for BR {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for BR {
+        type With<Bytes> = BR;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `b`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RB {
@@ -356,11 +1527,101 @@ section t 8 { Bytes: (vfield) { } }
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for RB {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RB {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RB {
+        type With<Bytes> = RB;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Element `Bytes` of section `t`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct TBytes<Bytes = ::std::vec::Vec<u8>> {
+    pub struct TBytes<Bytes = Vec<u8>> {
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TBytes<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TBytes<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for TBytes {
+        type With<Bytes> = TBytes<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> TBytes<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> TBytes {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> TBytes<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> TBytes<NewBytes> {
+            TBytes {
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// The global section.
@@ -376,17 +1637,17 @@ section t 8 { Bytes: (vfield) { } }
     /// '''
     /// and [a link] to <nothing>, "quoted".
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Self_<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Self_<Bytes = Vec<u8>> {
         /// Record `global_mark`, tag 1000.
         GlobalMark(GlobalMark),
         /// Record `self`, tag 4.
         Self_(SelfSelf<Bytes>),
         /// Record `Option`, tag 5.
-        Option(Option<Bytes>),
+        Option(SelfOption<Bytes>),
         /// Record `Result`, tag 6.
-        Result(Result),
+        Result(SelfResult),
         /// Record `Vec`, tag 7.
-        Vec(Vec),
+        Vec(SelfVec),
         /// Record `trace`, tag 8.
         Trace(SelfTrace),
         /// Record `writer`, tag 9.
@@ -398,9 +1659,9 @@ section t 8 { Bytes: (vfield) { } }
         /// Record `finish_`, tag 12.
         Finish2(SelfFinishRecord),
         /// Record `Ok`, tag 13.
-        Ok(Ok),
+        Ok(SelfOk),
         /// Record `Some`, tag 14.
-        Some(Some),
+        Some(SelfSome),
         /// Record `String`, tag 15.
         String(String),
         /// Record `C`, tag 16.
@@ -415,6 +1676,46 @@ section t 8 { Bytes: (vfield) { } }
         N(SelfN),
         /// Record `u64`, tag 18.
         U64(U64),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Self_<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Self_ {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Self_<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Self_<NewBytes> {
+            match self {
+                Self::GlobalMark(record) => Self_::GlobalMark(record.clone()),
+                Self::Self_(record) => Self_::Self_(record.with_bytes(bytes)),
+                Self::Option(record) => Self_::Option(record.with_bytes(bytes)),
+                Self::Result(record) => Self_::Result(record.clone()),
+                Self::Vec(record) => Self_::Vec(record.clone()),
+                Self::Trace(record) => Self_::Trace(record.clone()),
+                Self::Writer(record) => Self_::Writer(record.clone()),
+                Self::Record(record) => Self_::Record(record.clone()),
+                Self::Finish(record) => Self_::Finish(record.clone()),
+                Self::Finish2(record) => Self_::Finish2(record.clone()),
+                Self::Ok(record) => Self_::Ok(record.clone()),
+                Self::Some(record) => Self_::Some(record.clone()),
+                Self::String(record) => Self_::String(record.clone()),
+                Self::C(record) => Self_::C(record.with_bytes(bytes)),
+                Self::Protocol(record) => Self_::Protocol(record.clone()),
+                Self::W(record) => Self_::W(record.clone()),
+                Self::R(record) => Self_::R(record.clone()),
+                Self::N(record) => Self_::N(record.clone()),
+                Self::U64(record) => Self_::U64(record.clone()),
+            }
+        }
     }
 
     /// Section `record`.
@@ -465,7 +1766,7 @@ section t 8 { Bytes: (vfield) { } }
 
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// The global section.
         Global(Global),
         /// A doc with a fence
@@ -484,9 +1785,36 @@ section t 8 { Bytes: (vfield) { } }
         R(R),
     }
 
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::Global(record) => Record::Global(record.clone()),
+                Self::Self_(record) => Record::Self_(record.with_bytes(bytes)),
+                Self::Record(record) => Record::Record(record.clone()),
+                Self::Sub(record) => Record::Sub(record.clone()),
+                Self::B(record) => Record::B(record.clone()),
+                Self::R(record) => Record::R(record.clone()),
+            }
+        }
+    }
+
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Element<Bytes = Vec<u8>> {
         /// The elements of section `open`.
         Open(Next<Bytes>),
         /// The elements of section `next`.
@@ -495,7 +1823,1420 @@ section t 8 { Bytes: (vfield) { } }
         T(TBytes<Bytes>),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// The global section.
+        pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
+            self.0.section()
+        }
+        /// A doc with a fence
+        /// '''
+        /// let code = that().must_not(run);
+        /// '''
+        /// and [a link] to <nothing>, "quoted".
+        pub fn self_(&mut self) -> runtime::Section<'_, 't, Protocol, Self_> {
+            self.0.section()
+        }
+        /// Section `record`.
+        pub fn record(&mut self) -> runtime::Section<'_, 't, Protocol, RecordSection> {
+            self.0.section()
+        }
+        /// Section `sub`.
+        pub fn sub(&mut self) -> runtime::Section<'_, 't, Protocol, Sub> {
+            self.0.section()
+        }
+        /// Section `b`.
+        pub fn b(&mut self) -> runtime::Section<'_, 't, Protocol, B> {
+            self.0.section()
+        }
+        /// Section `r`.
+        pub fn r(&mut self) -> runtime::Section<'_, 't, Protocol, R> {
+            self.0.section()
+        }
+        /// The elements of section `open`.
+        pub fn open_section(&mut self) -> runtime::Elements<'t, Protocol, Next> {
+            self.0.elements(3)
+        }
+        /// The elements of section `next`.
+        pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
+            self.0.elements(4)
+        }
+        /// The elements of section `t`.
+        pub fn t(&mut self) -> runtime::Elements<'t, Protocol, TBytes> {
+            self.0.elements(8)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 0);
+            self.0.inner().put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
+        }
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfSelf`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_self(&mut self, record: &SelfSelf<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfOption`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn option(&mut self, record: &SelfOption<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfResult`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn result(&mut self, record: &SelfResult) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfVec`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn vec(&mut self, record: &SelfVec) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfTrace`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn trace(&mut self, record: &SelfTrace) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfWriter`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn writer(&mut self, record: &SelfWriter) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_record(&mut self, record: &SelfRecord) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 10>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfFinish`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_finish(&mut self, record: &SelfFinish) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 11>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfFinishRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_finish_record(
+            &mut self,
+            record: &SelfFinishRecord,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 12>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfOk`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn ok(&mut self, record: &SelfOk) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 13>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfSome`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn some(&mut self, record: &SelfSome) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 14>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`String`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn string(&mut self, record: &String) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 15>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`C`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn c(&mut self, record: &C<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 16>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfProtocol`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn protocol(&mut self, record: &SelfProtocol) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 17>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`W`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn w(&mut self, record: &W) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 18>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfR`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_r(&mut self, record: &SelfR) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 19>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SelfN`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn self_n(&mut self, record: &SelfN) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 20>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`U64`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn u64(&mut self, record: &U64) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 21>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn record_global_mark(
+            &mut self,
+            record: &GlobalMark,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`RecordSelf`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn record_self(&mut self, record: &RecordSelf) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 22>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`RecordSelfRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn record_self_record(
+            &mut self,
+            record: &RecordSelfRecord,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 23>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`RecordRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn record_record(&mut self, record: &RecordRecord) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 24>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`RecordFooBar`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn record_foo_bar(&mut self, record: &RecordFooBar) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 25>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`RecordFooBarRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn record_foo_bar_record(
+            &mut self,
+            record: &RecordFooBarRecord,
+        ) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 26>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`EmptyCount`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn empty_count(&mut self, record: &EmptyCount) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 27>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn sub_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 5);
+            self.0.inner().put::<runtime::Shape<Protocol, 5, 3>, _, PLANS>(5, record)
+        }
+        /// Writes a record [`SubN`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn sub_n(&mut self, record: &SubN) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 5);
+            self.0.inner().put::<runtime::Shape<Protocol, 5, 30>, _, PLANS>(5, record)
+        }
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn b_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 6);
+            self.0.inner().put::<runtime::Shape<Protocol, 6, 3>, _, PLANS>(6, record)
+        }
+        /// Writes a record [`BR`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn b_r(&mut self, record: &BR) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 6);
+            self.0.inner().put::<runtime::Shape<Protocol, 6, 31>, _, PLANS>(6, record)
+        }
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 7);
+            self.0.inner().put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
+        }
+        /// Writes a record [`RB`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn b(&mut self, record: &RB) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 7);
+            self.0.inner().put::<runtime::Shape<Protocol, 7, 32>, _, PLANS>(7, record)
+        }
+        /// The elements of section `open`.
+        pub fn open_section(&mut self) -> runtime::Table<'_, AnySink, Next> {
+            self.0.table(3)
+        }
+        /// The elements of section `t`.
+        pub fn t(&mut self) -> runtime::Table<'_, AnySink, TBytes> {
+            self.0.table(8)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'b> From<&'b [u8]> for Next<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for Next<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for Next<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
+        }
+    }
+
+    impl<'b> From<&'b [u8]> for TBytes<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for TBytes<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for TBytes<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`GlobalMark`].
+        #[must_use]
+        pub fn global_mark(&self) -> GlobalMarkColumns<'_> {
+            GlobalMarkColumns::of(&self.0, 0)
+        }
+        /// Returns the columns of the records [`GlobalMark`].
+        #[must_use]
+        pub fn self_global_mark(&self) -> GlobalMarkColumns<'_> {
+            GlobalMarkColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`GlobalMark`].
+        #[must_use]
+        pub fn record_global_mark(&self) -> GlobalMarkColumns<'_> {
+            GlobalMarkColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`GlobalMark`].
+        #[must_use]
+        pub fn sub_global_mark(&self) -> GlobalMarkColumns<'_> {
+            GlobalMarkColumns::of(&self.0, 5)
+        }
+        /// Returns the columns of the records [`GlobalMark`].
+        #[must_use]
+        pub fn b_global_mark(&self) -> GlobalMarkColumns<'_> {
+            GlobalMarkColumns::of(&self.0, 6)
+        }
+        /// Returns the columns of the records [`GlobalMark`].
+        #[must_use]
+        pub fn r_global_mark(&self) -> GlobalMarkColumns<'_> {
+            GlobalMarkColumns::of(&self.0, 7)
+        }
+        /// Returns the columns of the records [`SelfSelf`].
+        #[must_use]
+        pub fn self_self(&self) -> SelfSelfColumns<'_> {
+            SelfSelfColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfOption`].
+        #[must_use]
+        pub fn option(&self) -> SelfOptionColumns<'_> {
+            SelfOptionColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfResult`].
+        #[must_use]
+        pub fn result(&self) -> SelfResultColumns<'_> {
+            SelfResultColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfVec`].
+        #[must_use]
+        pub fn vec(&self) -> SelfVecColumns<'_> {
+            SelfVecColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfTrace`].
+        #[must_use]
+        pub fn trace(&self) -> SelfTraceColumns<'_> {
+            SelfTraceColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfWriter`].
+        #[must_use]
+        pub fn writer(&self) -> SelfWriterColumns<'_> {
+            SelfWriterColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfRecord`].
+        #[must_use]
+        pub fn self_record(&self) -> SelfRecordColumns<'_> {
+            SelfRecordColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfFinish`].
+        #[must_use]
+        pub fn self_finish(&self) -> SelfFinishColumns<'_> {
+            SelfFinishColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfFinishRecord`].
+        #[must_use]
+        pub fn self_finish_record(&self) -> SelfFinishRecordColumns<'_> {
+            SelfFinishRecordColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfOk`].
+        #[must_use]
+        pub fn ok(&self) -> SelfOkColumns<'_> {
+            SelfOkColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfSome`].
+        #[must_use]
+        pub fn some(&self) -> SelfSomeColumns<'_> {
+            SelfSomeColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`String`].
+        #[must_use]
+        pub fn string(&self) -> StringColumns<'_> {
+            StringColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`C`].
+        #[must_use]
+        pub fn c(&self) -> CColumns<'_> {
+            CColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfProtocol`].
+        #[must_use]
+        pub fn protocol(&self) -> SelfProtocolColumns<'_> {
+            SelfProtocolColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`W`].
+        #[must_use]
+        pub fn w(&self) -> WColumns<'_> {
+            WColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfR`].
+        #[must_use]
+        pub fn self_r(&self) -> SelfRColumns<'_> {
+            SelfRColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SelfN`].
+        #[must_use]
+        pub fn self_n(&self) -> SelfNColumns<'_> {
+            SelfNColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`U64`].
+        #[must_use]
+        pub fn u64(&self) -> U64Columns<'_> {
+            U64Columns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`RecordSelf`].
+        #[must_use]
+        pub fn record_self(&self) -> RecordSelfColumns<'_> {
+            RecordSelfColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`RecordSelfRecord`].
+        #[must_use]
+        pub fn record_self_record(&self) -> RecordSelfRecordColumns<'_> {
+            RecordSelfRecordColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`RecordRecord`].
+        #[must_use]
+        pub fn record_record(&self) -> RecordRecordColumns<'_> {
+            RecordRecordColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`RecordFooBar`].
+        #[must_use]
+        pub fn record_foo_bar(&self) -> RecordFooBarColumns<'_> {
+            RecordFooBarColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`RecordFooBarRecord`].
+        #[must_use]
+        pub fn record_foo_bar_record(&self) -> RecordFooBarRecordColumns<'_> {
+            RecordFooBarRecordColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`EmptyCount`].
+        #[must_use]
+        pub fn empty_count(&self) -> EmptyCountColumns<'_> {
+            EmptyCountColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`SubN`].
+        #[must_use]
+        pub fn sub_n(&self) -> SubNColumns<'_> {
+            SubNColumns::of(&self.0, 5)
+        }
+        /// Returns the columns of the records [`BR`].
+        #[must_use]
+        pub fn b_r(&self) -> BRColumns<'_> {
+            BRColumns::of(&self.0, 6)
+        }
+        /// Returns the columns of the records [`RB`].
+        #[must_use]
+        pub fn b(&self) -> RBColumns<'_> {
+            RBColumns::of(&self.0, 7)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`GlobalMark`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct GlobalMarkColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> GlobalMarkColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfSelf`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfSelfColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `self_field`.
+        pub self_field: &'c [u64],
+        /// The values of `type`.
+        pub r#type: &'c [u64],
+        /// The values of `async`.
+        pub r#async: &'c [u64],
+        /// The values of `gen`.
+        pub r#gen: &'c [u64],
+        /// The values of `r`.
+        pub r: &'c [u64],
+        /// The values of `row`.
+        pub row: &'c [u64],
+        /// The values of `base`.
+        pub base: &'c [u64],
+        /// The values of `this`.
+        pub this: &'c [u64],
+        /// The values of `bytes`.
+        pub bytes: &'c [u64],
+        /// The values of `Bytes`.
+        pub bytes2: runtime::Arrays<'c>,
+        /// The values of `option`.
+        pub option: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfSelfColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                self_field: columns.numbers(1),
+                r#type: columns.numbers(2),
+                r#async: columns.numbers(3),
+                r#gen: columns.numbers(4),
+                r: columns.numbers(5),
+                row: columns.numbers(6),
+                base: columns.numbers(7),
+                this: columns.numbers(8),
+                bytes: columns.numbers(9),
+                bytes2: columns.arrays(10),
+                option: columns.numbers(11),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfOption`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfOptionColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfOptionColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                vfield: columns.arrays(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfResult`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfResultColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `_`.
+        pub item1: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfResultColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                item1: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfVec`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfVecColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `super`.
+        pub super_: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfVecColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 7) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                super_: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfTrace`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfTraceColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfTraceColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 8) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfWriter`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfWriterColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfWriterColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 9) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfRecord`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfRecordColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfRecordColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 10) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfFinish`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfFinishColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfFinishColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 11) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfFinishRecord`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfFinishRecordColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfFinishRecordColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 12) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfOk`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfOkColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfOkColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 13) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfSome`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfSomeColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `Some_`.
+        pub some: runtime::Arrays<'c>,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfSomeColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 14) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                some: columns.arrays(1),
+                x: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`String`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StringColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> StringColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 15) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`C`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct CColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `B`.
+        pub b: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> CColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 16) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                b: columns.numbers(1),
+                vfield: columns.arrays(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfProtocol`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfProtocolColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfProtocolColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 17) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`W`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct WColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> WColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 18) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfR`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfRColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfRColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 19) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SelfN`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SelfNColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SelfNColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 20) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`U64`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct U64Columns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `str`.
+        pub str: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> U64Columns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 21) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                str: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`RecordSelf`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RecordSelfColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RecordSelfColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 22) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`RecordSelfRecord`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RecordSelfRecordColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RecordSelfRecordColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 23) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`RecordRecord`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RecordRecordColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RecordRecordColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 24) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`RecordFooBar`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RecordFooBarColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RecordFooBarColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 25) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`RecordFooBarRecord`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RecordFooBarRecordColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `x_2`.
+        pub x_2: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RecordFooBarRecordColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 26) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                x_2: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`EmptyCount`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct EmptyCountColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `n_items.x`.
+        pub n_items_x: &'c [u64],
+        /// The values of `k`.
+        pub k: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> EmptyCountColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 27) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                n_items_x: columns.numbers(2),
+                k: columns.numbers(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SubN`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SubNColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `a`.
+        pub a: &'c [i64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SubNColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 30) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                a: columns.signed(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`BR`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct BRColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> BRColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 31) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`RB`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RBColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RBColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 32) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "hostile.dtd" 0x53d852121e26c93e 2;
         types Record<Bytes>, Element<Bytes>;
         section 0 "" tagged {
@@ -558,127 +3299,87 @@ section t 8 { Bytes: (vfield) { } }
             "value" number(8 None)
         }
         record 3 "global_mark" 1000
-            (GlobalMark() GlobalMarkColumns [0 Global Global GlobalMark global_mark global_mark, 1 Self_ Self_ GlobalMark self_global_mark self_global_mark, 2 Record RecordSection GlobalMark record_global_mark record_global_mark, 5 Sub Sub GlobalMark sub_global_mark sub_global_mark, 6 B B GlobalMark b_global_mark b_global_mark, 7 R R GlobalMark r_global_mark r_global_mark]) {
+            (GlobalMark [0 Global Global GlobalMark, 1 Self_ Self_ GlobalMark, 2 Record RecordSection GlobalMark, 5 Sub Sub GlobalMark, 6 B B GlobalMark, 7 R R GlobalMark]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
+            "x" number(1 None)
         }
-        record 4 "self" 4 (SelfSelf(Bytes) SelfSelfColumns [1 Self_ Self_ Self_ self_self self_self]) {
+        record 4 "self" 4 (SelfSelf [1 Self_ Self_ Self_]) {
             "tag" tag(),
-            "self_field" number(1 None) -> 1 self_field u64,
-            "type" number(2 None) -> 2 r#type u64,
-            "async" number(1 None) -> 3 r#async u64,
-            "gen" number(1 None) -> 4 r#gen u64,
-            "r" number(1 None) -> 5 r u64,
-            "row" number(1 None) -> 6 row u64,
-            "base" number(1 None) -> 7 base u64,
-            "this" number(1 None) -> 8 this u64,
-            "bytes" number(1 None) -> 9 bytes u64,
-            "Bytes" variable(Leaf(2)) -> 10 bytes2 [u8],
-            "option" number(1 None) -> 11 option u64
+            "self_field" number(1 None),
+            "type" number(2 None),
+            "async" number(1 None),
+            "gen" number(1 None),
+            "r" number(1 None),
+            "row" number(1 None),
+            "base" number(1 None),
+            "this" number(1 None),
+            "bytes" number(1 None),
+            "Bytes" variable(Leaf(2)),
+            "option" number(1 None)
         }
-        record 5 "Option" 5 (Option(Bytes) OptionColumns [1 Self_ Self_ Option option option]) {
+        record 5 "Option" 5 (SelfOption [1 Self_ Self_ Option]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64,
+            "x" number(1 None),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2)) -> 3 vfield [u8]
+            "vfield.data"("data") variable(Leaf(2))
         }
-        record 6 "Result" 6 (Result() ResultColumns [1 Self_ Self_ Result result result]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "_" number(1 None) -> 2 item1 u64;
+        record 6 "Result" 6 (SelfResult [1 Self_ Self_ Result]) {
+            "tag" tag(), "n" number(1 None), "_" number(1 None);
             number(0) number(1) repeat(1, 4) number(2)
         }
-        record 7 "Vec" 7 (Vec() VecColumns [1 Self_ Self_ Vec vec vec]) {
+        record 7 "Vec" 7 (SelfVec [1 Self_ Self_ Vec]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64,
-            "super" number(1 None) -> 2 super_ u64
+            "x" number(1 None),
+            "super" number(1 None)
         }
-        record 8 "trace" 8 (SelfTrace() SelfTraceColumns [1 Self_ Self_ Trace trace trace]) {
+        record 8 "trace" 8 (SelfTrace [1 Self_ Self_ Trace]) { "tag" tag(), "x" number(1 None) }
+        record 9 "writer" 9 (SelfWriter [1 Self_ Self_ Writer]) { "tag" tag(), "x" number(1 None) }
+        record 10 "record" 10 (SelfRecord [1 Self_ Self_ Record]) { "tag" tag(), "x" number(1 None) }
+        record 11 "finish" 11 (SelfFinish [1 Self_ Self_ Finish]) { "tag" tag(), "x" number(1 None) }
+        record 12 "finish_" 12 (SelfFinishRecord [1 Self_ Self_ Finish2]) { "tag" tag(), "x" number(1 None) }
+        record 13 "Ok" 13 (SelfOk [1 Self_ Self_ Ok]) { "tag" tag(), "x" number(1 None) }
+        record 14 "Some" 14 (SelfSome [1 Self_ Self_ Some]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
+            "Some_" array(9),
+            "x" number(1 None)
         }
-        record 9 "writer" 9 (SelfWriter() SelfWriterColumns [1 Self_ Self_ Writer writer writer]) {
+        record 15 "String" 15 (String [1 Self_ Self_ String]) { "tag" tag() }
+        record 16 "C" 16 (C [1 Self_ Self_ C]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 10 "record" 10
-            (SelfRecord() SelfRecordColumns [1 Self_ Self_ Record self_record self_record]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 11 "finish" 11
-            (SelfFinish() SelfFinishColumns [1 Self_ Self_ Finish self_finish self_finish]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 12 "finish_" 12
-            (SelfFinishRecord() SelfFinishRecordColumns [1 Self_ Self_ Finish2 self_finish_record self_finish_record]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 13 "Ok" 13 (Ok() OkColumns [1 Self_ Self_ Ok ok ok]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 14 "Some" 14 (Some() SomeColumns [1 Self_ Self_ Some some some]) {
-            "tag" tag(),
-            "Some_" array(9) -> 1 some [u8],
-            "x" number(1 None) -> 2 x u64
-        }
-        record 15 "String" 15 (String() StringColumns [1 Self_ Self_ String string string]) { "tag" tag() }
-        record 16 "C" 16 (C(Bytes) CColumns [1 Self_ Self_ C c c]) {
-            "tag" tag(),
-            "B" number(1 None) -> 1 b u64,
+            "B" number(1 None),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2)) -> 3 vfield [u8]
+            "vfield.data"("data") variable(Leaf(2))
         }
-        record 17 "protocol" 17
-            (SelfProtocol() SelfProtocolColumns [1 Self_ Self_ Protocol protocol protocol]) {
+        record 17 "protocol" 17 (SelfProtocol [1 Self_ Self_ Protocol]) { "tag" tag(), "x" number(1 None) }
+        record 18 "w" 19 (W [1 Self_ Self_ W]) { "tag" tag(), "x" number(1 None) }
+        record 19 "R" 20 (SelfR [1 Self_ Self_ R]) { "tag" tag(), "x" number(1 None) }
+        record 20 "N" 21 (SelfN [1 Self_ Self_ N]) { "tag" tag(), "x" number(1 None) }
+        record 21 "u64" 18 (U64 [1 Self_ Self_ U64]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
+            "x" number(1 None),
+            "str" number(1 None)
         }
-        record 18 "w" 19 (W() WColumns [1 Self_ Self_ W w w]) { "tag" tag(), "x" number(1 None) -> 1 x u64 }
-        record 19 "R" 20 (SelfR() SelfRColumns [1 Self_ Self_ R self_r self_r]) {
+        record 22 "self" 4 (RecordSelf [2 Record RecordSection Self_]) { "tag" tag(), "x" number(1 None) }
+        record 23 "Self" 5 (RecordSelfRecord [2 Record RecordSection Self_2]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
+            "x" number(1 None)
         }
-        record 20 "N" 21 (SelfN() SelfNColumns [1 Self_ Self_ N self_n self_n]) {
+        record 24 "record" 6 (RecordRecord [2 Record RecordSection Record]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
+            "x" number(1 None)
         }
-        record 21 "u64" 18 (U64() U64Columns [1 Self_ Self_ U64 u64 u64]) {
+        record 25 "foo_bar" 7 (RecordFooBar [2 Record RecordSection FooBar]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64,
-            "str" number(1 None) -> 2 str u64
+            "x" number(1 None)
         }
-        record 22 "self" 4
-            (RecordSelf() RecordSelfColumns [2 Record RecordSection Self_ record_self record_self]) {
+        record 26 "fooBar" 8 (RecordFooBarRecord [2 Record RecordSection FooBar2]) {
             "tag" tag(),
-            "x" number(1 None) -> 1 x u64
+            "x" number(1 None),
+            "x_2"("x") number(1 None)
         }
-        record 23 "Self" 5
-            (RecordSelfRecord() RecordSelfRecordColumns [2 Record RecordSection Self_2 record_self_record record_self_record]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 24 "record" 6
-            (RecordRecord() RecordRecordColumns [2 Record RecordSection Record record_record record_record]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 25 "foo_bar" 7
-            (RecordFooBar() RecordFooBarColumns [2 Record RecordSection FooBar record_foo_bar record_foo_bar]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64
-        }
-        record 26 "fooBar" 8
-            (RecordFooBarRecord() RecordFooBarRecordColumns [2 Record RecordSection FooBar2 record_foo_bar_record record_foo_bar_record]) {
-            "tag" tag(),
-            "x" number(1 None) -> 1 x u64,
-            "x_2"("x") number(1 None) -> 2 x_2 u64
-        }
-        record 27 "empty_count" 9
-            (EmptyCount() EmptyCountColumns [2 Record RecordSection EmptyCount empty_count empty_count]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "n_items.x"("x") number(1 None) -> 2 n_items_x u64,
-                "n_items.c"("c") number(1 None) = 7, "k" number(1 None) -> 4 k u64, "c" number(1 None) = 7;
+        record 27 "empty_count" 9 (EmptyCount [2 Record RecordSection EmptyCount]) {
+            "tag" tag(), "n" number(1 None), "n_items.x"("x") number(1 None), "n_items.c"("c") number(1 None)
+                = 7, "k" number(1 None), "c" number(1 None) = 7;
             number(0) number(1) repeat(1, 5) number(2) number(3) number(4) repeat(4, 8) number(5)
         }
         record 28 "next" 0 () {
@@ -686,28 +3387,17 @@ section t 8 { Bytes: (vfield) { } }
             "vfield.data"("data") variable(Leaf(0))
         }
         record 29 "item" 0 () { "open" number(4 Delta 0) }
-        record 30 "n" 4 (SubN() SubNColumns [5 Sub Sub N sub_n sub_n]) {
-            "tag" tag(),
-            "a" number(0 SectionStride 4 1) -> 1 a i64
-        }
-        record 31 "r" 5 (BR() BRColumns [6 B B R b_r b_r]) { "tag" tag(), "x" number(1 None) -> 1 x u64 }
-        record 32 "b" 5 (RB() RBColumns [7 R R B b b]) { "tag" tag(), "x" number(1 None) -> 1 x u64 }
+        record 30 "n" 4 (SubN [5 Sub Sub N]) { "tag" tag(), "a" number(0 SectionStride 4 1) }
+        record 31 "r" 5 (BR [6 B B R]) { "tag" tag(), "x" number(1 None) }
+        record 32 "b" 5 (RB [7 R R B]) { "tag" tag(), "x" number(1 None) }
         record 33 "Bytes" 0 () {
             "vfield.length"("length") number(1 None),
             "vfield.data"("data") variable(Leaf(0))
         }
         enum 0 Global(Global) {
-            /// The global section.
-            fn global;
             3 GlobalMark;
         }
         enum 1 Self_(Self_<Bytes>) {
-            /// A doc with a fence
-            /// '''
-            /// let code = that().must_not(run);
-            /// '''
-            /// and [a link] to <nothing>, "quoted".
-            fn self_;
             3 GlobalMark, 4 Self_, 5 Option;
             6 Result, 7 Vec, 8 Trace;
             9 Writer, 10 Record, 11 Finish;
@@ -717,76 +3407,22 @@ section t 8 { Bytes: (vfield) { } }
             21 U64;
         }
         enum 2 Record(RecordSection) {
-            /// Section `record`.
-            fn record;
             3 GlobalMark, 22 Self_, 23 Self_2;
             24 Record, 25 FooBar, 26 FooBar2;
             27 EmptyCount;
         }
         enum 5 Sub(Sub) {
-            /// Section `sub`.
-            fn sub;
             3 GlobalMark, 30 N;
         }
         enum 6 B(B) {
-            /// Section `b`.
-            fn b;
             3 GlobalMark, 31 R;
         }
         enum 7 R(R) {
-            /// Section `r`.
-            fn r;
             3 GlobalMark, 32 B;
         }
-        elements 3 Open(Next<Bytes>) {
-            /// The elements of section `open`.
-            fn open_section;
-            table bytes vfield;
-        }
-        elements 4 Next(Item) {
-            /// The elements of section `next`.
-            fn next_section;
-        }
-        elements 8 T(TBytes<Bytes>) {
-            /// The elements of section `t`.
-            fn t;
-            table bytes vfield;
-        }
-        struct GlobalMark() { x } { numbers(1 x) }
-        struct SelfSelf(Bytes) { self_field, r#async, r#gen, r, row, base, this, bytes, bytes2, option }
-            { numbers(1 self_field), length(2 bytes2), numbers(3 r#async r#gen r row base this bytes),
-            bytes(10 bytes2), numbers(11 option) }
-        struct Option(Bytes) { x, vfield } { numbers(1 x), length(2 vfield), bytes(3 vfield) }
-        struct Result() { item1 } { count(1 item1), each(1 item1 numbers 2) }
-        struct Vec() { x, super_ } { numbers(1 x super_) }
-        struct SelfTrace() { x } { numbers(1 x) }
-        struct SelfWriter() { x } { numbers(1 x) }
-        struct SelfRecord() { x } { numbers(1 x) }
-        struct SelfFinish() { x } { numbers(1 x) }
-        struct SelfFinishRecord() { x } { numbers(1 x) }
-        struct Ok() { x } { numbers(1 x) }
-        struct Some() { some, x} { array(1 some), numbers(2 x) }
-        struct String() {} {}
-        struct C(Bytes) { b, vfield } { numbers(1 b), length(2 vfield), bytes(3 vfield) }
-        struct SelfProtocol() { x } { numbers(1 x) }
-        struct W() { x } { numbers(1 x) }
-        struct SelfR() { x } { numbers(1 x) }
-        struct SelfN() { x } { numbers(1 x) }
-        struct U64() { x, str } { numbers(1 x str) }
-        struct RecordSelf() { x } { numbers(1 x) }
-        struct RecordSelfRecord() { x } { numbers(1 x) }
-        struct RecordRecord() { x } { numbers(1 x) }
-        struct RecordFooBar() { x } { numbers(1 x) }
-        struct RecordFooBarRecord() { x, x_2 } { numbers(1 x x_2) }
-        struct EmptyCountNItem() { x } { numbers(2 x), constant(3 7) }
-        struct EmptyCount() { n_items, c} { count(1 n_items), each(1 n_items nested 0), count(4 c),
-            each(4 c constant 5 7) }
-        struct Next(Bytes) { vfield } { length(0 vfield), bytes(1 vfield) }
-        struct Item() { open } { numbers(0 open) }
-        struct SubN() { a } { signed(1 a) }
-        struct BR() { x } { numbers(1 x) }
-        struct RB() { x } { numbers(1 x) }
-        struct TBytes(Bytes) { vfield } { length(0 vfield), bytes(1 vfield) }
+        elements 3 Open(Next<Bytes>);
+        elements 4 Next(Item);
+        elements 8 T(TBytes<Bytes>);
     }
 }
 

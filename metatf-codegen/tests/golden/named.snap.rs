@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Numbers whose values and bits have names, some of them hostile.
@@ -100,19 +102,265 @@ section modes 2 { mode_item: (mode) { } }
         Unknown(u64),
     }
 
+    impl TaskState {
+        /// Returns the value for a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            match number {
+                0 => Self::Running,
+                1 => Self::Sleeping,
+                7 => Self::NotFound,
+                18446744073709551615 => Self::Gone,
+                number => Self::Unknown(number),
+            }
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            match self {
+                Self::Running => 0,
+                Self::Sleeping => 1,
+                Self::NotFound => 7,
+                Self::Gone => 18446744073709551615,
+                Self::Unknown(number) => number,
+            }
+        }
+        /// Returns the name in the DTD, if the value has one.
+        #[must_use]
+        pub const fn name(self) -> Option<&'static str> {
+            match self.number() {
+                0 => Some("running"),
+                1 => Some("sleeping"),
+                7 => Some("not found"),
+                18446744073709551615 => Some("gone"),
+                _ => None,
+            }
+        }
+    }
+
+    /// Compares by number, so `Unknown` with the number of a named value equals that value.
+    impl PartialEq for TaskState {
+        fn eq(&self, other: &Self) -> bool {
+            self.number() == other.number()
+        }
+    }
+
+    impl Eq for TaskState {}
+
+    impl PartialOrd for TaskState {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for TaskState {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.number().cmp(&other.number())
+        }
+    }
+
+    impl std::hash::Hash for TaskState {
+        fn hash<AnyHasher: std::hash::Hasher>(&self, state: &mut AnyHasher) {
+            std::hash::Hash::hash(&self.number(), state);
+        }
+    }
+
+    impl Default for TaskState {
+        fn default() -> Self {
+            Self::from_number(0)
+        }
+    }
+
+    impl std::fmt::Display for TaskState {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.name() {
+                Some(name) => f.pad(name),
+                None => std::fmt::Display::fmt(&self.number(), f),
+            }
+        }
+    }
+
+    impl From<u64> for TaskState {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<TaskState> for u64 {
+        fn from(value: TaskState) -> Self {
+            value.number()
+        }
+    }
+
     /// The flags of `mode`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Mode(pub u64);
 
+    impl Mode {
+        /// Bit 0.
+        pub const READ: Self = Self(1 << 0);
+        /// Bit 1.
+        pub const WRITE: Self = Self(1 << 1);
+        /// Bit 63.
+        pub const TOP: Self = Self(1 << 63);
+        /// Returns the flags of a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            Self(number)
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            self.0
+        }
+        /// Returns the number represented by these bits, ignoring all other bits.
+        #[must_use]
+        pub const fn bits(self, bits: Self) -> u64 {
+            match bits.0 {
+                0 => 0,
+                mask => (self.0 & mask) >> mask.trailing_zeros(),
+            }
+        }
+        /// Returns whether all of these flags are set.
+        #[must_use]
+        pub const fn contains(self, flags: Self) -> bool {
+            self.0 & flags.0 == flags.0
+        }
+        /// Returns whether any of these flags are set.
+        #[must_use]
+        pub const fn intersects(self, flags: Self) -> bool {
+            self.0 & flags.0 != 0
+        }
+    }
+
+    impl std::ops::BitOr for Mode {
+        type Output = Self;
+        fn bitor(self, other: Self) -> Self {
+            Self(self.0 | other.0)
+        }
+    }
+
+    impl std::ops::BitOrAssign for Mode {
+        fn bitor_assign(&mut self, other: Self) {
+            self.0 |= other.0;
+        }
+    }
+
+    impl std::fmt::Display for Mode {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            runtime::fmt_flags(
+                f,
+                self.0,
+                &[(Self::READ.0, "read"), (Self::WRITE.0, "write"), (Self::TOP.0, "top")],
+            )
+        }
+    }
+
+    impl From<u64> for Mode {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<Mode> for u64 {
+        fn from(value: Mode) -> Self {
+            value.number()
+        }
+    }
+
     /// The values of `Option`.
     #[derive(Clone, Copy, Debug)]
-    pub enum Option {
+    pub enum TaskOption {
         /// `none`, 0.
         None,
         /// `some`, 1.
         Some,
         /// A value without a name.
         Unknown(u64),
+    }
+
+    impl TaskOption {
+        /// Returns the value for a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            match number {
+                0 => Self::None,
+                1 => Self::Some,
+                number => Self::Unknown(number),
+            }
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            match self {
+                Self::None => 0,
+                Self::Some => 1,
+                Self::Unknown(number) => number,
+            }
+        }
+        /// Returns the name in the DTD, if the value has one.
+        #[must_use]
+        pub const fn name(self) -> Option<&'static str> {
+            match self.number() {
+                0 => Some("none"),
+                1 => Some("some"),
+                _ => None,
+            }
+        }
+    }
+
+    /// Compares by number, so `Unknown` with the number of a named value equals that value.
+    impl PartialEq for TaskOption {
+        fn eq(&self, other: &Self) -> bool {
+            self.number() == other.number()
+        }
+    }
+
+    impl Eq for TaskOption {}
+
+    impl PartialOrd for TaskOption {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for TaskOption {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.number().cmp(&other.number())
+        }
+    }
+
+    impl std::hash::Hash for TaskOption {
+        fn hash<AnyHasher: std::hash::Hasher>(&self, state: &mut AnyHasher) {
+            std::hash::Hash::hash(&self.number(), state);
+        }
+    }
+
+    impl Default for TaskOption {
+        fn default() -> Self {
+            Self::from_number(0)
+        }
+    }
+
+    impl std::fmt::Display for TaskOption {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.name() {
+                Some(name) => f.pad(name),
+                None => std::fmt::Display::fmt(&self.number(), f),
+            }
+        }
+    }
+
+    impl From<u64> for TaskOption {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<TaskOption> for u64 {
+        fn from(value: TaskOption) -> Self {
+            value.number()
+        }
     }
 
     /// What a task does.
@@ -126,6 +374,90 @@ section modes 2 { mode_item: (mode) { } }
         Closed,
         /// A value without a name.
         Unknown(u64),
+    }
+
+    impl FileState {
+        /// Returns the value for a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            match number {
+                0 => Self::Open,
+                1 => Self::Closed,
+                number => Self::Unknown(number),
+            }
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            match self {
+                Self::Open => 0,
+                Self::Closed => 1,
+                Self::Unknown(number) => number,
+            }
+        }
+        /// Returns the name in the DTD, if the value has one.
+        #[must_use]
+        pub const fn name(self) -> Option<&'static str> {
+            match self.number() {
+                0 => Some("open"),
+                1 => Some("closed"),
+                _ => None,
+            }
+        }
+    }
+
+    /// Compares by number, so `Unknown` with the number of a named value equals that value.
+    impl PartialEq for FileState {
+        fn eq(&self, other: &Self) -> bool {
+            self.number() == other.number()
+        }
+    }
+
+    impl Eq for FileState {}
+
+    impl PartialOrd for FileState {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for FileState {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.number().cmp(&other.number())
+        }
+    }
+
+    impl std::hash::Hash for FileState {
+        fn hash<AnyHasher: std::hash::Hasher>(&self, state: &mut AnyHasher) {
+            std::hash::Hash::hash(&self.number(), state);
+        }
+    }
+
+    impl Default for FileState {
+        fn default() -> Self {
+            Self::from_number(0)
+        }
+    }
+
+    impl std::fmt::Display for FileState {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.name() {
+                Some(name) => f.pad(name),
+                None => std::fmt::Display::fmt(&self.number(), f),
+            }
+        }
+    }
+
+    impl From<u64> for FileState {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<FileState> for u64 {
+        fn from(value: FileState) -> Self {
+            value.number()
+        }
     }
 
     /// The values of `odd`.
@@ -165,9 +497,220 @@ section modes 2 { mode_item: (mode) { } }
         Unknown(u64),
     }
 
+    impl Odd {
+        /// Returns the value for a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            match number {
+                0 => Self::Self_,
+                1 => Self::Self_2,
+                2 => Self::Unknown2,
+                3 => Self::Unknown3,
+                4 => Self::AB,
+                5 => Self::AB2,
+                6 => Self::AB3,
+                7 => Self::Q,
+                8 => Self::NaVe,
+                9 => Self::Value9,
+                10 => Self::X404,
+                11 => Self::Value2g,
+                12 => Self::Type,
+                13 => Self::Value13,
+                14 => Self::Value92,
+                number => Self::Unknown(number),
+            }
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            match self {
+                Self::Self_ => 0,
+                Self::Self_2 => 1,
+                Self::Unknown2 => 2,
+                Self::Unknown3 => 3,
+                Self::AB => 4,
+                Self::AB2 => 5,
+                Self::AB3 => 6,
+                Self::Q => 7,
+                Self::NaVe => 8,
+                Self::Value9 => 9,
+                Self::X404 => 10,
+                Self::Value2g => 11,
+                Self::Type => 12,
+                Self::Value13 => 13,
+                Self::Value92 => 14,
+                Self::Unknown(number) => number,
+            }
+        }
+        /// Returns the name in the DTD, if the value has one.
+        #[must_use]
+        pub const fn name(self) -> Option<&'static str> {
+            match self.number() {
+                0 => Some("Self"),
+                1 => Some("self"),
+                2 => Some("unknown"),
+                3 => Some("Unknown"),
+                4 => Some("a-b"),
+                5 => Some("a b"),
+                6 => Some("A_B"),
+                7 => Some("\"q\" \\"),
+                8 => Some("naïve"),
+                9 => Some("☃"),
+                10 => Some("x404"),
+                11 => Some("2g"),
+                12 => Some("type"),
+                13 => Some("_"),
+                14 => Some("Value9"),
+                _ => None,
+            }
+        }
+    }
+
+    /// Compares by number, so `Unknown` with the number of a named value equals that value.
+    impl PartialEq for Odd {
+        fn eq(&self, other: &Self) -> bool {
+            self.number() == other.number()
+        }
+    }
+
+    impl Eq for Odd {}
+
+    impl PartialOrd for Odd {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Odd {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.number().cmp(&other.number())
+        }
+    }
+
+    impl std::hash::Hash for Odd {
+        fn hash<AnyHasher: std::hash::Hasher>(&self, state: &mut AnyHasher) {
+            std::hash::Hash::hash(&self.number(), state);
+        }
+    }
+
+    impl Default for Odd {
+        fn default() -> Self {
+            Self::from_number(0)
+        }
+    }
+
+    impl std::fmt::Display for Odd {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.name() {
+                Some(name) => f.pad(name),
+                None => std::fmt::Display::fmt(&self.number(), f),
+            }
+        }
+    }
+
+    impl From<u64> for Odd {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<Odd> for u64 {
+        fn from(value: Odd) -> Self {
+            value.number()
+        }
+    }
+
     /// The flags of `bits`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Bits(pub u64);
+
+    impl Bits {
+        /// Bit 0.
+        pub const A_B: Self = Self(1 << 0);
+        /// Bit 1.
+        pub const A_B2: Self = Self(1 << 1);
+        /// Bit 2.
+        pub const SELF: Self = Self(1 << 2);
+        /// Bit 3.
+        pub const BIT3: Self = Self(1 << 3);
+        /// Bit 4.
+        pub const BIT2G: Self = Self(1 << 4);
+        /// Bit 5.
+        pub const CONTAINS: Self = Self(1 << 5);
+        /// Bit 6.
+        pub const BIT6: Self = Self(1 << 6);
+        /// Returns the flags of a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            Self(number)
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            self.0
+        }
+        /// Returns the number represented by these bits, ignoring all other bits.
+        #[must_use]
+        pub const fn bits(self, bits: Self) -> u64 {
+            match bits.0 {
+                0 => 0,
+                mask => (self.0 & mask) >> mask.trailing_zeros(),
+            }
+        }
+        /// Returns whether all of these flags are set.
+        #[must_use]
+        pub const fn contains(self, flags: Self) -> bool {
+            self.0 & flags.0 == flags.0
+        }
+        /// Returns whether any of these flags are set.
+        #[must_use]
+        pub const fn intersects(self, flags: Self) -> bool {
+            self.0 & flags.0 != 0
+        }
+    }
+
+    impl std::ops::BitOr for Bits {
+        type Output = Self;
+        fn bitor(self, other: Self) -> Self {
+            Self(self.0 | other.0)
+        }
+    }
+
+    impl std::ops::BitOrAssign for Bits {
+        fn bitor_assign(&mut self, other: Self) {
+            self.0 |= other.0;
+        }
+    }
+
+    impl std::fmt::Display for Bits {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            runtime::fmt_flags(
+                f,
+                self.0,
+                &[
+                    (Self::A_B.0, "a-b"),
+                    (Self::A_B2.0, "a b"),
+                    (Self::SELF.0, "self"),
+                    (Self::BIT3.0, "☃"),
+                    (Self::BIT2G.0, "2g"),
+                    (Self::CONTAINS.0, "contains"),
+                    (Self::BIT6.0, "_"),
+                ],
+            )
+        }
+    }
+
+    impl From<u64> for Bits {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<Bits> for u64 {
+        fn from(value: Bits) -> Self {
+            value.number()
+        }
+    }
 
     /// What a task does.
     ///
@@ -182,6 +725,90 @@ section modes 2 { mode_item: (mode) { } }
         Unknown(u64),
     }
 
+    impl PairState {
+        /// Returns the value for a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            match number {
+                0 => Self::Left,
+                1 => Self::Right,
+                number => Self::Unknown(number),
+            }
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            match self {
+                Self::Left => 0,
+                Self::Right => 1,
+                Self::Unknown(number) => number,
+            }
+        }
+        /// Returns the name in the DTD, if the value has one.
+        #[must_use]
+        pub const fn name(self) -> Option<&'static str> {
+            match self.number() {
+                0 => Some("left"),
+                1 => Some("right"),
+                _ => None,
+            }
+        }
+    }
+
+    /// Compares by number, so `Unknown` with the number of a named value equals that value.
+    impl PartialEq for PairState {
+        fn eq(&self, other: &Self) -> bool {
+            self.number() == other.number()
+        }
+    }
+
+    impl Eq for PairState {}
+
+    impl PartialOrd for PairState {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for PairState {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.number().cmp(&other.number())
+        }
+    }
+
+    impl std::hash::Hash for PairState {
+        fn hash<AnyHasher: std::hash::Hasher>(&self, state: &mut AnyHasher) {
+            std::hash::Hash::hash(&self.number(), state);
+        }
+    }
+
+    impl Default for PairState {
+        fn default() -> Self {
+            Self::from_number(0)
+        }
+    }
+
+    impl std::fmt::Display for PairState {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.name() {
+                Some(name) => f.pad(name),
+                None => std::fmt::Display::fmt(&self.number(), f),
+            }
+        }
+    }
+
+    impl From<u64> for PairState {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<PairState> for u64 {
+        fn from(value: PairState) -> Self {
+            value.number()
+        }
+    }
+
     /// An item of `n_items` in [`Task`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TaskNItem {
@@ -191,6 +818,41 @@ section modes 2 { mode_item: (mode) { } }
         pub state: TaskState,
         /// `mode`: 1 byte, `none`.
         pub mode: Mode,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for TaskNItem {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = TaskState::from_number(row.number(base + 4)?);
+            let mode = Mode::from_number(row.number(base + 5)?);
+            Ok(Self { state, mode })
+        }
+    }
+
+    impl runtime::WriteFields for TaskNItem {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 4, self.state.number())?;
+            row.number(base + 5, self.mode.number())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for TaskNItem {
+        type With<Bytes> = TaskNItem;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `task`, tag 4.
@@ -203,9 +865,64 @@ section modes 2 { mode_item: (mode) { } }
         /// `mode`: 1 byte, `none`.
         pub mode: Mode,
         /// The items of `n_items`.
-        pub n_items: ::std::vec::Vec<TaskNItem>,
+        pub n_items: Vec<TaskNItem>,
         /// `Option`: 1 byte, `delta 0`.
-        pub option: Option,
+        pub option: TaskOption,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Task {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = TaskState::from_number(row.number(base + 1)?);
+            let mode = Mode::from_number(row.number(base + 2)?);
+            row.number(base + 3)?;
+            let n_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let option = TaskOption::from_number(row.number(base + 6)?);
+            Ok(Self {
+                state,
+                mode,
+                n_items,
+                option,
+            })
+        }
+    }
+
+    impl runtime::WriteFields for Task {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.state.number())?;
+            row.number(base + 2, self.mode.number())?;
+            row.number(base + 3, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 6, self.option.number())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Task {
+        type With<Bytes> = Task;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// The same name, other values.
@@ -216,11 +933,70 @@ section modes 2 { mode_item: (mode) { } }
         /// `state`: 1 byte, `baseOffset 0x0`, format `signed`.
         pub state: FileState,
         /// `mode`, repeated: 1 byte, `none`.
-        pub mode: ::std::vec::Vec<Mode>,
+        pub mode: Vec<Mode>,
         /// What a task does.
         ///
         /// `state`, repeated: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub state_2: ::std::vec::Vec<FileState>,
+        pub state_2: Vec<FileState>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for File {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = FileState::from_number(row.number(base + 1)?);
+            row.number(base + 2)?;
+            let mode = runtime::each(
+                row,
+                base + 2,
+                |row| row.number(base + 3).map(Mode::from_number),
+            )?;
+            row.number(base + 4)?;
+            let state_2 = runtime::each(
+                row,
+                base + 4,
+                |row| row.number(base + 5).map(FileState::from_number),
+            )?;
+            Ok(Self { state, mode, state_2 })
+        }
+    }
+
+    impl runtime::WriteFields for File {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.state.number())?;
+            row.number(base + 2, self.mode.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.mode,
+                |row, item| row.number(base + 3, item.number()),
+            )?;
+            row.number(base + 4, self.state_2.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 4,
+                &self.state_2,
+                |row, item| row.number(base + 5, item.number()),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for File {
+        type With<Bytes> = File;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// The nested record `pair`.
@@ -234,6 +1010,41 @@ section modes 2 { mode_item: (mode) { } }
         pub size: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Pair {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = PairState::from_number(row.number(base)?);
+            let size = row.number(base + 1)?;
+            Ok(Self { state, size })
+        }
+    }
+
+    impl runtime::WriteFields for Pair {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.state.number())?;
+            row.number(base + 1, self.size)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Pair {
+        type With<Bytes> = Pair;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `State`, tag 6.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct State {
@@ -245,11 +1056,107 @@ section modes 2 { mode_item: (mode) { } }
         pub pair: Pair,
     }
 
+    impl<'a> runtime::ReadFields<'a> for State {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let odd = Odd::from_number(row.number(base + 1)?);
+            let bits = Bits::from_number(row.number(base + 2)?);
+            let pair = runtime::ReadFields::read_fields(row, base + 3)?;
+            row.number(base + 5)?;
+            Ok(Self { odd, bits, pair })
+        }
+    }
+
+    impl runtime::WriteFields for State {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.odd.number())?;
+            row.number(base + 2, self.bits.number())?;
+            runtime::WriteFields::write_fields(&self.pair, row, base + 3)?;
+            row.number(base + 5, 1)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for State {
+        type With<Bytes> = State;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `Result`, tag 7.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Result<Bytes = ::std::vec::Vec<u8>> {
+    pub struct SResult<Bytes = Vec<u8>> {
         /// `name`: `n.value` bytes.
         pub name: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SResult<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let name = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { name })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SResult<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.name.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.name.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SResult {
+        type With<Bytes> = SResult<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> SResult<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> SResult {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> SResult<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> SResult<NewBytes> {
+            SResult {
+                name: bytes(self.name.as_ref()),
+            }
+        }
     }
 
     /// Element `mode_item` of section `modes`.
@@ -259,9 +1166,42 @@ section modes 2 { mode_item: (mode) { } }
         pub mode: Mode,
     }
 
+    impl<'a> runtime::ReadFields<'a> for ModeItem {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let mode = Mode::from_number(row.number(base)?);
+            Ok(Self { mode })
+        }
+    }
+
+    impl runtime::WriteFields for ModeItem {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.mode.number())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for ModeItem {
+        type With<Bytes> = ModeItem;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Section `s`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum S<Bytes = ::std::vec::Vec<u8>> {
+    pub enum S<Bytes = Vec<u8>> {
         /// Record `task`, tag 4.
         Task(Task),
         /// The same name, other values.
@@ -269,14 +1209,61 @@ section modes 2 { mode_item: (mode) { } }
         /// Record `State`, tag 6.
         State(State),
         /// Record `Result`, tag 7.
-        Result(Result<Bytes>),
+        Result(SResult<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> S<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> S {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> S<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> S<NewBytes> {
+            match self {
+                Self::Task(record) => S::Task(record.clone()),
+                Self::File(record) => S::File(record.clone()),
+                Self::State(record) => S::State(record.clone()),
+                Self::Result(record) => S::Result(record.with_bytes(bytes)),
+            }
+        }
     }
 
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// Section `s`.
         S(S<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::S(record) => Record::S(record.with_bytes(bytes)),
+            }
+        }
     }
 
     /// An element of any stream section.
@@ -286,7 +1273,360 @@ section modes 2 { mode_item: (mode) { } }
         Modes(ModeItem),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `s`.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+        /// The elements of section `modes`.
+        pub fn modes(&mut self) -> runtime::Elements<'t, Protocol, ModeItem> {
+            self.0.elements(2)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Task`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn task(&mut self, record: &Task) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`File`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn file(&mut self, record: &File) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`State`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn state(&mut self, record: &State) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`SResult`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn result(&mut self, record: &SResult<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+        }
+        /// The elements of section `modes`.
+        pub fn modes(&mut self) -> runtime::Table<'_, AnySink, ModeItem> {
+            self.0.table(2)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Task`].
+        #[must_use]
+        pub fn task(&self) -> TaskColumns<'_> {
+            TaskColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`File`].
+        #[must_use]
+        pub fn file(&self) -> FileColumns<'_> {
+            FileColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`State`].
+        #[must_use]
+        pub fn state(&self) -> StateColumns<'_> {
+            StateColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`SResult`].
+        #[must_use]
+        pub fn result(&self) -> SResultColumns<'_> {
+            SResultColumns::of(&self.0, 1)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Task`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct TaskColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `state`.
+        pub state: &'c [i64],
+        /// The values of `mode`.
+        pub mode: &'c [u64],
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `n_items.state`.
+        pub n_items_state: &'c [i64],
+        /// The values of `n_items.mode`.
+        pub n_items_mode: &'c [u64],
+        /// The values of `Option`.
+        pub option: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> TaskColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                state: columns.signed(1),
+                mode: columns.numbers(2),
+                n: columns.numbers(3),
+                n_items_state: columns.signed(4),
+                n_items_mode: columns.numbers(5),
+                option: columns.numbers(6),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`File`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct FileColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `state`.
+        pub state: &'c [i64],
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `mode`.
+        pub mode: &'c [u64],
+        /// The values of `k`.
+        pub k: &'c [u64],
+        /// The values of `state_2`.
+        pub state_2: &'c [i64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> FileColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                state: columns.signed(1),
+                n: columns.numbers(2),
+                mode: columns.numbers(3),
+                k: columns.numbers(4),
+                state_2: columns.signed(5),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`State`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StateColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `odd`.
+        pub odd: &'c [u64],
+        /// The values of `bits`.
+        pub bits: &'c [u64],
+        /// The values of `pair.state`.
+        pub pair_state: &'c [i64],
+        /// The values of `pair.size`.
+        pub pair_size: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> StateColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                odd: columns.numbers(1),
+                bits: columns.numbers(2),
+                pair_state: columns.signed(3),
+                pair_size: columns.numbers(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`SResult`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SResultColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `name`.
+        pub name: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SResultColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                name: columns.arrays(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "named.dtd" 0x38ec23eccb0c1f28 1;
         types Record<Bytes>, Element;
         section 0 "" tagged {
@@ -317,89 +1657,36 @@ section modes 2 { mode_item: (mode) { } }
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "task" 4 (Task() TaskColumns [1 S S Task task task]) {
-            "tag" tag(), "state" number(1 BaseOffset 0) -> 1 state i64, "mode" number(1 None) -> 2 mode u64,
-                "n" number(1 None) -> 3 n u64, "n_items.state"("state") number(1 BaseOffset 0) -> 4
-                n_items_state i64, "n_items.mode"("mode") number(1 None) -> 5 n_items_mode u64, "Option"
-                number(1 Delta 0) -> 6 option u64;
+        record 3 "task" 4 (Task [1 S S Task]) {
+            "tag" tag(), "state" number(1 BaseOffset 0), "mode" number(1 None), "n" number(1 None),
+                "n_items.state"("state") number(1 BaseOffset 0), "n_items.mode"("mode") number(1 None),
+                "Option" number(1 Delta 0);
             number(0) number(1) number(2) number(3) repeat(3, 7) number(4) number(5) number(6)
         }
-        record 4 "file" 5 (File() FileColumns [1 S S File file file]) {
-            "tag" tag(), "state" number(1 BaseOffset 0) -> 1 state i64, "n" number(1 None) -> 2 n u64, "mode"
-                number(1 None) -> 3 mode u64, "k" number(0 Default 2) -> 4 k u64, "state_2"("state")
-                number(1 BaseOffset 0) -> 5 state_2 i64;
+        record 4 "file" 5 (File [1 S S File]) {
+            "tag" tag(), "state" number(1 BaseOffset 0), "n" number(1 None), "mode" number(1 None), "k"
+                number(0 Default 2), "state_2"("state") number(1 BaseOffset 0);
             number(0) number(1) number(2) repeat(2, 5) number(3) number(4) repeat(4, 8) number(5)
         }
-        record 5 "State" 6 (State() StateColumns [1 S S State state state]) {
+        record 5 "State" 6 (State [1 S S State]) {
             "tag" tag(),
-            "odd" number(2 None) -> 1 odd u64,
-            "bits" number(8 None) -> 2 bits u64,
-            "pair.state"("state") number(1 BaseOffset 0) -> 3 pair_state i64,
-            "pair.size"("size") number(1 None) -> 4 pair_size u64,
+            "odd" number(2 None),
+            "bits" number(8 None),
+            "pair.state"("state") number(1 BaseOffset 0),
+            "pair.size"("size") number(1 None),
             "fixed" number(1 None) = 1
         }
-        record 6 "Result" 7 (Result(Bytes) ResultColumns [1 S S Result result result]) {
+        record 6 "Result" 7 (SResult [1 S S Result]) {
             "tag" tag(),
             "n" number(1 None),
-            "name" variable(Leaf(1)) -> 2 name [u8]
+            "name" variable(Leaf(1))
         }
         record 7 "mode_item" 0 () { "mode" number(1 None) }
         enum 1 S(S<Bytes>) {
-            /// Section `s`.
-            fn s;
             3 Task, 4 File, 5 State;
             6 Result;
         }
-        elements 2 Modes(ModeItem) {
-            /// The elements of section `modes`.
-            fn modes;
-            table;
-        }
-        struct TaskNItem() { state, mode } { named(4 state), named(5 mode) }
-        struct Task() { state, mode, n_items, option } { named(1 state), named(2 mode), count(3 n_items),
-            each(3 n_items nested 0), named(6 option) }
-        struct File() { state, mode, state_2 } { named(1 state), count(2 mode), each(2 mode named 3),
-            count(4 state_2), each(4 state_2 named 5) }
-        struct Pair() { state, size } { named(0 state), numbers(1 size) }
-        struct State() { odd, bits, pair } { named(1 odd), named(2 bits), nested(3 pair), constant(5 1) }
-        struct Result(Bytes) { name } { length(1 name), bytes(2 name) }
-        struct ModeItem() { mode } { named(0 mode) }
-        values TaskState {
-            0 Running "running",
-            1 Sleeping "sleeping",
-            7 NotFound "not found",
-            18446744073709551615 Gone "gone"
-        }
-        values Option { 0 None "none", 1 Some "some" }
-        values FileState { 0 Open "open", 1 Closed "closed" }
-        values Odd {
-            0 Self_ "Self",
-            1 Self_2 "self",
-            2 Unknown2 "unknown",
-            3 Unknown3 "Unknown",
-            4 AB "a-b",
-            5 AB2 "a b",
-            6 AB3 "A_B",
-            7 Q "\"q\" \\",
-            8 NaVe "naïve",
-            9 Value9 "☃",
-            10 X404 "x404",
-            11 Value2g "2g",
-            12 Type "type",
-            13 Value13 "_",
-            14 Value92 "Value9"
-        }
-        values PairState { 0 Left "left", 1 Right "right" }
-        flags Mode { 0 READ "read", 1 WRITE "write", 63 TOP "top" }
-        flags Bits {
-            0 A_B "a-b",
-            1 A_B2 "a b",
-            2 SELF "self",
-            3 BIT3 "☃",
-            4 BIT2G "2g",
-            5 CONTAINS "contains",
-            6 BIT6 "_"
-        }
+        elements 2 Modes(ModeItem);
     }
 }
 

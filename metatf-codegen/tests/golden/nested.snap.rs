@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"tag.width = 1;
@@ -76,6 +78,41 @@ section s 1 {
         pub y: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Point {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Point {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.x)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Point {
+        type With<Bytes> = Point;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The nested record `box`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Box {
@@ -83,6 +120,41 @@ section s 1 {
         pub point: Point,
         /// `size`: 1 byte, `baseOffset 0x100`.
         pub size: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Box {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let point = runtime::ReadFields::read_fields(row, base)?;
+            let size = row.number(base + 2)?;
+            Ok(Self { point, size })
+        }
+    }
+
+    impl runtime::WriteFields for Box {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.point, row, base)?;
+            row.number(base + 2, self.size)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Box {
+        type With<Bytes> = Box;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `draw`, tag 4.
@@ -96,11 +168,81 @@ section s 1 {
         pub point_2: Point,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Draw {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let r#box = runtime::ReadFields::read_fields(row, base + 1)?;
+            let point = runtime::ReadFields::read_fields(row, base + 4)?;
+            let point_2 = runtime::ReadFields::read_fields(row, base + 6)?;
+            Ok(Self { r#box, point, point_2 })
+        }
+    }
+
+    impl runtime::WriteFields for Draw {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.r#box, row, base + 1)?;
+            runtime::WriteFields::write_fields(&self.point, row, base + 4)?;
+            runtime::WriteFields::write_fields(&self.point_2, row, base + 6)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Draw {
+        type With<Bytes> = Draw;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `dot`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Dot {
         /// The nested record `point`.
         pub point: Point,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Dot {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let point = runtime::ReadFields::read_fields(row, base + 1)?;
+            Ok(Self { point })
+        }
+    }
+
+    impl runtime::WriteFields for Dot {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.point, row, base + 1)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Dot {
+        type With<Bytes> = Dot;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Section `s`.
@@ -119,7 +261,263 @@ section s 1 {
         S(S),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `s`.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Draw`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn draw(&mut self, record: &Draw) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Dot`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn dot(&mut self, record: &Dot) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Draw`].
+        #[must_use]
+        pub fn draw(&self) -> DrawColumns<'_> {
+            DrawColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Dot`].
+        #[must_use]
+        pub fn dot(&self) -> DotColumns<'_> {
+            DotColumns::of(&self.0, 1)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Draw`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct DrawColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `box.point.x`.
+        pub box_point_x: &'c [u64],
+        /// The values of `box.point.y`.
+        pub box_point_y: &'c [u64],
+        /// The values of `box.size`.
+        pub box_size: &'c [u64],
+        /// The values of `point.x`.
+        pub point_x: &'c [u64],
+        /// The values of `point.y`.
+        pub point_y: &'c [u64],
+        /// The values of `point_2.x`.
+        pub point_2_x: &'c [u64],
+        /// The values of `point_2.y`.
+        pub point_2_y: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> DrawColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                box_point_x: columns.numbers(1),
+                box_point_y: columns.numbers(2),
+                box_size: columns.numbers(3),
+                point_x: columns.numbers(4),
+                point_y: columns.numbers(5),
+                point_2_x: columns.numbers(6),
+                point_2_y: columns.numbers(7),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Dot`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct DotColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `point.x`.
+        pub point_x: &'c [u64],
+        /// The values of `point.y`.
+        pub point_y: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> DotColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                point_x: columns.numbers(1),
+                point_y: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "nested.dtd" 0x038068643151f9f7 1;
         types Record;
         section 0 "" tagged {
@@ -145,30 +543,24 @@ section s 1 {
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "draw" 4 (Draw() DrawColumns [1 S S Draw draw draw]) {
+        record 3 "draw" 4 (Draw [1 S S Draw]) {
             "tag" tag(),
-            "box.point.x"("x") number(2 None) -> 1 box_point_x u64,
-            "box.point.y"("y") number(1 None) -> 2 box_point_y u64,
-            "box.size"("size") number(1 BaseOffset 256) -> 3 box_size u64,
-            "point.x"("x") number(1 None) -> 4 point_x u64,
-            "point.y"("y") number(1 Delta 0) -> 5 point_y u64,
-            "point_2.x"("x") number(1 None) -> 6 point_2_x u64,
-            "point_2.y"("y") number(1 Delta 0) -> 7 point_2_y u64
+            "box.point.x"("x") number(2 None),
+            "box.point.y"("y") number(1 None),
+            "box.size"("size") number(1 BaseOffset 256),
+            "point.x"("x") number(1 None),
+            "point.y"("y") number(1 Delta 0),
+            "point_2.x"("x") number(1 None),
+            "point_2.y"("y") number(1 Delta 0)
         }
-        record 4 "dot" 5 (Dot() DotColumns [1 S S Dot dot dot]) {
+        record 4 "dot" 5 (Dot [1 S S Dot]) {
             "tag" tag(),
-            "point.x"("x") number(1 None) -> 1 point_x u64,
-            "point.y"("y") number(1 Delta 0) -> 2 point_y u64
+            "point.x"("x") number(1 None),
+            "point.y"("y") number(1 Delta 0)
         }
         enum 1 S(S) {
-            /// Section `s`.
-            fn s;
             3 Draw, 4 Dot;
         }
-        struct Point() { x, y} { numbers(0 x y) }
-        struct Box() { point, size } { nested(0 point), numbers(2 size) }
-        struct Draw() { r#box, point, point_2 } { nested(1 r#box), nested(4 point), nested(6 point_2) }
-        struct Dot() { point } { nested(1 point) }
     }
 }
 

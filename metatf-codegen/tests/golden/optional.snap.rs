@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// What is there or not, counts that are computed, and byte arrays that are records.
@@ -89,6 +91,82 @@ section parts 3 {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Flags(pub u64);
 
+    impl Flags {
+        /// Bit 0.
+        pub const TIMED: Self = Self(1 << 0);
+        /// Bit 1.
+        pub const PLACED: Self = Self(1 << 1);
+        /// Bit 2.
+        pub const NAMED: Self = Self(1 << 2);
+        /// Returns the flags of a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            Self(number)
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            self.0
+        }
+        /// Returns the number represented by these bits, ignoring all other bits.
+        #[must_use]
+        pub const fn bits(self, bits: Self) -> u64 {
+            match bits.0 {
+                0 => 0,
+                mask => (self.0 & mask) >> mask.trailing_zeros(),
+            }
+        }
+        /// Returns whether all of these flags are set.
+        #[must_use]
+        pub const fn contains(self, flags: Self) -> bool {
+            self.0 & flags.0 == flags.0
+        }
+        /// Returns whether any of these flags are set.
+        #[must_use]
+        pub const fn intersects(self, flags: Self) -> bool {
+            self.0 & flags.0 != 0
+        }
+    }
+
+    impl std::ops::BitOr for Flags {
+        type Output = Self;
+        fn bitor(self, other: Self) -> Self {
+            Self(self.0 | other.0)
+        }
+    }
+
+    impl std::ops::BitOrAssign for Flags {
+        fn bitor_assign(&mut self, other: Self) {
+            self.0 |= other.0;
+        }
+    }
+
+    impl std::fmt::Display for Flags {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            runtime::fmt_flags(
+                f,
+                self.0,
+                &[
+                    (Self::TIMED.0, "timed"),
+                    (Self::PLACED.0, "placed"),
+                    (Self::NAMED.0, "named"),
+                ],
+            )
+        }
+    }
+
+    impl From<u64> for Flags {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<Flags> for u64 {
+        fn from(value: Flags) -> Self {
+            value.number()
+        }
+    }
+
     /// A place.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Point {
@@ -96,6 +174,41 @@ section parts 3 {
         pub x: u64,
         /// `y`: 2 bytes, `none`.
         pub y: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Point {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Point {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.x)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Point {
+        type With<Bytes> = Point;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// An item of `items` in [`R`].
@@ -107,46 +220,291 @@ section parts 3 {
         pub n: [u8; 9],
     }
 
+    impl<'a> runtime::ReadFields<'a> for RItemsItem {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 8)?;
+            let n = runtime::array(row, base + 9)?;
+            Ok(Self { x, n })
+        }
+    }
+
+    impl runtime::WriteFields for RItemsItem {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 8, self.x)?;
+            row.bytes(base + 9, &self.n)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RItemsItem {
+        type With<Bytes> = RItemsItem;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `r`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct R<Bytes = ::std::vec::Vec<u8>> {
+    pub struct R<Bytes = Vec<u8>> {
         /// `flags`: 1 byte, `none`.
         pub flags: Flags,
         /// Since the start.
         ///
         /// `time`: 4 bytes, `delta 0`.
         /// Present if this is 1: `(flags.bit 0)`.
-        pub time: ::core::option::Option<u64>,
+        pub time: Option<u64>,
         /// A place.
         ///
         /// The nested record `point`.
         /// Present if this is 1: `(flags.bit 1)`.
-        pub point: ::core::option::Option<Point>,
+        pub point: Option<Point>,
         /// The fields of `items`.
         /// Present if this is 1: `(1 - flags.bit 1)`.
-        pub items: ::core::option::Option<RItemsItem>,
+        pub items: Option<RItemsItem>,
         /// `vfield`: bytes, after their length of 1 byte.
         /// Present if this is 1: `(flags.bit 2)`.
-        pub vfield: ::core::option::Option<Bytes>,
+        pub vfield: Option<Bytes>,
         /// `size`: 1 byte, `none`.
         pub size: u64,
         /// `item`, repeated: 2 bytes, `none`.
         /// Number of items: `(size.value / 2)`.
-        pub item: ::std::vec::Vec<u64>,
+        pub item: Vec<u64>,
         /// `options`: `size.value` bytes.
         pub options: Bytes,
         /// `magic`: 1 byte, `none`, always 7.
         /// Present if this is 1: `(flags.bit 3)`.
-        pub magic: ::core::option::Option<()>,
+        pub magic: Option<()>,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for R<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let flags = Flags::from_number(row.number(base + 1)?);
+            row.number(base + 2)?;
+            let time = runtime::optional(row, base + 2, |row| row.number(base + 3))?;
+            row.number(base + 4)?;
+            let point = runtime::optional(
+                row,
+                base + 4,
+                |row| runtime::ReadFields::read_fields(row, base + 5),
+            )?;
+            row.number(base + 7)?;
+            let items = runtime::optional(
+                row,
+                base + 7,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            row.number(base + 10)?;
+            let vfield = runtime::optional(
+                row,
+                base + 10,
+                |row| runtime::read_vfield(row, base + 11, base + 12),
+            )?;
+            let size = row.number(base + 13)?;
+            row.number(base + 14)?;
+            let item = runtime::each(row, base + 14, |row| row.number(base + 15))?;
+            let options = Bytes::from(row.bytes(base + 16)?);
+            row.number(base + 17)?;
+            let magic = runtime::optional(
+                row,
+                base + 17,
+                |row| row.number(base + 18).map(|_| ()),
+            )?;
+            Ok(Self {
+                flags,
+                time,
+                point,
+                items,
+                vfield,
+                size,
+                item,
+                options,
+                magic,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for R<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.flags.number())?;
+            row.number(base + 2, u64::from(self.time.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 2,
+                self.time.as_slice(),
+                |row, item| row.number(base + 3, *item),
+            )?;
+            row.number(base + 4, u64::from(self.point.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 4,
+                self.point.as_slice(),
+                |row, item| runtime::WriteFields::write_fields(item, row, base + 5),
+            )?;
+            row.number(base + 7, u64::from(self.items.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 7,
+                self.items.as_slice(),
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 10, u64::from(self.vfield.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 10,
+                self.vfield.as_slice(),
+                |row, item| {
+                    row.number(base + 11, item.as_ref().len() as u64)?;
+                    row.bytes(base + 12, item.as_ref())
+                },
+            )?;
+            row.number(base + 13, self.size)?;
+            row.number(base + 14, self.item.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 14,
+                &self.item,
+                |row, item| row.number(base + 15, *item),
+            )?;
+            row.bytes(base + 16, self.options.as_ref())?;
+            row.number(base + 17, u64::from(self.magic.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 17,
+                self.magic.as_slice(),
+                |row, ()| row.number(base + 18, 7),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for R {
+        type With<Bytes> = R<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> R<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> R {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> R<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> R<NewBytes> {
+            R {
+                flags: self.flags,
+                time: self.time,
+                point: self.point.clone(),
+                items: self.items.clone(),
+                vfield: self.vfield.as_ref().map(|item| bytes(item.as_ref())),
+                size: self.size,
+                item: self.item.clone(),
+                options: bytes(self.options.as_ref()),
+                magic: self.magic,
+            }
+        }
     }
 
     /// Element `option` of section `options`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Option<Bytes = ::std::vec::Vec<u8>> {
+    pub struct OptionsOption<Bytes = Vec<u8>> {
         /// `code`: 1 byte, `none`.
         pub code: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for OptionsOption<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let code = row.number(base)?;
+            row.number(base + 1)?;
+            let vfield = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { code, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for OptionsOption<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.code)?;
+            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for OptionsOption {
+        type With<Bytes> = OptionsOption<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> OptionsOption<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> OptionsOption {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> OptionsOption<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> OptionsOption<NewBytes> {
+            OptionsOption {
+                code: self.code,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// Record `step`, tag 4.
@@ -156,46 +514,533 @@ section parts 3 {
         pub t: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Step {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let t = row.number(base + 1)?;
+            Ok(Self { t })
+        }
+    }
+
+    impl runtime::WriteFields for Step {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.t)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Step {
+        type With<Bytes> = Step;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `text`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Text<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Text<Bytes = Vec<u8>> {
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Text<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let vfield = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Text<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Text {
+        type With<Bytes> = Text<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Text<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Text {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Text<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Text<NewBytes> {
+            Text {
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// What is there or not, counts that are computed, and byte arrays that are records.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum S<Bytes = ::std::vec::Vec<u8>> {
+    pub enum S<Bytes = Vec<u8>> {
         /// Record `r`, tag 4.
         R(R<Bytes>),
     }
 
+    impl<Bytes: AsRef<[u8]>> S<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> S {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> S<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> S<NewBytes> {
+            match self {
+                Self::R(record) => S::R(record.with_bytes(bytes)),
+            }
+        }
+    }
+
     /// Section `parts`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Parts<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Parts<Bytes = Vec<u8>> {
         /// Record `step`, tag 4.
         Step(Step),
         /// Record `text`, tag 5.
         Text(Text<Bytes>),
     }
 
+    impl<Bytes: AsRef<[u8]>> Parts<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Parts {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Parts<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Parts<NewBytes> {
+            match self {
+                Self::Step(record) => Parts::Step(record.clone()),
+                Self::Text(record) => Parts::Text(record.with_bytes(bytes)),
+            }
+        }
+    }
+
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// What is there or not, counts that are computed, and byte arrays that are records.
         S(S<Bytes>),
         /// Section `parts`.
         Parts(Parts<Bytes>),
     }
 
-    /// An element of any stream section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = ::std::vec::Vec<u8>> {
-        /// The elements of section `options`.
-        Options(Option<Bytes>),
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::S(record) => Record::S(record.with_bytes(bytes)),
+                Self::Parts(record) => Record::Parts(record.with_bytes(bytes)),
+            }
+        }
     }
 
-    ::metatf::private::records! {
+    /// An element of any stream section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Element<Bytes = Vec<u8>> {
+        /// The elements of section `options`.
+        Options(OptionsOption<Bytes>),
+    }
+
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// What is there or not, counts that are computed, and byte arrays that are records.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+        /// Section `parts`.
+        pub fn parts(&mut self) -> runtime::Section<'_, 't, Protocol, Parts> {
+            self.0.section()
+        }
+        /// The elements of section `options`.
+        pub fn options(&mut self) -> runtime::Elements<'t, Protocol, OptionsOption> {
+            self.0.elements(2)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`R`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r(&mut self, record: &R<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Step`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn step(&mut self, record: &Step) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
+        }
+        /// Writes a record [`Text`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn text(&mut self, record: &Text<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
+        }
+        /// The elements of section `options`.
+        pub fn options(&mut self) -> runtime::Table<'_, AnySink, OptionsOption> {
+            self.0.table(2)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`R`].
+        #[must_use]
+        pub fn r(&self) -> RColumns<'_> {
+            RColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Step`].
+        #[must_use]
+        pub fn step(&self) -> StepColumns<'_> {
+            StepColumns::of(&self.0, 3)
+        }
+        /// Returns the columns of the records [`Text`].
+        #[must_use]
+        pub fn text(&self) -> TextColumns<'_> {
+            TextColumns::of(&self.0, 3)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`R`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `flags`.
+        pub flags: &'c [u64],
+        /// The values of `(flags.bit 0)`.
+        pub time_count: &'c [u64],
+        /// The values of `time`.
+        pub time: &'c [u64],
+        /// The values of `(flags.bit 1)`.
+        pub point_count: &'c [u64],
+        /// The values of `point.x`.
+        pub point_x: &'c [u64],
+        /// The values of `point.y`.
+        pub point_y: &'c [u64],
+        /// The values of `(1 - flags.bit 1)`.
+        pub items_count: &'c [u64],
+        /// The values of `items.x`.
+        pub items_x: &'c [u64],
+        /// The values of `items.n`.
+        pub items_n: runtime::Arrays<'c>,
+        /// The values of `(flags.bit 2)`.
+        pub vfield_count: &'c [u64],
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        /// The values of `size`.
+        pub size: &'c [u64],
+        /// The values of `(size.value / 2)`.
+        pub item_count: &'c [u64],
+        /// The values of `item`.
+        pub item: &'c [u64],
+        /// The values of `options`.
+        pub options: runtime::Arrays<'c>,
+        /// The values of `(flags.bit 3)`.
+        pub magic_count: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                flags: columns.numbers(1),
+                time_count: columns.numbers(2),
+                time: columns.numbers(3),
+                point_count: columns.numbers(4),
+                point_x: columns.numbers(5),
+                point_y: columns.numbers(6),
+                items_count: columns.numbers(7),
+                items_x: columns.numbers(8),
+                items_n: columns.arrays(9),
+                vfield_count: columns.numbers(10),
+                vfield: columns.arrays(12),
+                size: columns.numbers(13),
+                item_count: columns.numbers(14),
+                item: columns.numbers(15),
+                options: columns.arrays(16),
+                magic_count: columns.numbers(17),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Step`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StepColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `t`.
+        pub t: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> StepColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                t: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Text`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct TextColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> TextColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                vfield: columns.arrays(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "optional.dtd" 0xe8c693e15ef6c7d6 1;
         types Record<Bytes>, Element<Bytes>;
         section 0 "" tagged {
@@ -231,18 +1076,15 @@ section parts 3 {
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "r" 4 (R(Bytes) RColumns [1 S S R r r]) {
-            "tag" tag(), "flags" number(1 None) -> 1 flags u64, "(flags.bit 0)" computed(Leaf(1), Bit(0)) -> 2
-                time_count u64, "time" number(4 Delta 0) -> 3 time u64, "(flags.bit 1)"
-                computed(Leaf(1), Bit(1)) -> 4 point_count u64, "point.x"("x") number(1 None) -> 5 point_x
-                u64, "point.y"("y") number(2 None) -> 6 point_y u64, "(1 - flags.bit 1)"
-                computed(Push(1), Leaf(1), Bit(1), Sub) -> 7 items_count u64, "items.x"("x") number(1 None) ->
-                8 items_x u64, "items.n"("n") array(9) -> 9 items_n [u8], "(flags.bit 2)"
-                computed(Leaf(1), Bit(2)) -> 10 vfield_count u64, "vfield.length"("length") number(1 None),
-                "vfield.data"("data") variable(Leaf(11)) -> 12 vfield [u8], "size" number(1 None) -> 13 size
-                u64, "(size.value / 2)" computed(Leaf(13), Push(2), Div) -> 14 item_count u64, "item"
-                number(2 None) -> 15 item u64, "options" variable(Leaf(13)) -> 16 options [u8],
-                "(flags.bit 3)" computed(Leaf(1), Bit(3)) -> 17 magic_count u64, "magic" number(1 None) = 7;
+        record 3 "r" 4 (R [1 S S R]) {
+            "tag" tag(), "flags" number(1 None), "(flags.bit 0)" computed(Leaf(1), Bit(0)), "time"
+                number(4 Delta 0), "(flags.bit 1)" computed(Leaf(1), Bit(1)), "point.x"("x") number(1 None),
+                "point.y"("y") number(2 None), "(1 - flags.bit 1)" computed(Push(1), Leaf(1), Bit(1), Sub),
+                "items.x"("x") number(1 None), "items.n"("n") array(9), "(flags.bit 2)"
+                computed(Leaf(1), Bit(2)), "vfield.length"("length") number(1 None), "vfield.data"("data")
+                variable(Leaf(11)), "size" number(1 None), "(size.value / 2)"
+                computed(Leaf(13), Push(2), Div), "item" number(2 None), "options" variable(Leaf(13)),
+                "(flags.bit 3)" computed(Leaf(1), Bit(3)), "magic" number(1 None) = 7;
             number(0) number(1) number(2) repeat(2, 5) number(3) number(4) repeat(4, 9) number(5) number(6) number(7) repeat(7, 13) number(8) bytes(9) number(10) repeat(10, 17) number(11) bytes(12) number(13) number(14) repeat(14, 21) number(15) bytes(16) number(17) repeat(17, 25) number(18)
         }
         record 4 "option" 0 () {
@@ -250,41 +1092,19 @@ section parts 3 {
             "vfield.length"("length") number(1 None),
             "vfield.data"("data") variable(Leaf(1))
         }
-        record 5 "step" 4 (Step() StepColumns [3 Parts Parts Step step step]) {
-            "tag" tag(),
-            "t" number(1 Delta 0) -> 1 t u64
-        }
-        record 6 "text" 5 (Text(Bytes) TextColumns [3 Parts Parts Text text text]) {
+        record 5 "step" 4 (Step [3 Parts Parts Step]) { "tag" tag(), "t" number(1 Delta 0) }
+        record 6 "text" 5 (Text [3 Parts Parts Text]) {
             "tag" tag(),
             "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1)) -> 2 vfield [u8]
+            "vfield.data"("data") variable(Leaf(1))
         }
         enum 1 S(S<Bytes>) {
-            /// What is there or not, counts that are computed, and byte arrays that are records.
-            fn s;
             3 R;
         }
         enum 3 Parts(Parts<Bytes>) {
-            /// Section `parts`.
-            fn parts;
             5 Step, 6 Text;
         }
-        elements 2 Options(Option<Bytes>) {
-            /// The elements of section `options`.
-            fn options;
-            table;
-        }
-        struct Point() { x, y} { numbers(0 x y) }
-        struct RItemsItem() { x, n} { numbers(8 x), array(9 n) }
-        struct R(Bytes) { flags, time, point, items, vfield, size, item, options, magic } { named(1 flags),
-            count(2 time), optional(2 time numbers 3), count(4 point), optional(4 point nested 5),
-            count(7 items), optional(7 items nested 0), count(10 vfield), optional(10 vfield vfield 11 12),
-            numbers(13 size), count(14 item), each(14 item numbers 15), bytes(16 options), count(17 magic),
-            optional(17 magic constant 18 7) }
-        struct Option(Bytes) { code, vfield } { numbers(0 code), length(1 vfield), bytes(2 vfield) }
-        struct Step() { t } { numbers(1 t) }
-        struct Text(Bytes) { vfield } { length(1 vfield), bytes(2 vfield) }
-        flags Flags { 0 TIMED "timed", 1 PLACED "placed", 2 NAMED "named" }
+        elements 2 Options(OptionsOption<Bytes>);
     }
 }
 

@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Predicted fields: every predictor, and the words of models as names.
@@ -108,11 +110,79 @@ section words 4 {
         pub address: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Alloc {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let size = row.number(base + 1)?;
+            let address = row.number(base + 2)?;
+            Ok(Self { size, address })
+        }
+    }
+
+    impl runtime::WriteFields for Alloc {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.size)?;
+            row.number(base + 2, self.address)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Alloc {
+        type With<Bytes> = Alloc;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `free`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Free {
         /// `address`: 1 byte, `predicted 1 heap freed by switch.thread 2`.
         pub address: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Free {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            Ok(Self { address })
+        }
+    }
+
+    impl runtime::WriteFields for Free {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Free {
+        type With<Bytes> = Free;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `touch`, tag 6.
@@ -124,11 +194,79 @@ section words 4 {
         pub value: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Touch {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            let value = row.number(base + 2)?;
+            Ok(Self { address, value })
+        }
+    }
+
+    impl runtime::WriteFields for Touch {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            row.number(base + 2, self.value)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Touch {
+        type With<Bytes> = Touch;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `switch`, tag 7.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Switch {
         /// `thread`: 1 byte, `predicted 1 lastValue 2 3`.
         pub thread: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Switch {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            Ok(Self { thread })
+        }
+    }
+
+    impl runtime::WriteFields for Switch {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Switch {
+        type With<Bytes> = Switch;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Element `miss` of section `misses`.
@@ -138,11 +276,77 @@ section words 4 {
         pub address: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Miss {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base)?;
+            Ok(Self { address })
+        }
+    }
+
+    impl runtime::WriteFields for Miss {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.address)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Miss {
+        type With<Bytes> = Miss;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Element `other` of section `values`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Other {
         /// `value`: 8 bytes, `none`.
         pub value: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Other {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let value = row.number(base)?;
+            Ok(Self { value })
+        }
+    }
+
+    impl runtime::WriteFields for Other {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.value)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Other {
+        type With<Bytes> = Other;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `freed`, tag 4.
@@ -156,6 +360,43 @@ section words 4 {
         pub heap: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Freed {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let by = row.number(base + 1)?;
+            let used = row.number(base + 2)?;
+            let heap = row.number(base + 3)?;
+            Ok(Self { by, used, heap })
+        }
+    }
+
+    impl runtime::WriteFields for Freed {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.by)?;
+            row.number(base + 2, self.used)?;
+            row.number(base + 3, self.heap)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Freed {
+        type With<Bytes> = Freed;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// An item of `n_items` in [`Stack`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StackNItem {
@@ -165,13 +406,94 @@ section words 4 {
         pub fcm: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for StackNItem {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let by = row.number(base + 3)?;
+            let fcm = row.number(base + 4)?;
+            Ok(Self { by, fcm })
+        }
+    }
+
+    impl runtime::WriteFields for StackNItem {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 3, self.by)?;
+            row.number(base + 4, self.fcm)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for StackNItem {
+        type With<Bytes> = StackNItem;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `stack`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Stack {
         /// `heap`: 2 bytes, `predicted 1 stride by freed.heap 3`.
         pub heap: u64,
         /// The items of `n_items`.
-        pub n_items: ::std::vec::Vec<StackNItem>,
+        pub n_items: Vec<StackNItem>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Stack {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let heap = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let n_items = runtime::each(
+                row,
+                base + 2,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            Ok(Self { heap, n_items })
+        }
+    }
+
+    impl runtime::WriteFields for Stack {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.heap)?;
+            row.number(base + 2, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Stack {
+        type With<Bytes> = Stack;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Section `heap`.
@@ -214,7 +536,423 @@ section words 4 {
         Values(Other),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `heap`.
+        pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
+            self.0.section()
+        }
+        /// Section `words`.
+        pub fn words(&mut self) -> runtime::Section<'_, 't, Protocol, Words> {
+            self.0.section()
+        }
+        /// The elements of section `misses`.
+        pub fn misses(&mut self) -> runtime::Elements<'t, Protocol, Miss> {
+            self.0.elements(2)
+        }
+        /// The elements of section `values`.
+        pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Other> {
+            self.0.elements(3)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Alloc`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn alloc(&mut self, record: &Alloc) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Free`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn free(&mut self, record: &Free) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Touch`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn touch(&mut self, record: &Touch) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Switch`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn switch(&mut self, record: &Switch) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Freed`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn freed(&mut self, record: &Freed) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 4);
+            self.0.inner().put::<runtime::Shape<Protocol, 4, 9>, _, PLANS>(4, record)
+        }
+        /// Writes a record [`Stack`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn stack(&mut self, record: &Stack) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 4);
+            self.0.inner().put::<runtime::Shape<Protocol, 4, 10>, _, PLANS>(4, record)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Alloc`].
+        #[must_use]
+        pub fn alloc(&self) -> AllocColumns<'_> {
+            AllocColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Free`].
+        #[must_use]
+        pub fn free(&self) -> FreeColumns<'_> {
+            FreeColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Touch`].
+        #[must_use]
+        pub fn touch(&self) -> TouchColumns<'_> {
+            TouchColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Switch`].
+        #[must_use]
+        pub fn switch(&self) -> SwitchColumns<'_> {
+            SwitchColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Freed`].
+        #[must_use]
+        pub fn freed(&self) -> FreedColumns<'_> {
+            FreedColumns::of(&self.0, 4)
+        }
+        /// Returns the columns of the records [`Stack`].
+        #[must_use]
+        pub fn stack(&self) -> StackColumns<'_> {
+            StackColumns::of(&self.0, 4)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Alloc`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct AllocColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `size`.
+        pub size: &'c [u64],
+        /// The values of `address`.
+        pub address: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> AllocColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                size: columns.numbers(1),
+                address: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Free`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct FreeColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `address`.
+        pub address: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> FreeColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                address: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Touch`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct TouchColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `address`.
+        pub address: &'c [u64],
+        /// The values of `value`.
+        pub value: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> TouchColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                address: columns.numbers(1),
+                value: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Switch`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SwitchColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `thread`.
+        pub thread: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SwitchColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                thread: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Freed`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct FreedColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `by`.
+        pub by: &'c [u64],
+        /// The values of `used`.
+        pub used: &'c [u64],
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> FreedColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 9) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                by: columns.numbers(1),
+                used: columns.numbers(2),
+                heap: columns.numbers(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Stack`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StackColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `heap`.
+        pub heap: &'c [u64],
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `n_items.by`.
+        pub n_items_by: &'c [u64],
+        /// The values of `n_items.fcm`.
+        pub n_items_fcm: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> StackColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 10) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                heap: columns.numbers(1),
+                n: columns.numbers(2),
+                n_items_by: columns.numbers(3),
+                n_items_fcm: columns.numbers(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "predicted.dtd" 0x77df8854754bc7d5 1;
         types Record, Element;
         section 0 "" tagged {
@@ -255,36 +993,29 @@ section words 4 {
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "alloc" 4 (Alloc() AllocColumns [1 Heap Heap Alloc alloc alloc]) {
+        record 3 "alloc" 4 (Alloc [1 Heap Heap Alloc]) {
             "tag" tag(),
-            "size" number(4 None) -> 1 size u64,
-            "address" number(1 Predicted 0) -> 2 address u64
+            "size" number(4 None),
+            "address" number(1 Predicted 0)
         }
-        record 4 "free" 5 (Free() FreeColumns [1 Heap Heap Free free free]) {
+        record 4 "free" 5 (Free [1 Heap Heap Free]) { "tag" tag(), "address" number(1 Predicted 1) }
+        record 5 "touch" 6 (Touch [1 Heap Heap Touch]) {
             "tag" tag(),
-            "address" number(1 Predicted 1) -> 1 address u64
+            "address" number(1 Predicted 2),
+            "value" number(1 Predicted 3)
         }
-        record 5 "touch" 6 (Touch() TouchColumns [1 Heap Heap Touch touch touch]) {
-            "tag" tag(),
-            "address" number(1 Predicted 2) -> 1 address u64,
-            "value" number(1 Predicted 3) -> 2 value u64
-        }
-        record 6 "switch" 7 (Switch() SwitchColumns [1 Heap Heap Switch switch switch]) {
-            "tag" tag(),
-            "thread" number(1 Predicted 4) -> 1 thread u64
-        }
+        record 6 "switch" 7 (Switch [1 Heap Heap Switch]) { "tag" tag(), "thread" number(1 Predicted 4) }
         record 7 "miss" 0 () { "address" number(8 Delta 0) }
         record 8 "other" 0 () { "value" number(8 None) }
-        record 9 "freed" 4 (Freed() FreedColumns [4 Words Words Freed freed freed]) {
+        record 9 "freed" 4 (Freed [4 Words Words Freed]) {
             "tag" tag(),
-            "by" number(1 None) -> 1 by u64,
-            "used" number(2 Predicted 5) -> 2 used u64,
-            "heap" number(1 Predicted 6) -> 3 heap u64
+            "by" number(1 None),
+            "used" number(2 Predicted 5),
+            "heap" number(1 Predicted 6)
         }
-        record 10 "stack" 5 (Stack() StackColumns [4 Words Words Stack stack stack]) {
-            "tag" tag(), "heap" number(2 Predicted 7) -> 1 heap u64, "n" number(1 Predicted 8) -> 2 n u64,
-                "n_items.by"("by") number(1 None) -> 3 n_items_by u64, "n_items.fcm"("fcm")
-                number(1 Predicted 9) -> 4 n_items_fcm u64;
+        record 10 "stack" 5 (Stack [4 Words Words Stack]) {
+            "tag" tag(), "heap" number(2 Predicted 7), "n" number(1 Predicted 8), "n_items.by"("by")
+                number(1 None), "n_items.fcm"("fcm") number(1 Predicted 9);
             number(0) number(1) number(2) repeat(2, 6) number(3) number(4)
         }
         model 2 heap(Allocated 3 1 by 6 1);
@@ -298,33 +1029,14 @@ section words 4 {
         model 3 values(Dfcm 1 by 10 1);
         model 3 values(Fcm 1 by 10 3);
         enum 1 Heap(Heap) {
-            /// Section `heap`.
-            fn heap;
             3 Alloc, 4 Free, 5 Touch;
             6 Switch;
         }
         enum 4 Words(Words) {
-            /// Section `words`.
-            fn words;
             9 Freed, 10 Stack;
         }
-        elements 2 Misses(Miss) {
-            /// The elements of section `misses`.
-            fn misses;
-        }
-        elements 3 Values(Other) {
-            /// The elements of section `values`.
-            fn values;
-        }
-        struct Alloc() { size, address } { numbers(1 size address) }
-        struct Free() { address } { numbers(1 address) }
-        struct Touch() { address, value } { numbers(1 address value) }
-        struct Switch() { thread } { numbers(1 thread) }
-        struct Miss() { address } { numbers(0 address) }
-        struct Other() { value } { numbers(0 value) }
-        struct Freed() { by, used, heap } { numbers(1 by used heap) }
-        struct StackNItem() { by, fcm } { numbers(3 by fcm) }
-        struct Stack() { heap, n_items } { numbers(1 heap), count(2 n_items), each(2 n_items nested 0) }
+        elements 2 Misses(Miss);
+        elements 3 Values(Other);
     }
 }
 

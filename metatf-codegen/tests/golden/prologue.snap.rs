@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
@@ -95,9 +97,93 @@ section behind 4 {
         Unknown(u64),
     }
 
+    impl Magic {
+        /// Returns the value for a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            match number {
+                1819240241 => Self::Seconds,
+                1819240242 => Self::Minutes,
+                number => Self::Unknown(number),
+            }
+        }
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            match self {
+                Self::Seconds => 1819240241,
+                Self::Minutes => 1819240242,
+                Self::Unknown(number) => number,
+            }
+        }
+        /// Returns the name in the DTD, if the value has one.
+        #[must_use]
+        pub const fn name(self) -> Option<&'static str> {
+            match self.number() {
+                1819240241 => Some("seconds"),
+                1819240242 => Some("minutes"),
+                _ => None,
+            }
+        }
+    }
+
+    /// Compares by number, so `Unknown` with the number of a named value equals that value.
+    impl PartialEq for Magic {
+        fn eq(&self, other: &Self) -> bool {
+            self.number() == other.number()
+        }
+    }
+
+    impl Eq for Magic {}
+
+    impl PartialOrd for Magic {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Magic {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.number().cmp(&other.number())
+        }
+    }
+
+    impl std::hash::Hash for Magic {
+        fn hash<AnyHasher: std::hash::Hasher>(&self, state: &mut AnyHasher) {
+            std::hash::Hash::hash(&self.number(), state);
+        }
+    }
+
+    impl Default for Magic {
+        fn default() -> Self {
+            Self::from_number(0)
+        }
+    }
+
+    impl std::fmt::Display for Magic {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.name() {
+                Some(name) => f.pad(name),
+                None => std::fmt::Display::fmt(&self.number(), f),
+            }
+        }
+    }
+
+    impl From<u64> for Magic {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<Magic> for u64 {
+        fn from(value: Magic) -> Self {
+            value.number()
+        }
+    }
+
     /// Element `prologue` of section `header`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Prologue<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Prologue<Bytes = Vec<u8>> {
         /// `magic`: 4 bytes, `none`.
         pub magic: Magic,
         /// `size`: 2 bytes, `none`.
@@ -112,15 +198,158 @@ section behind 4 {
         pub gap: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Prologue<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let magic = Magic::from_number(row.number(base)?);
+            let size = row.number(base + 1)?;
+            let offset = row.number(base + 2)?;
+            let zone = row.number(base + 3)?.cast_signed();
+            let name = runtime::array(row, base + 4)?;
+            let gap = Bytes::from(row.bytes(base + 5)?);
+            Ok(Self {
+                magic,
+                size,
+                offset,
+                zone,
+                name,
+                gap,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Prologue<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.magic.number())?;
+            row.number(base + 1, self.size)?;
+            row.number(base + 2, self.offset)?;
+            row.number(base + 3, self.zone.cast_unsigned())?;
+            row.bytes(base + 4, &self.name)?;
+            row.bytes(base + 5, self.gap.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Prologue {
+        type With<Bytes> = Prologue<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Prologue<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Prologue {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Prologue<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Prologue<NewBytes> {
+            Prologue {
+                magic: self.magic,
+                size: self.size,
+                offset: self.offset,
+                zone: self.zone,
+                name: self.name,
+                gap: bytes(self.gap.as_ref()),
+            }
+        }
+    }
+
     /// Element `short_prologue` of section `short`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShortPrologue {}
+
+    impl<'a> runtime::ReadFields<'a> for ShortPrologue {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base)?;
+            Ok(Self {})
+        }
+    }
+
+    impl runtime::WriteFields for ShortPrologue {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, 1819240243)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for ShortPrologue {
+        type With<Bytes> = ShortPrologue;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
 
     /// Record `r`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct R {
         /// `n`: 2 bytes, `none`.
         pub n: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for R {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let n = row.number(base + 1)?;
+            Ok(Self { n })
+        }
+    }
+
+    impl runtime::WriteFields for R {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for R {
+        type With<Bytes> = R;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `q`, tag 5.
@@ -130,11 +359,77 @@ section behind 4 {
         pub d: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Q {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let d = row.number(base + 1)?;
+            Ok(Self { d })
+        }
+    }
+
+    impl runtime::WriteFields for Q {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.d)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Q {
+        type With<Bytes> = Q;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Element `last` of section `behind`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Last {
         /// `byte`: 1 byte, `none`.
         pub byte: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Last {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let byte = row.number(base)?;
+            Ok(Self { byte })
+        }
+    }
+
+    impl runtime::WriteFields for Last {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.byte)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Last {
+        type With<Bytes> = Last;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Section `records`.
@@ -155,7 +450,7 @@ section behind 4 {
 
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Element<Bytes = Vec<u8>> {
         /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
         Header(Prologue<Bytes>),
         /// The elements of section `short`.
@@ -164,7 +459,274 @@ section behind 4 {
         Behind(Last),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `records`.
+        pub fn records_section(
+            &mut self,
+        ) -> runtime::Section<'_, 't, Protocol, Records> {
+            self.0.section()
+        }
+        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
+        pub fn header_section(&mut self) -> runtime::Elements<'t, Protocol, Prologue> {
+            self.0.elements(1)
+        }
+        /// The elements of section `short`.
+        pub fn short(&mut self) -> runtime::Elements<'t, Protocol, ShortPrologue> {
+            self.0.elements(2)
+        }
+        /// The elements of section `behind`.
+        pub fn behind(&mut self) -> runtime::Elements<'t, Protocol, Last> {
+            self.0.elements(4)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`R`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r(&mut self, record: &R) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
+        }
+        /// Writes a record [`Q`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn q(&mut self, record: &Q) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
+        }
+        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
+        pub fn header_section(&mut self) -> runtime::Table<'_, AnySink, Prologue> {
+            self.0.table(1)
+        }
+        /// The elements of section `short`.
+        pub fn short(&mut self) -> runtime::Table<'_, AnySink, ShortPrologue> {
+            self.0.table(2)
+        }
+        /// The elements of section `behind`.
+        pub fn behind(&mut self) -> runtime::Table<'_, AnySink, Last> {
+            self.0.table(4)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl From<u64> for Last {
+        fn from(byte: u64) -> Self {
+            Self { byte }
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`R`].
+        #[must_use]
+        pub fn r(&self) -> RColumns<'_> {
+            RColumns::of(&self.0, 3)
+        }
+        /// Returns the columns of the records [`Q`].
+        #[must_use]
+        pub fn q(&self) -> QColumns<'_> {
+            QColumns::of(&self.0, 3)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`R`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Q`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct QColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `d`.
+        pub d: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> QColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                d: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "prologue.dtd" 0xcd4ffdea5cbf0a2e 1;
         types Record, Element<Bytes>;
         raw {
@@ -220,42 +782,15 @@ section behind 4 {
             "gap" variable(Leaf(2), Push(17), Sub)
         }
         record 4 "short_prologue" 0 () { "magic" number(4 None) = 1819240243 }
-        record 5 "r" 4 (R() RColumns [3 Records Records R r r]) {
-            "tag" tag(),
-            "n" number(2 None) -> 1 n u64
-        }
-        record 6 "q" 5 (Q() QColumns [3 Records Records Q q q]) {
-            "tag" tag(),
-            "d" number(1 Delta 0) -> 1 d u64
-        }
+        record 5 "r" 4 (R [3 Records Records R]) { "tag" tag(), "n" number(2 None) }
+        record 6 "q" 5 (Q [3 Records Records Q]) { "tag" tag(), "d" number(1 Delta 0) }
         record 7 "last" 0 () { "byte" number(1 None) }
         enum 3 Records(Records) {
-            /// Section `records`.
-            fn records_section;
             5 R, 6 Q;
         }
-        elements 1 Header(Prologue<Bytes>) {
-            /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
-            fn header_section;
-            table;
-        }
-        elements 2 Short(ShortPrologue) {
-            /// The elements of section `short`.
-            fn short;
-            table;
-        }
-        elements 4 Behind(Last) {
-            /// The elements of section `behind`.
-            fn behind;
-            table number byte;
-        }
-        struct Prologue(Bytes) { magic, size, offset, zone, name, gap } { named(0 magic),
-            numbers(1 size offset), signed(3 zone), array(4 name), bytes(5 gap) }
-        struct ShortPrologue() {} { constant(0 1819240243) }
-        struct R() { n } { numbers(1 n) }
-        struct Q() { d } { numbers(1 d) }
-        struct Last() { byte } { numbers(0 byte) }
-        values Magic { 1819240241 Seconds "seconds", 1819240242 Minutes "minutes" }
+        elements 1 Header(Prologue<Bytes>);
+        elements 2 Short(ShortPrologue);
+        elements 4 Behind(Last);
     }
 }
 

@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Fields and records that had other names.
@@ -75,11 +77,71 @@ section items 2 { item: (line) }
 
     /// An item of `n_items` in [`Jump`].
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct JumpNItem<Bytes = ::std::vec::Vec<u8>> {
+    pub struct JumpNItem<Bytes = Vec<u8>> {
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 3)?;
+            row.number(base + 4)?;
+            let vfield = Bytes::from(row.bytes(base + 5)?);
+            Ok(Self { x, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for JumpNItem<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 3, self.x)?;
+            row.number(base + 4, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 5, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for JumpNItem {
+        type With<Bytes> = JumpNItem<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> JumpNItem<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> JumpNItem {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> JumpNItem<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> JumpNItem<NewBytes> {
+            JumpNItem {
+                x: self.x,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// The nested record `pos`.
@@ -89,19 +151,147 @@ section items 2 { item: (line) }
         pub a: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Pos {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let a = row.number(base)?;
+            Ok(Self { a })
+        }
+    }
+
+    impl runtime::WriteFields for Pos {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.a)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Pos {
+        type With<Bytes> = Pos;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `jump`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Jump<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Jump<Bytes = Vec<u8>> {
         /// `line`: 2 bytes, `none`.
         pub line: u64,
         /// The items of `n_items`.
-        pub n_items: ::std::vec::Vec<JumpNItem<Bytes>>,
+        pub n_items: Vec<JumpNItem<Bytes>>,
         /// `x`, repeated: 1 byte, `none`.
-        pub x: ::std::vec::Vec<u64>,
+        pub x: Vec<u64>,
         /// The nested record `pos`.
         pub pos: Pos,
         /// `extra`: 1 byte, `none`.
         pub extra: u64,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Jump<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let line = row.number(base + 1)?;
+            row.number(base + 2)?;
+            let n_items = runtime::each(
+                row,
+                base + 2,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            row.number(base + 6)?;
+            let x = runtime::each(row, base + 6, |row| row.number(base + 7))?;
+            let pos = runtime::ReadFields::read_fields(row, base + 8)?;
+            let extra = row.number(base + 9)?;
+            Ok(Self {
+                line,
+                n_items,
+                x,
+                pos,
+                extra,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Jump<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.line)?;
+            row.number(base + 2, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 6, self.x.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 6,
+                &self.x,
+                |row, item| row.number(base + 7, *item),
+            )?;
+            runtime::WriteFields::write_fields(&self.pos, row, base + 8)?;
+            row.number(base + 9, self.extra)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Jump {
+        type With<Bytes> = Jump<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Jump<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Jump {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Jump<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Jump<NewBytes> {
+            Jump {
+                line: self.line,
+                n_items: self
+                    .n_items
+                    .iter()
+                    .map(|item| item.with_bytes(bytes))
+                    .collect(),
+                x: self.x.clone(),
+                pos: self.pos.clone(),
+                extra: self.extra,
+            }
+        }
     }
 
     /// Record `stay`, tag 5.
@@ -111,6 +301,39 @@ section items 2 { item: (line) }
         pub line: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Stay {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let line = row.number(base + 1)?;
+            Ok(Self { line })
+        }
+    }
+
+    impl runtime::WriteFields for Stay {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.line)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Stay {
+        type With<Bytes> = Stay;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Element `item` of section `items`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Item {
@@ -118,20 +341,98 @@ section items 2 { item: (line) }
         pub line: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Item {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let line = row.number(base)?;
+            Ok(Self { line })
+        }
+    }
+
+    impl runtime::WriteFields for Item {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.line)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Item {
+        type With<Bytes> = Item;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Section `s`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum S<Bytes = ::std::vec::Vec<u8>> {
+    pub enum S<Bytes = Vec<u8>> {
         /// Record `jump`, tag 4.
         Jump(Jump<Bytes>),
         /// Record `stay`, tag 5.
         Stay(Stay),
     }
 
+    impl<Bytes: AsRef<[u8]>> S<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> S {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> S<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> S<NewBytes> {
+            match self {
+                Self::Jump(record) => S::Jump(record.with_bytes(bytes)),
+                Self::Stay(record) => S::Stay(record.clone()),
+            }
+        }
+    }
+
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// Section `s`.
         S(S<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::S(record) => Record::S(record.with_bytes(bytes)),
+            }
+        }
     }
 
     /// An element of any stream section.
@@ -141,7 +442,277 @@ section items 2 { item: (line) }
         Items(Item),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `s`.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+        /// The elements of section `items`.
+        pub fn items(&mut self) -> runtime::Elements<'t, Protocol, Item> {
+            self.0.elements(2)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Jump`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn jump(&mut self, record: &Jump<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Stay`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn stay(&mut self, record: &Stay) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+        /// The elements of section `items`.
+        pub fn items(&mut self) -> runtime::Table<'_, AnySink, Item> {
+            self.0.table(2)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl From<u64> for Item {
+        fn from(line: u64) -> Self {
+            Self { line }
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Jump`].
+        #[must_use]
+        pub fn jump(&self) -> JumpColumns<'_> {
+            JumpColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Stay`].
+        #[must_use]
+        pub fn stay(&self) -> StayColumns<'_> {
+            StayColumns::of(&self.0, 1)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Jump`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct JumpColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `line`.
+        pub line: &'c [u64],
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `n_items.x`.
+        pub n_items_x: &'c [u64],
+        /// The values of `n_items.vfield.data`.
+        pub n_items_vfield: runtime::Arrays<'c>,
+        /// The values of `m`.
+        pub m: &'c [u64],
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `pos.a`.
+        pub pos_a: &'c [u64],
+        /// The values of `extra`.
+        pub extra: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> JumpColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                line: columns.numbers(1),
+                n: columns.numbers(2),
+                n_items_x: columns.numbers(3),
+                n_items_vfield: columns.arrays(5),
+                m: columns.numbers(6),
+                x: columns.numbers(7),
+                pos_a: columns.numbers(8),
+                extra: columns.numbers(9),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Stay`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StayColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `line`.
+        pub line: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> StayColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                line: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "renamed.dtd" 0x5f3a5626d9b2efbc 1;
         types Record<Bytes>, Element;
         section 0 "" tagged {
@@ -172,37 +743,21 @@ section items 2 { item: (line) }
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "jump" ~ "hop" ~ "leap" 4 (Jump(Bytes) JumpColumns [1 S S Jump jump jump]) {
-            "tag" tag(), "line" number(2 None) ~ "vector" -> 1 line u64, "n" number(1 None) ~ "count" -> 2 n
-                u64, "n_items.x"("x") number(1 None) ~ "n_items.ex" ~ "count_items.x" ~ "count_items.ex" -> 3
-                n_items_x u64, "n_items.vfield.length"("length") number(1 None) ~ "count_items.vfield.length",
-                "n_items.vfield.data"("data") variable(Leaf(4)) ~ "count_items.vfield.data" -> 5
-                n_items_vfield [u8], "m" number(1 None) -> 6 m u64, "x" number(1 None) ~ "ex" -> 7 x u64,
-                "pos.a"("a") number(1 Delta 0) ~ "pos.b" ~ "pos.c" -> 8 pos_a u64, "extra" number(1 None) ~
-                "line" -> 9 extra u64;
+        record 3 "jump" ~ "hop" ~ "leap" 4 (Jump [1 S S Jump]) {
+            "tag" tag(), "line" number(2 None) ~ "vector", "n" number(1 None) ~ "count", "n_items.x"("x")
+                number(1 None) ~ "n_items.ex" ~ "count_items.x" ~ "count_items.ex",
+                "n_items.vfield.length"("length") number(1 None) ~ "count_items.vfield.length",
+                "n_items.vfield.data"("data") variable(Leaf(4)) ~ "count_items.vfield.data", "m"
+                number(1 None), "x" number(1 None) ~ "ex", "pos.a"("a") number(1 Delta 0) ~ "pos.b" ~ "pos.c",
+                "extra" number(1 None) ~ "line";
             number(0) number(1) number(2) repeat(2, 7) number(3) number(4) bytes(5) number(6) repeat(6, 10) number(7) number(8) number(9)
         }
-        record 4 "stay" 5 (Stay() StayColumns [1 S S Stay stay stay]) {
-            "tag" tag(),
-            "line" number(2 None) ~ "queue" -> 1 line u64
-        }
+        record 4 "stay" 5 (Stay [1 S S Stay]) { "tag" tag(), "line" number(2 None) ~ "queue" }
         record 5 "item" 0 () { "line" number(2 None) ~ "vector" }
         enum 1 S(S<Bytes>) {
-            /// Section `s`.
-            fn s;
             3 Jump, 4 Stay;
         }
-        elements 2 Items(Item) {
-            /// The elements of section `items`.
-            fn items;
-            table number line;
-        }
-        struct JumpNItem(Bytes) { x, vfield } { numbers(3 x), length(4 vfield), bytes(5 vfield) }
-        struct Pos() { a } { numbers(0 a) }
-        struct Jump(Bytes) { line, n_items, x, pos, extra } { numbers(1 line), count(2 n_items),
-            each(2 n_items nested 0), count(6 x), each(6 x numbers 7), nested(8 pos), numbers(9 extra) }
-        struct Stay() { line } { numbers(1 line) }
-        struct Item() { line } { numbers(0 line) }
+        elements 2 Items(Item);
     }
 }
 

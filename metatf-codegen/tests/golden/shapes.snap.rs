@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Every shape a record can have.
@@ -111,9 +113,42 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub when: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Mark {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let when = row.number(base + 1)?;
+            Ok(Self { when })
+        }
+    }
+
+    impl runtime::WriteFields for Mark {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.when)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Mark {
+        type With<Bytes> = Mark;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Numbers of all kinds.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Kinds<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Kinds<Bytes = Vec<u8>> {
         /// No frills.
         ///
         /// `plain`: 4 bytes, `none`, in bytes.
@@ -128,6 +163,79 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub blob: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Kinds<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let plain = row.number(base + 1)?;
+            let signed = row.number(base + 2)?.cast_signed();
+            let float = f64::from_bits(row.number(base + 3)?);
+            let name = runtime::array(row, base + 4)?;
+            let blob = Bytes::from(row.bytes(base + 5)?);
+            Ok(Self {
+                plain,
+                signed,
+                float,
+                name,
+                blob,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Kinds<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.plain)?;
+            row.number(base + 2, self.signed.cast_unsigned())?;
+            row.number(base + 3, self.float.to_bits())?;
+            row.bytes(base + 4, &self.name)?;
+            row.bytes(base + 5, self.blob.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Kinds {
+        type With<Bytes> = Kinds<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Kinds<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Kinds {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Kinds<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Kinds<NewBytes> {
+            Kinds {
+                plain: self.plain,
+                signed: self.signed,
+                float: self.float,
+                name: self.name,
+                blob: bytes(self.blob.as_ref()),
+            }
+        }
+    }
+
     /// Record `constants`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Constants {
@@ -135,26 +243,226 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub x: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Constants {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let x = row.number(base + 2)?;
+            row.number(base + 3)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for Constants {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, 3405705229)?;
+            row.number(base + 2, self.x)?;
+            row.number(base + 3, 3405705229)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Constants {
+        type With<Bytes> = Constants;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `leaves`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Leaves<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Leaves<Bytes = Vec<u8>> {
         /// `x`, repeated: 1 byte, `none`.
-        pub x: ::std::vec::Vec<u64>,
+        pub x: Vec<u64>,
         /// `vfield`, repeated: bytes, after their length of 1 byte.
-        pub m_items: ::std::vec::Vec<Bytes>,
+        pub m_items: Vec<Bytes>,
         /// `z`, repeated: 10 bytes.
-        pub z: ::std::vec::Vec<[u8; 10]>,
+        pub z: Vec<[u8; 10]>,
         /// `w`, repeated: 8 bytes, `none`, format `f64`.
-        pub w: ::std::vec::Vec<f64>,
+        pub w: Vec<f64>,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Leaves<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
+            row.number(base + 3)?;
+            let m_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::read_vfield(row, base + 4, base + 5),
+            )?;
+            row.number(base + 6)?;
+            let z = runtime::each(row, base + 6, |row| runtime::array(row, base + 7))?;
+            row.number(base + 8)?;
+            let w = runtime::each(
+                row,
+                base + 8,
+                |row| row.number(base + 9).map(f64::from_bits),
+            )?;
+            Ok(Self { x, m_items, z, w })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Leaves<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.x,
+                |row, item| row.number(base + 2, *item),
+            )?;
+            row.number(base + 3, self.m_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.m_items,
+                |row, item| {
+                    row.number(base + 4, item.as_ref().len() as u64)?;
+                    row.bytes(base + 5, item.as_ref())
+                },
+            )?;
+            row.number(base + 6, self.z.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 6,
+                &self.z,
+                |row, item| row.bytes(base + 7, item),
+            )?;
+            row.number(base + 8, self.w.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 8,
+                &self.w,
+                |row, item| row.number(base + 9, item.to_bits()),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Leaves {
+        type With<Bytes> = Leaves<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Leaves<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Leaves {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Leaves<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Leaves<NewBytes> {
+            Leaves {
+                x: self.x.clone(),
+                m_items: self.m_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                z: self.z.clone(),
+                w: self.w.clone(),
+            }
+        }
     }
 
     /// An item of `m_items` in [`GroupsNItem`].
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct GroupsNItemMItem<Bytes = ::std::vec::Vec<u8>> {
+    pub struct GroupsNItemMItem<Bytes = Vec<u8>> {
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// `data`: `n_items.m_items.len.value` bytes.
         pub data: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItemMItem<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 4)?;
+            row.number(base + 5)?;
+            let data = Bytes::from(row.bytes(base + 6)?);
+            Ok(Self { x, data })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItemMItem<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 4, self.x)?;
+            row.number(base + 5, self.data.as_ref().len() as u64)?;
+            row.bytes(base + 6, self.data.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for GroupsNItemMItem {
+        type With<Bytes> = GroupsNItemMItem<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> GroupsNItemMItem<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> GroupsNItemMItem {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> GroupsNItemMItem<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> GroupsNItemMItem<NewBytes> {
+            GroupsNItemMItem {
+                x: self.x,
+                data: bytes(self.data.as_ref()),
+            }
+        }
     }
 
     /// A kind of pair.
@@ -166,24 +474,201 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub y: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Pair {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Pair {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.x)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Pair {
+        type With<Bytes> = Pair;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// An item of `n_items` in [`Groups`].
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct GroupsNItem<Bytes = ::std::vec::Vec<u8>> {
+    pub struct GroupsNItem<Bytes = Vec<u8>> {
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// The items of `m_items`.
-        pub m_items: ::std::vec::Vec<GroupsNItemMItem<Bytes>>,
+        pub m_items: Vec<GroupsNItemMItem<Bytes>>,
         /// A kind of pair.
         ///
         /// The nested record `pair`.
         pub pair: Pair,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItem<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 2)?;
+            row.number(base + 3)?;
+            let m_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let pair = runtime::ReadFields::read_fields(row, base + 7)?;
+            Ok(Self { x, m_items, pair })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItem<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 2, self.x)?;
+            row.number(base + 3, self.m_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.m_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            runtime::WriteFields::write_fields(&self.pair, row, base + 7)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for GroupsNItem {
+        type With<Bytes> = GroupsNItem<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> GroupsNItem<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> GroupsNItem {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> GroupsNItem<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> GroupsNItem<NewBytes> {
+            GroupsNItem {
+                x: self.x,
+                m_items: self
+                    .m_items
+                    .iter()
+                    .map(|item| item.with_bytes(bytes))
+                    .collect(),
+                pair: self.pair.clone(),
+            }
+        }
+    }
+
     /// Record `groups`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Groups<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Groups<Bytes = Vec<u8>> {
         /// The items of `n_items`.
-        pub n_items: ::std::vec::Vec<GroupsNItem<Bytes>>,
+        pub n_items: Vec<GroupsNItem<Bytes>>,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Groups<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let n_items = runtime::each(
+                row,
+                base + 1,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            Ok(Self { n_items })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Groups<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Groups {
+        type With<Bytes> = Groups<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Groups<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Groups {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Groups<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Groups<NewBytes> {
+            Groups {
+                n_items: self.n_items.iter().map(|item| item.with_bytes(bytes)).collect(),
+            }
+        }
     }
 
     /// Record `pairs`, tag 6.
@@ -196,11 +681,59 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// A kind of pair.
         ///
         /// Nested records `pair`.
-        pub n_items: ::std::vec::Vec<Pair>,
+        pub n_items: Vec<Pair>,
         /// A kind of pair.
         ///
         /// The nested record `pair`.
         pub pair_2: Pair,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Pairs {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let pair = runtime::ReadFields::read_fields(row, base + 1)?;
+            row.number(base + 3)?;
+            let n_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::ReadFields::read_fields(row, base + 4),
+            )?;
+            let pair_2 = runtime::ReadFields::read_fields(row, base + 6)?;
+            Ok(Self { pair, n_items, pair_2 })
+        }
+    }
+
+    impl runtime::WriteFields for Pairs {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.pair, row, base + 1)?;
+            row.number(base + 3, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base + 4),
+            )?;
+            runtime::WriteFields::write_fields(&self.pair_2, row, base + 6)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Pairs {
+        type With<Bytes> = Pairs;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `early`, tag 7.
@@ -209,7 +742,49 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// `y`, repeated: 4 bytes, `delta 10`.
-        pub y: ::std::vec::Vec<u64>,
+        pub y: Vec<u64>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Early {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let x = row.number(base + 2)?;
+            let y = runtime::each(row, base + 1, |row| row.number(base + 3))?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Early {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.y.len() as u64)?;
+            row.number(base + 2, self.x)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.y,
+                |row, item| row.number(base + 3, *item),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Early {
+        type With<Bytes> = Early;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// An item of `n_items` in [`Twice`].
@@ -218,7 +793,47 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// `y`: 1 byte, `none`.
         pub y: u64,
         /// `z`, repeated: 1 byte, `none`.
-        pub z: ::std::vec::Vec<u64>,
+        pub z: Vec<u64>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for TwiceNItem {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let y = row.number(base + 3)?;
+            let z = runtime::each(row, base + 1, |row| row.number(base + 4))?;
+            Ok(Self { y, z })
+        }
+    }
+
+    impl runtime::WriteFields for TwiceNItem {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 3, self.y)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.z,
+                |row, item| row.number(base + 4, *item),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for TwiceNItem {
+        type With<Bytes> = TwiceNItem;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `twice`, tag 8.
@@ -227,34 +842,247 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// `n`: 1 byte, `none`.
         pub n: u64,
         /// `x`, repeated: 1 byte, `none`.
-        pub x: ::std::vec::Vec<u64>,
+        pub x: Vec<u64>,
         /// The items of `n_items`.
-        pub n_items: ::std::vec::Vec<TwiceNItem>,
+        pub n_items: Vec<TwiceNItem>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Twice {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let n = row.number(base + 1)?;
+            let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
+            let n_items = runtime::each(
+                row,
+                base + 1,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            Ok(Self { n, x, n_items })
+        }
+    }
+
+    impl runtime::WriteFields for Twice {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.x,
+                |row, item| row.number(base + 2, *item),
+            )?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Twice {
+        type With<Bytes> = Twice;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `fixed`, tag 9.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Fixed {
         /// `c`, repeated: 1 byte, `none`, always 7.
-        pub c: ::std::vec::Vec<()>,
+        pub c: Vec<()>,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Fixed {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let c = runtime::each(
+                row,
+                base + 1,
+                |row| row.number(base + 2).map(|_| ()),
+            )?;
+            Ok(Self { c })
+        }
+    }
+
+    impl runtime::WriteFields for Fixed {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.c.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.c,
+                |row, ()| row.number(base + 2, 7),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Fixed {
+        type With<Bytes> = Fixed;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `direct`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Direct<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Direct<Bytes = Vec<u8>> {
         /// `x`: 1 byte, `none`.
         pub x: u64,
         /// `data`: `len.value` bytes.
         pub data: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Direct<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let x = row.number(base + 2)?;
+            let data = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { x, data })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Direct<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.data.as_ref().len() as u64)?;
+            row.number(base + 2, self.x)?;
+            row.bytes(base + 3, self.data.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Direct {
+        type With<Bytes> = Direct<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Direct<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Direct {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Direct<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Direct<NewBytes> {
+            Direct {
+                x: self.x,
+                data: bytes(self.data.as_ref()),
+            }
+        }
+    }
+
     /// Record `sized`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Sized<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Sized<Bytes = Vec<u8>> {
         /// `size`: 2 bytes, `none`.
         pub size: u64,
         /// `text`: `size.value - 3` bytes.
         pub text: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Sized<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let size = row.number(base + 1)?;
+            let text = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { size, text })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Sized<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.size)?;
+            row.bytes(base + 2, self.text.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Sized {
+        type With<Bytes> = Sized<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Sized<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Sized {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Sized<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Sized<NewBytes> {
+            Sized {
+                size: self.size,
+                text: bytes(self.text.as_ref()),
+            }
+        }
     }
 
     /// A kind of pair.
@@ -264,9 +1092,44 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub y: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for OtherPair {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { y })
+        }
+    }
+
+    impl runtime::WriteFields for OtherPair {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, 3)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for OtherPair {
+        type With<Bytes> = OtherPair;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// Record `other`, tag 6.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Other<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Other<Bytes = Vec<u8>> {
         /// `vfield`: bytes, after their length of 2 bytes.
         pub vfield: Bytes,
         /// A kind of pair.
@@ -275,22 +1138,211 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub pair: OtherPair,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base + 1)?;
+            let vfield = Bytes::from(row.bytes(base + 2)?);
+            let pair = runtime::ReadFields::read_fields(row, base + 3)?;
+            Ok(Self { vfield, pair })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.vfield.as_ref())?;
+            runtime::WriteFields::write_fields(&self.pair, row, base + 3)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Other {
+        type With<Bytes> = Other<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Other<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Other {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Other<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Other<NewBytes> {
+            Other {
+                vfield: bytes(self.vfield.as_ref()),
+                pair: self.pair.clone(),
+            }
+        }
+    }
+
     /// Element `name` of section `names`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Name<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Name<Bytes = Vec<u8>> {
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Name<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Name<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Name {
+        type With<Bytes> = Name<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Name<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Name {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Name<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Name<NewBytes> {
+            Name {
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
     /// Element `point` of section `points`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Point<Bytes = ::std::vec::Vec<u8>> {
+    pub struct Point<Bytes = Vec<u8>> {
         /// A kind of pair.
         ///
         /// The nested record `pair`.
         pub pair: Pair,
         /// `vfield`, repeated: bytes, after their length of 1 byte.
-        pub n_items: ::std::vec::Vec<Bytes>,
+        pub n_items: Vec<Bytes>,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Point<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let pair = runtime::ReadFields::read_fields(row, base)?;
+            row.number(base + 2)?;
+            let n_items = runtime::each(
+                row,
+                base + 2,
+                |row| runtime::read_vfield(row, base + 3, base + 4),
+            )?;
+            Ok(Self { pair, n_items })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Point<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.pair, row, base)?;
+            row.number(base + 2, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.n_items,
+                |row, item| {
+                    row.number(base + 3, item.as_ref().len() as u64)?;
+                    row.bytes(base + 4, item.as_ref())
+                },
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Point {
+        type With<Bytes> = Point<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> Point<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Point {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Point<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Point<NewBytes> {
+            Point {
+                pair: self.pair.clone(),
+                n_items: self.n_items.iter().map(|item| bytes(item.as_ref())).collect(),
+            }
+        }
     }
 
     /// Element `value` of section `values`.
@@ -298,6 +1350,39 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     pub struct Value {
         /// `v`: 4 bytes, `delta 0`.
         pub v: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Value {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let v = row.number(base)?;
+            Ok(Self { v })
+        }
+    }
+
+    impl runtime::WriteFields for Value {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.v)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Value {
+        type With<Bytes> = Value;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Record `ref`, tag 4.
@@ -311,6 +1396,43 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub v: u64,
     }
 
+    impl<'a> runtime::ReadFields<'a> for Ref {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let name = row.number(base + 1)?;
+            let point = row.number(base + 2)?;
+            let v = row.number(base + 3)?;
+            Ok(Self { name, point, v })
+        }
+    }
+
+    impl runtime::WriteFields for Ref {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.name)?;
+            row.number(base + 2, self.point)?;
+            row.number(base + 3, self.v)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Ref {
+        type With<Bytes> = Ref;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The global section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Global {
@@ -320,7 +1442,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Section `numbers`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Numbers<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Numbers<Bytes = Vec<u8>> {
         /// Record `mark`, tag 90.
         Mark(Mark),
         /// Numbers of all kinds.
@@ -329,9 +1451,33 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         Constants(Constants),
     }
 
+    impl<Bytes: AsRef<[u8]>> Numbers<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Numbers {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Numbers<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Numbers<NewBytes> {
+            match self {
+                Self::Mark(record) => Numbers::Mark(record.clone()),
+                Self::Kinds(record) => Numbers::Kinds(record.with_bytes(bytes)),
+                Self::Constants(record) => Numbers::Constants(record.clone()),
+            }
+        }
+    }
+
     /// Section `lists`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Lists<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Lists<Bytes = Vec<u8>> {
         /// Record `mark`, tag 90.
         Mark(Mark),
         /// Record `leaves`, tag 4.
@@ -348,9 +1494,37 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         Fixed(Fixed),
     }
 
+    impl<Bytes: AsRef<[u8]>> Lists<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Lists {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Lists<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Lists<NewBytes> {
+            match self {
+                Self::Mark(record) => Lists::Mark(record.clone()),
+                Self::Leaves(record) => Lists::Leaves(record.with_bytes(bytes)),
+                Self::Groups(record) => Lists::Groups(record.with_bytes(bytes)),
+                Self::Pairs(record) => Lists::Pairs(record.clone()),
+                Self::Early(record) => Lists::Early(record.clone()),
+                Self::Twice(record) => Lists::Twice(record.clone()),
+                Self::Fixed(record) => Lists::Fixed(record.clone()),
+            }
+        }
+    }
+
     /// Section `bytes`.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum BytesSection<Bytes = ::std::vec::Vec<u8>> {
+    pub enum BytesSection<Bytes = Vec<u8>> {
         /// Record `mark`, tag 90.
         Mark(Mark),
         /// Record `direct`, tag 4.
@@ -359,6 +1533,31 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         Sized(Sized<Bytes>),
         /// Record `other`, tag 6.
         Other(Other<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> BytesSection<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> BytesSection {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> BytesSection<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> BytesSection<NewBytes> {
+            match self {
+                Self::Mark(record) => BytesSection::Mark(record.clone()),
+                Self::Direct(record) => BytesSection::Direct(record.with_bytes(bytes)),
+                Self::Sized(record) => BytesSection::Sized(record.with_bytes(bytes)),
+                Self::Other(record) => BytesSection::Other(record.with_bytes(bytes)),
+            }
+        }
     }
 
     /// Section `refs`.
@@ -372,7 +1571,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Record<Bytes = Vec<u8>> {
         /// The global section.
         Global(Global),
         /// Section `numbers`.
@@ -385,9 +1584,35 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         Refs(Refs),
     }
 
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::Global(record) => Record::Global(record.clone()),
+                Self::Numbers(record) => Record::Numbers(record.with_bytes(bytes)),
+                Self::Lists(record) => Record::Lists(record.with_bytes(bytes)),
+                Self::Bytes(record) => Record::Bytes(record.with_bytes(bytes)),
+                Self::Refs(record) => Record::Refs(record.clone()),
+            }
+        }
+    }
+
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Element<Bytes = Vec<u8>> {
         /// The elements of section `names`.
         Names(Name<Bytes>),
         /// The elements of section `points`.
@@ -396,7 +1621,861 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         Values(Value),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// The global section.
+        pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
+            self.0.section()
+        }
+        /// Section `numbers`.
+        pub fn numbers(&mut self) -> runtime::Section<'_, 't, Protocol, Numbers> {
+            self.0.section()
+        }
+        /// Section `lists`.
+        pub fn lists(&mut self) -> runtime::Section<'_, 't, Protocol, Lists> {
+            self.0.section()
+        }
+        /// Section `bytes`.
+        pub fn bytes(&mut self) -> runtime::Section<'_, 't, Protocol, BytesSection> {
+            self.0.section()
+        }
+        /// Section `refs`.
+        pub fn refs(&mut self) -> runtime::Section<'_, 't, Protocol, Refs> {
+            self.0.section()
+        }
+        /// The elements of section `names`.
+        pub fn names(&mut self) -> runtime::Elements<'t, Protocol, Name> {
+            self.0.elements(4)
+        }
+        /// The elements of section `points`.
+        pub fn points(&mut self) -> runtime::Elements<'t, Protocol, Point> {
+            self.0.elements(5)
+        }
+        /// The elements of section `values`.
+        pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Value> {
+            self.0.elements(6)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 0);
+            self.0.inner().put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
+        }
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn numbers_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Kinds`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn kinds(&mut self, record: &Kinds<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Constants`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn constants(&mut self, record: &Constants) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+        }
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn lists_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Leaves`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn leaves(&mut self, record: &Leaves<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 6>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Groups`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn groups(&mut self, record: &Groups<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 7>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Pairs`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn pairs(&mut self, record: &Pairs) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 8>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Early`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn early(&mut self, record: &Early) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 9>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Twice`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn twice(&mut self, record: &Twice) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 10>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Fixed`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn fixed(&mut self, record: &Fixed) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 11>, _, PLANS>(2, record)
+        }
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn bytes_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 3>, _, PLANS>(3, record)
+        }
+        /// Writes a record [`Direct`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn direct(&mut self, record: &Direct<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 12>, _, PLANS>(3, record)
+        }
+        /// Writes a record [`Sized`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn sized(&mut self, record: &Sized<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 13>, _, PLANS>(3, record)
+        }
+        /// Writes a record [`Other`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn other(&mut self, record: &Other<&[u8]>) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            self.0.inner().put::<runtime::Shape<Protocol, 3, 14>, _, PLANS>(3, record)
+        }
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn refs_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 7);
+            self.0.inner().put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
+        }
+        /// Writes a record [`Ref`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r#ref(&mut self, record: &Ref) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 7);
+            self.0.inner().put::<runtime::Shape<Protocol, 7, 18>, _, PLANS>(7, record)
+        }
+        /// The elements of section `names`.
+        pub fn names(&mut self) -> runtime::Table<'_, AnySink, Name> {
+            self.0.table(4)
+        }
+        /// The elements of section `points`.
+        pub fn points(&mut self) -> runtime::Table<'_, AnySink, Point> {
+            self.0.table(5)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'b> From<&'b [u8]> for Name<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for Name<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for Name<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Mark`].
+        #[must_use]
+        pub fn mark(&self) -> MarkColumns<'_> {
+            MarkColumns::of(&self.0, 0)
+        }
+        /// Returns the columns of the records [`Mark`].
+        #[must_use]
+        pub fn numbers_mark(&self) -> MarkColumns<'_> {
+            MarkColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Mark`].
+        #[must_use]
+        pub fn lists_mark(&self) -> MarkColumns<'_> {
+            MarkColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Mark`].
+        #[must_use]
+        pub fn bytes_mark(&self) -> MarkColumns<'_> {
+            MarkColumns::of(&self.0, 3)
+        }
+        /// Returns the columns of the records [`Mark`].
+        #[must_use]
+        pub fn refs_mark(&self) -> MarkColumns<'_> {
+            MarkColumns::of(&self.0, 7)
+        }
+        /// Returns the columns of the records [`Kinds`].
+        #[must_use]
+        pub fn kinds(&self) -> KindsColumns<'_> {
+            KindsColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Constants`].
+        #[must_use]
+        pub fn constants(&self) -> ConstantsColumns<'_> {
+            ConstantsColumns::of(&self.0, 1)
+        }
+        /// Returns the columns of the records [`Leaves`].
+        #[must_use]
+        pub fn leaves(&self) -> LeavesColumns<'_> {
+            LeavesColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Groups`].
+        #[must_use]
+        pub fn groups(&self) -> GroupsColumns<'_> {
+            GroupsColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Pairs`].
+        #[must_use]
+        pub fn pairs(&self) -> PairsColumns<'_> {
+            PairsColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Early`].
+        #[must_use]
+        pub fn early(&self) -> EarlyColumns<'_> {
+            EarlyColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Twice`].
+        #[must_use]
+        pub fn twice(&self) -> TwiceColumns<'_> {
+            TwiceColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Fixed`].
+        #[must_use]
+        pub fn fixed(&self) -> FixedColumns<'_> {
+            FixedColumns::of(&self.0, 2)
+        }
+        /// Returns the columns of the records [`Direct`].
+        #[must_use]
+        pub fn direct(&self) -> DirectColumns<'_> {
+            DirectColumns::of(&self.0, 3)
+        }
+        /// Returns the columns of the records [`Sized`].
+        #[must_use]
+        pub fn sized(&self) -> SizedColumns<'_> {
+            SizedColumns::of(&self.0, 3)
+        }
+        /// Returns the columns of the records [`Other`].
+        #[must_use]
+        pub fn other(&self) -> OtherColumns<'_> {
+            OtherColumns::of(&self.0, 3)
+        }
+        /// Returns the columns of the records [`Ref`].
+        #[must_use]
+        pub fn r#ref(&self) -> RefColumns<'_> {
+            RefColumns::of(&self.0, 7)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Mark`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct MarkColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `when`.
+        pub when: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> MarkColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                when: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Kinds`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct KindsColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `plain`.
+        pub plain: &'c [u64],
+        /// The values of `signed`.
+        pub signed: &'c [i64],
+        /// The values of `float`.
+        pub float: &'c [f64],
+        /// The values of `name`.
+        pub name: runtime::Arrays<'c>,
+        /// The values of `blob`.
+        pub blob: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> KindsColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                plain: columns.numbers(1),
+                signed: columns.signed(2),
+                float: columns.floats(3),
+                name: columns.arrays(4),
+                blob: columns.arrays(5),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Constants`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct ConstantsColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> ConstantsColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 5) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Leaves`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct LeavesColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `m`.
+        pub m: &'c [u64],
+        /// The values of `m_items.data`.
+        pub m_items: runtime::Arrays<'c>,
+        /// The values of `k`.
+        pub k: &'c [u64],
+        /// The values of `z`.
+        pub z: runtime::Arrays<'c>,
+        /// The values of `j`.
+        pub j: &'c [u64],
+        /// The values of `w`.
+        pub w: &'c [f64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> LeavesColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 6) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                x: columns.numbers(2),
+                m: columns.numbers(3),
+                m_items: columns.arrays(5),
+                k: columns.numbers(6),
+                z: columns.arrays(7),
+                j: columns.numbers(8),
+                w: columns.floats(9),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Groups`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct GroupsColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `n_items.x`.
+        pub n_items_x: &'c [u64],
+        /// The values of `n_items.m`.
+        pub n_items_m: &'c [u64],
+        /// The values of `n_items.m_items.x`.
+        pub n_items_m_items_x: &'c [u64],
+        /// The values of `n_items.m_items.data`.
+        pub n_items_m_items_data: runtime::Arrays<'c>,
+        /// The values of `n_items.pair.x`.
+        pub n_items_pair_x: &'c [u64],
+        /// The values of `n_items.pair.y`.
+        pub n_items_pair_y: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> GroupsColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 7) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                n_items_x: columns.numbers(2),
+                n_items_m: columns.numbers(3),
+                n_items_m_items_x: columns.numbers(4),
+                n_items_m_items_data: columns.arrays(6),
+                n_items_pair_x: columns.numbers(7),
+                n_items_pair_y: columns.numbers(8),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Pairs`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct PairsColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `pair.x`.
+        pub pair_x: &'c [u64],
+        /// The values of `pair.y`.
+        pub pair_y: &'c [u64],
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `n_items.x`.
+        pub n_items_x: &'c [u64],
+        /// The values of `n_items.y`.
+        pub n_items_y: &'c [u64],
+        /// The values of `pair_2.x`.
+        pub pair_2_x: &'c [u64],
+        /// The values of `pair_2.y`.
+        pub pair_2_y: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> PairsColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 8) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                pair_x: columns.numbers(1),
+                pair_y: columns.numbers(2),
+                n: columns.numbers(3),
+                n_items_x: columns.numbers(4),
+                n_items_y: columns.numbers(5),
+                pair_2_x: columns.numbers(6),
+                pair_2_y: columns.numbers(7),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Early`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct EarlyColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `y`.
+        pub y: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> EarlyColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 9) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                x: columns.numbers(2),
+                y: columns.numbers(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Twice`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct TwiceColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `n_items.y`.
+        pub n_items_y: &'c [u64],
+        /// The values of `n_items.z`.
+        pub n_items_z: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> TwiceColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 10) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                x: columns.numbers(2),
+                n_items_y: columns.numbers(3),
+                n_items_z: columns.numbers(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Fixed`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct FixedColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `n`.
+        pub n: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> FixedColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 11) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                n: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Direct`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct DirectColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `len`.
+        pub len: &'c [u64],
+        /// The values of `x`.
+        pub x: &'c [u64],
+        /// The values of `data`.
+        pub data: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> DirectColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 12) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                len: columns.numbers(1),
+                x: columns.numbers(2),
+                data: columns.arrays(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Sized`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct SizedColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `size`.
+        pub size: &'c [u64],
+        /// The values of `text`.
+        pub text: runtime::Arrays<'c>,
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> SizedColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 13) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                size: columns.numbers(1),
+                text: columns.arrays(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Other`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct OtherColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
+        /// The values of `pair.y`.
+        pub pair_y: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> OtherColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 14) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                vfield: columns.arrays(2),
+                pair_y: columns.numbers(4),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    /// The columns of the records [`Ref`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RefColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `name`.
+        pub name: &'c [u64],
+        /// The values of `point`.
+        pub point: &'c [u64],
+        /// The values of `v`.
+        pub v: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RefColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 18) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                name: columns.numbers(1),
+                point: columns.numbers(2),
+                v: columns.numbers(3),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "shapes.dtd" 0x38326deeb1016a29 1;
         types Record<Bytes>, Element<Bytes>;
         section 0 "" tagged {
@@ -455,79 +2534,73 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             "value" number(8 None)
         }
         record 3 "mark" 90
-            (Mark() MarkColumns [0 Global Global Mark mark mark, 1 Numbers Numbers Mark numbers_mark numbers_mark, 2 Lists Lists Mark lists_mark lists_mark, 3 Bytes BytesSection Mark bytes_mark bytes_mark, 7 Refs Refs Mark refs_mark refs_mark]) {
+            (Mark [0 Global Global Mark, 1 Numbers Numbers Mark, 2 Lists Lists Mark, 3 Bytes BytesSection Mark, 7 Refs Refs Mark]) {
             "tag" tag(),
-            "when" number(2 Delta 0) -> 1 when u64
+            "when" number(2 Delta 0)
         }
-        record 4 "kinds" 4 (Kinds(Bytes) KindsColumns [1 Numbers Numbers Kinds kinds kinds]) {
+        record 4 "kinds" 4 (Kinds [1 Numbers Numbers Kinds]) {
             "tag" tag(),
-            "plain" number(4 None) -> 1 plain u64,
-            "signed" number(2 BaseOffset 0) -> 2 signed i64,
-            "float" number(8 None) -> 3 float f64,
-            "name" array(9) -> 4 name [u8],
-            "blob" array(33) -> 5 blob [u8]
+            "plain" number(4 None),
+            "signed" number(2 BaseOffset 0),
+            "float" number(8 None),
+            "name" array(9),
+            "blob" array(33)
         }
-        record 5 "constants" 5
-            (Constants() ConstantsColumns [1 Numbers Numbers Constants constants constants]) {
+        record 5 "constants" 5 (Constants [1 Numbers Numbers Constants]) {
             "tag" tag(),
             "magic" number(4 None) = 3405705229,
-            "x" number(1 None) -> 2 x u64,
+            "x" number(1 None),
             "magic_2"("magic") number(4 None) = 3405705229
         }
-        record 6 "leaves" 4 (Leaves(Bytes) LeavesColumns [2 Lists Lists Leaves leaves leaves]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "x" number(1 None) -> 2 x u64, "m" number(1 None) -> 3
-                m u64, "m_items.length"("length") number(1 None), "m_items.data"("data") variable(Leaf(4)) ->
-                5 m_items [u8], "k" number(0 Default 2) -> 6 k u64, "z" array(10) -> 7 z [u8], "j"
-                number(1 None) -> 8 j u64, "w" number(8 None) -> 9 w f64;
+        record 6 "leaves" 4 (Leaves [2 Lists Lists Leaves]) {
+            "tag" tag(), "n" number(1 None), "x" number(1 None), "m" number(1 None),
+                "m_items.length"("length") number(1 None), "m_items.data"("data") variable(Leaf(4)), "k"
+                number(0 Default 2), "z" array(10), "j" number(1 None), "w" number(8 None);
             number(0) number(1) repeat(1, 4) number(2) number(3) repeat(3, 8) number(4) bytes(5) number(6) repeat(6, 11) bytes(7) number(8) repeat(8, 14) number(9)
         }
-        record 7 "groups" 5 (Groups(Bytes) GroupsColumns [2 Lists Lists Groups groups groups]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "n_items.x"("x") number(1 None) -> 2 n_items_x u64,
-                "n_items.m"("m") number(1 None) -> 3 n_items_m u64, "n_items.m_items.x"("x") number(1 None) ->
-                4 n_items_m_items_x u64, "n_items.m_items.len"("len") number(2 None),
-                "n_items.m_items.data"("data") variable(Leaf(5)) -> 6 n_items_m_items_data [u8],
-                "n_items.pair.x"("x") number(1 None) -> 7 n_items_pair_x u64, "n_items.pair.y"("y")
-                number(2 Delta 0) -> 8 n_items_pair_y u64;
+        record 7 "groups" 5 (Groups [2 Lists Lists Groups]) {
+            "tag" tag(), "n" number(1 None), "n_items.x"("x") number(1 None), "n_items.m"("m") number(1 None),
+                "n_items.m_items.x"("x") number(1 None), "n_items.m_items.len"("len") number(2 None),
+                "n_items.m_items.data"("data") variable(Leaf(5)), "n_items.pair.x"("x") number(1 None),
+                "n_items.pair.y"("y") number(2 Delta 0);
             number(0) number(1) repeat(1, 11) number(2) number(3) repeat(3, 9) number(4) number(5) bytes(6) number(7) number(8)
         }
-        record 8 "pairs" 6 (Pairs() PairsColumns [2 Lists Lists Pairs pairs pairs]) {
-            "tag" tag(), "pair.x"("x") number(1 None) -> 1 pair_x u64, "pair.y"("y") number(2 Delta 0) -> 2
-                pair_y u64, "n" number(1 None) -> 3 n u64, "n_items.x"("x") number(1 None) -> 4 n_items_x u64,
-                "n_items.y"("y") number(2 Delta 0) -> 5 n_items_y u64, "pair_2.x"("x") number(1 None) -> 6
-                pair_2_x u64, "pair_2.y"("y") number(2 Delta 0) -> 7 pair_2_y u64;
+        record 8 "pairs" 6 (Pairs [2 Lists Lists Pairs]) {
+            "tag" tag(), "pair.x"("x") number(1 None), "pair.y"("y") number(2 Delta 0), "n" number(1 None),
+                "n_items.x"("x") number(1 None), "n_items.y"("y") number(2 Delta 0), "pair_2.x"("x")
+                number(1 None), "pair_2.y"("y") number(2 Delta 0);
             number(0) number(1) number(2) number(3) repeat(3, 7) number(4) number(5) number(6) number(7)
         }
-        record 9 "early" 7 (Early() EarlyColumns [2 Lists Lists Early early early]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "x" number(1 None) -> 2 x u64, "y" number(4 Delta 10)
-                -> 3 y u64;
+        record 9 "early" 7 (Early [2 Lists Lists Early]) {
+            "tag" tag(), "n" number(1 None), "x" number(1 None), "y" number(4 Delta 10);
             number(0) number(1) number(2) repeat(1, 5) number(3)
         }
-        record 10 "twice" 8 (Twice() TwiceColumns [2 Lists Lists Twice twice twice]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "x" number(1 None) -> 2 x u64, "n_items.y"("y")
-                number(1 None) -> 3 n_items_y u64, "n_items.z"("z") number(1 None) -> 4 n_items_z u64;
+        record 10 "twice" 8 (Twice [2 Lists Lists Twice]) {
+            "tag" tag(), "n" number(1 None), "x" number(1 None), "n_items.y"("y") number(1 None),
+                "n_items.z"("z") number(1 None);
             number(0) number(1) repeat(1, 4) number(2) repeat(1, 8) number(3) repeat(1, 8) number(4)
         }
-        record 11 "fixed" 9 (Fixed() FixedColumns [2 Lists Lists Fixed fixed fixed]) {
-            "tag" tag(), "n" number(1 None) -> 1 n u64, "c" number(1 None) = 7;
+        record 11 "fixed" 9 (Fixed [2 Lists Lists Fixed]) {
+            "tag" tag(), "n" number(1 None), "c" number(1 None) = 7;
             number(0) number(1) repeat(1, 4) number(2)
         }
-        record 12 "direct" 4 (Direct(Bytes) DirectColumns [3 Bytes BytesSection Direct direct direct]) {
+        record 12 "direct" 4 (Direct [3 Bytes BytesSection Direct]) {
             "tag" tag(),
-            "len" number(2 None) -> 1 len u64,
-            "x" number(1 None) -> 2 x u64,
-            "data" variable(Leaf(1)) -> 3 data [u8]
+            "len" number(2 None),
+            "x" number(1 None),
+            "data" variable(Leaf(1))
         }
-        record 13 "sized" 5 (Sized(Bytes) SizedColumns [3 Bytes BytesSection Sized sized sized]) {
+        record 13 "sized" 5 (Sized [3 Bytes BytesSection Sized]) {
             "tag" tag(),
-            "size" number(2 None) -> 1 size u64,
-            "text" variable(Leaf(1), Push(3), Sub) -> 2 text [u8]
+            "size" number(2 None),
+            "text" variable(Leaf(1), Push(3), Sub)
         }
-        record 14 "other" 6 (Other(Bytes) OtherColumns [3 Bytes BytesSection Other other other]) {
+        record 14 "other" 6 (Other [3 Bytes BytesSection Other]) {
             "tag" tag(),
             "vfield.length"("length") number(2 None),
-            "vfield.data"("data") variable(Leaf(1)) -> 2 vfield [u8],
+            "vfield.data"("data") variable(Leaf(1)),
             "pair.x"("x") number(4 None) = 3,
-            "pair.y"("y") number(2 Delta 0) -> 4 pair_y u64
+            "pair.y"("y") number(2 Delta 0)
         }
         record 15 "name" 0 () {
             "vfield.length"("length") number(1 None),
@@ -539,79 +2612,33 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             number(0) number(1) number(2) repeat(2, 6) number(3) bytes(4)
         }
         record 17 "value" 0 () { "v" number(4 Delta 0) }
-        record 18 "ref" 4 (Ref() RefColumns [7 Refs Refs Ref r#ref r#ref]) {
+        record 18 "ref" 4 (Ref [7 Refs Refs Ref]) {
             "tag" tag(),
-            "name" number(2 SectionOffset 4) -> 1 name u64,
-            "point" number(2 SectionOffset 5) -> 2 point u64,
-            "v" number(0 SectionStride 6 1) -> 3 v u64
+            "name" number(2 SectionOffset 4),
+            "point" number(2 SectionOffset 5),
+            "v" number(0 SectionStride 6 1)
         }
         enum 0 Global(Global) {
-            /// The global section.
-            fn global;
             3 Mark;
         }
         enum 1 Numbers(Numbers<Bytes>) {
-            /// Section `numbers`.
-            fn numbers;
             3 Mark, 4 Kinds, 5 Constants;
         }
         enum 2 Lists(Lists<Bytes>) {
-            /// Section `lists`.
-            fn lists;
             3 Mark, 6 Leaves, 7 Groups;
             8 Pairs, 9 Early, 10 Twice;
             11 Fixed;
         }
         enum 3 Bytes(BytesSection<Bytes>) {
-            /// Section `bytes`.
-            fn bytes;
             3 Mark, 12 Direct, 13 Sized;
             14 Other;
         }
         enum 7 Refs(Refs) {
-            /// Section `refs`.
-            fn refs;
             3 Mark, 18 Ref;
         }
-        elements 4 Names(Name<Bytes>) {
-            /// The elements of section `names`.
-            fn names;
-            table bytes vfield;
-        }
-        elements 5 Points(Point<Bytes>) {
-            /// The elements of section `points`.
-            fn points;
-            table;
-        }
-        elements 6 Values(Value) {
-            /// The elements of section `values`.
-            fn values;
-        }
-        struct Mark() { when } { numbers(1 when) }
-        struct Kinds(Bytes) { plain, signed, float, name, blob } { numbers(1 plain), signed(2 signed),
-            float(3 float), array(4 name), bytes(5 blob) }
-        struct Constants() { x } { constant(1 3405705229), numbers(2 x), constant(3 3405705229) }
-        struct Leaves(Bytes) { x, m_items, z, w} { count(1 x), each(1 x numbers 2), count(3 m_items),
-            each(3 m_items vfield 4 5), count(6 z), each(6 z array 7), count(8 w), each(8 w float 9) }
-        struct GroupsNItemMItem(Bytes) { x, data } { numbers(4 x), length(5 data), bytes(6 data) }
-        struct Pair() { x, y} { numbers(0 x y) }
-        struct GroupsNItem(Bytes) { x, m_items, pair } { numbers(2 x), count(3 m_items),
-            each(3 m_items nested 0), nested(7 pair) }
-        struct Groups(Bytes) { n_items } { count(1 n_items), each(1 n_items nested 0) }
-        struct Pairs() { pair, n_items, pair_2 } { nested(1 pair), count(3 n_items), each(3 n_items nested 4),
-            nested(6 pair_2) }
-        struct Early() { x, y} { count(1 y), numbers(2 x), each(1 y numbers 3) }
-        struct TwiceNItem() { y, z} { numbers(3 y), each(1 z numbers 4) }
-        struct Twice() { n, x, n_items } { numbers(1 n), each(1 x numbers 2), each(1 n_items nested 0) }
-        struct Fixed() { c } { count(1 c), each(1 c constant 2 7) }
-        struct Direct(Bytes) { x, data } { length(1 data), numbers(2 x), bytes(3 data) }
-        struct Sized(Bytes) { size, text } { numbers(1 size), bytes(2 text) }
-        struct OtherPair() { y } { constant(0 3), numbers(1 y) }
-        struct Other(Bytes) { vfield, pair } { length(1 vfield), bytes(2 vfield), nested(3 pair) }
-        struct Name(Bytes) { vfield } { length(0 vfield), bytes(1 vfield) }
-        struct Point(Bytes) { pair, n_items } { nested(0 pair), count(2 n_items), each(2 n_items vfield 3 4) }
-        struct Value() { v } { numbers(0 v) }
-        struct Ref() { name, point, v} { numbers(1 name point v) }
+        elements 4 Names(Name<Bytes>);
+        elements 5 Points(Point<Bytes>);
+        elements 6 Values(Value);
     }
 }
 

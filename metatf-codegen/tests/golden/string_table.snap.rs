@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"section names 3 { type_name: vfield { vfield.data.format = "utf8"; } }
@@ -66,9 +68,66 @@ section s 1 {
 
     /// Element `type_name` of section `names`.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct TypeName<Bytes = ::std::vec::Vec<u8>> {
+    pub struct TypeName<Bytes = Vec<u8>> {
         /// `vfield`: bytes, after their length of 1 byte.
         pub vfield: Bytes,
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TypeName<Bytes> {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TypeName<Bytes> {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for TypeName {
+        type With<Bytes> = TypeName<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> TypeName<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> TypeName {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> TypeName<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> TypeName<NewBytes> {
+            TypeName {
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
     }
 
     /// Record `alloc`, tag 4.
@@ -78,6 +137,41 @@ section s 1 {
         pub r#type: u64,
         /// `size`: 1 byte, `none`.
         pub size: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Alloc {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let r#type = row.number(base + 1)?;
+            let size = row.number(base + 2)?;
+            Ok(Self { r#type, size })
+        }
+    }
+
+    impl runtime::WriteFields for Alloc {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.r#type)?;
+            row.number(base + 2, self.size)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Alloc {
+        type With<Bytes> = Alloc;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// Section `s`.
@@ -96,12 +190,239 @@ section s 1 {
 
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = ::std::vec::Vec<u8>> {
+    pub enum Element<Bytes = Vec<u8>> {
         /// The elements of section `names`.
         Names(TypeName<Bytes>),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// Section `s`.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+        /// The elements of section `names`.
+        pub fn names(&mut self) -> runtime::Elements<'t, Protocol, TypeName> {
+            self.0.elements(1)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`Alloc`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn alloc(&mut self, record: &Alloc) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            self.0.inner().put::<runtime::Shape<Protocol, 2, 4>, _, PLANS>(2, record)
+        }
+        /// The elements of section `names`.
+        pub fn names(&mut self) -> runtime::Table<'_, AnySink, TypeName> {
+            self.0.table(1)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'b> From<&'b [u8]> for TypeName<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for TypeName<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for TypeName<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`Alloc`].
+        #[must_use]
+        pub fn alloc(&self) -> AllocColumns<'_> {
+            AllocColumns::of(&self.0, 2)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`Alloc`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct AllocColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `type`.
+        pub r#type: &'c [u64],
+        /// The values of `size`.
+        pub size: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> AllocColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 4) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                r#type: columns.numbers(1),
+                size: columns.numbers(2),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "string_table.dtd" 0xf6defd94bb406958 1;
         types Record, Element<Bytes>;
         section 0 "" tagged {
@@ -136,23 +457,15 @@ section s 1 {
             "vfield.length"("length") number(1 None),
             "vfield.data"("data") variable(Leaf(0))
         }
-        record 4 "alloc" 4 (Alloc() AllocColumns [2 S S Alloc alloc alloc]) {
+        record 4 "alloc" 4 (Alloc [2 S S Alloc]) {
             "tag" tag(),
-            "type" number(2 SectionOffset 3) -> 1 r#type u64,
-            "size" number(1 None) -> 2 size u64
+            "type" number(2 SectionOffset 3),
+            "size" number(1 None)
         }
         enum 2 S(S) {
-            /// Section `s`.
-            fn s;
             4 Alloc;
         }
-        elements 1 Names(TypeName<Bytes>) {
-            /// The elements of section `names`.
-            fn names;
-            table bytes vfield;
-        }
-        struct TypeName(Bytes) { vfield } { length(0 vfield), bytes(1 vfield) }
-        struct Alloc() { r#type, size } { numbers(1 r#type size) }
+        elements 1 Names(TypeName<Bytes>);
     }
 }
 

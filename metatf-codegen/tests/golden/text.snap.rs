@@ -55,7 +55,9 @@
     reason = "generated code"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(5);
+    use ::metatf::generated as runtime;
+
+    const _: () = runtime::check_codegen(6);
 
     /// The text of the DTD.
     pub const DTD: &str = "// A doc with a\rbare carriage return, and \u{202e}a turn.\ntag.width = 1;\nx.width = 1; x.interpretation = none; x.unit = \"a\\nb\\r\\t\u{2066}c */ // d\"; x.doc = \"one\\rtwo \u{202e}.\\n``` fence\";\n/* \u{202a}In a block \r/// with\rlines. */\nsection s 1 { r: (x) { tag.value = 4; } }\n";
@@ -69,6 +71,39 @@ mod generated {
         ///
         /// `x`: 1 byte, `none`, in a\u{a}b\u{d}	\u{2066}c */ // d.
         pub x: u64,
+    }
+
+    impl<'a> runtime::ReadFields<'a> for R {
+        #[inline]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for R {
+        #[inline]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for R {
+        type With<Bytes> = R;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
     }
 
     /// \u{202a}In a block
@@ -89,7 +124,207 @@ mod generated {
         S(S),
     }
 
-    ::metatf::private::records! {
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+        /// \u{202a}In a block
+        /// /// with
+        /// lines.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+        /// Writes a record [`R`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r(&mut self, record: &R) -> runtime::Result<()> {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+    /// [`Deref`](std::ops::Deref).
+    #[derive(Clone, Debug)]
+    pub struct Columns(runtime::Columns);
+
+    impl Columns {
+        /// Returns the columns of the records [`R`].
+        #[must_use]
+        pub fn r(&self) -> RColumns<'_> {
+            RColumns::of(&self.0, 1)
+        }
+    }
+
+    impl Default for Columns {
+        fn default() -> Self {
+            Self(runtime::Columns::of(&FORMAT))
+        }
+    }
+
+    impl std::ops::Deref for Columns {
+        type Target = runtime::Columns;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Columns {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// The columns of the records [`R`]. Each field is a column of its values.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RColumns<'c> {
+        /// Number of records.
+        pub records: usize,
+        /// The values of `x`.
+        pub x: &'c [u64],
+        columns: std::marker::PhantomData<&'c Columns>,
+    }
+
+    impl<'c> RColumns<'c> {
+        fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+            let Some(columns) = columns.record_of(&FORMAT, section, 3) else {
+                return Self::default()
+            };
+            Self {
+                records: columns.len(),
+                x: columns.numbers(1),
+                columns: std::marker::PhantomData,
+            }
+        }
+    }
+
+    runtime::records! {
         format "text.dtd" 0xc2bd057bfd01b30b 1;
         types Record;
         section 0 "" tagged {
@@ -115,15 +350,10 @@ mod generated {
             "property" number(1 None),
             "value" number(8 None)
         }
-        record 3 "r" 4 (R() RColumns [1 S S R r r]) { "tag" tag(), "x" number(1 None) -> 1 x u64 }
+        record 3 "r" 4 (R [1 S S R]) { "tag" tag(), "x" number(1 None) }
         enum 1 S(S) {
-            /// \u{202a}In a block
-            /// /// with
-            /// lines.
-            fn s;
             3 R;
         }
-        struct R() { x } { numbers(1 x) }
     }
 }
 

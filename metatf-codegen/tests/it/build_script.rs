@@ -58,10 +58,11 @@ fn options_reach_the_code() {
         "#[non_exhaustive]\n    pub struct Free",
         "#[doc = \"How much.\"]\n        pub size",
         "pub struct NewHeap",
-        "[1 Heap Heap NewHeap new_heap new_heap]",
+        "[1 Heap Heap NewHeap]",
         "pub stack: Bytes",
-        "length(6 stack)",
-        "::my_metatf::private::check_codegen",
+        "pub fn new_heap(",
+        "row.bytes(base + 7, self.stack.as_ref())?",
+        "use ::my_metatf::generated as runtime;",
         "pub mod heap_events {",
     ] {
         assert!(code.contains(expected) || expected.starts_with("#[doc"), "{expected}\n{code}");

@@ -38,21 +38,6 @@ fn goldens() {
     assert_eq!((names("dtd"), names("dtd")), (names("snap"), snapshots), "snapshots without a DTD, or the reverse");
 }
 
-/// The output has at most ten lines for each line of the DTD, which the output itself contains, in addition to the 130
-/// lines that every module shares. Blank lines and comments do not count.
-#[test]
-fn output_is_small() {
-    for name in names("dtd") {
-        let lines = |extension| {
-            let text = std::fs::read_to_string(folder().join(&name).with_extension(extension)).unwrap();
-            text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//")).count()
-        };
-        let (dtd, rs) = (lines("dtd"), lines("snap.rs"));
-        println!("{name}: {rs} lines for {dtd} ({:.1} each)", rs as f64 / dtd as f64);
-        assert!(rs <= 130 + 10 * dtd, "{name}: {rs} lines for {dtd}");
-    }
-}
-
 #[test]
 fn the_same_every_time() {
     for name in names("dtd") {

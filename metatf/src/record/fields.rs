@@ -25,15 +25,6 @@ pub trait WriteFields {
     fn write_fields<W: Put>(&self, row: &mut W, base: u8) -> Result<(), W::Error>;
 }
 
-/// Copies a value with a different representation of its bytes, such as owned or borrowed.
-pub trait Rebytes<'s, C> {
-    /// The same type with bytes of type `C`.
-    type Out;
-
-    /// Copies the value, converting its bytes with `bytes`.
-    fn rebytes(&'s self, bytes: fn(&'s [u8]) -> C) -> Self::Out;
-}
-
 /// A type of a generated module, independent of the type of its bytes.
 pub trait Family {
     /// The type with bytes of type `B`.
@@ -44,44 +35,6 @@ pub trait Family {
     /// # Errors
     /// Returns an error from the row.
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(row: &mut R) -> Result<Self::With<B>, R::Error>;
-}
-
-/// Converts a number from two's complement (format `signed`).
-#[must_use]
-#[inline]
-pub fn signed(value: u64) -> i64 {
-    value.cast_signed()
-}
-
-/// Converts a number to two's complement (format `signed`).
-#[must_use]
-#[inline]
-pub fn unsigned(value: i64) -> u64 {
-    value.cast_unsigned()
-}
-
-/// Converts a number from the bits of format `f64`.
-#[must_use]
-#[inline]
-pub fn float(bits: u64) -> f64 {
-    f64::from_bits(bits)
-}
-
-/// Converts a number to the bits of format `f64`.
-#[must_use]
-#[inline]
-pub fn float_bits(value: f64) -> u64 {
-    value.to_bits()
-}
-
-/// Returns an integer in which only the bit `first` is set or, if `last` contains the number of a bit, all bits from
-/// `first` to that bit.
-#[must_use]
-pub const fn bits(first: u8, last: &[u8]) -> u64 {
-    match last {
-        [last] if *last < 64 && first <= *last => u64::MAX >> (63 - (*last - first)) << first,
-        _ => 1 << (first & 63),
-    }
 }
 
 /// Prints the names of the flags that are set, separated by `|`. A multi-bit flag is printed as `name=5` unless it is
@@ -116,15 +69,6 @@ pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) 
 pub fn array<'a, const N: usize, R: Source<'a>>(row: &mut R, leaf: u8) -> Result<[u8; N], R::Error> {
     let bytes = row.bytes(leaf)?;
     bytes.try_into().map_err(|_| row.stop(Error::at(0, ErrorKind::Usage("the byte array has a different length"))))
-}
-
-/// Writes the length of a field's bytes.
-///
-/// # Errors
-/// Returns an error from the row.
-#[inline]
-pub fn put_length<W: Put>(row: &mut W, leaf: u8, bytes: &impl AsRef<[u8]>) -> Result<(), W::Error> {
-    row.number(leaf, bytes.as_ref().len() as u64)
 }
 
 /// Reads a repetition. Items are allocated as they are read rather than by their count, so memory stays proportional to

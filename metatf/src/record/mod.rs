@@ -10,11 +10,9 @@ mod row;
 mod shape;
 mod visit;
 
-pub use fields::{Family, ReadFields, Rebytes, WriteFields};
+pub use fields::{Family, ReadFields, WriteFields};
 #[doc(hidden)]
-pub use fields::{
-    array, bits, each, float, float_bits, fmt_flags, optional, put_each, put_length, read_vfield, signed, unsigned,
-};
+pub use fields::{array, each, fmt_flags, optional, put_each, read_vfield};
 pub(crate) use known::has_slots;
 #[doc(hidden)]
 pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};

@@ -1,7 +1,7 @@
 //! The building blocks of generated code, which are readers and writers that represent the records of a DTD as Rust
 //! types.
 //!
-//! Generated code declares structs, describes their byte layout with the macros in [`crate::private`], and uses
+//! Generated code declares structs, describes their byte layout with the functions in [`crate::generated`], and uses
 //! [`Trace`] and [`Writer`] with these structs. Structs with byte arrays are generic over the owner of the bytes:
 //! `Alloc<&[u8]>` borrows them from the trace, and `Alloc` (short for `Alloc<Vec<u8>>`) owns them.
 //!
@@ -46,13 +46,12 @@ mod unmatched;
 mod writer;
 
 pub use crate::record::{
-    DataRecord, Family, OneRow, Protocol, Puts, ReadFields, Reads, ReadsOne, Rebytes, Rows, SectionFamily, Source,
+    DataRecord, Family, OneRow, Protocol, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source,
     WriteFields,
 };
 #[doc(hidden)]
 pub use crate::record::{
-    Known, Shape, among, array, bits, can_specialize, each, float, float_bits, fmt_flags, has_streamed, only_section,
-    optional, plans, put_each, put_length, read_vfield, signed, unsigned,
+    Known, Shape, among, can_specialize, has_streamed, only_section, plans,
 };
 pub use error::OpenError;
 pub use nested::{Nested, NestedWriter};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::named;
 use super::named::{
-    Bits, File, FileState, Mode, ModeItem, Odd, Pair, PairState, Record, Result, S, State, Task, TaskNItem, TaskState,
+    Bits, File, FileState, Mode, ModeItem, Odd, Pair, PairState, Record, SResult, S, State, Task, TaskNItem, TaskState,
     Trace, Writer,
 };
 
@@ -47,7 +47,7 @@ fn round_trip() {
         TaskNItem { state: TaskState::Gone, mode: Mode(6) },
         TaskNItem { state: TaskState::Unknown(300), mode: Mode(0) },
     ];
-    let task = Task { state: TaskState::NotFound, mode: Mode::WRITE, n_items: items, option: named::Option::Some };
+    let task = Task { state: TaskState::NotFound, mode: Mode::WRITE, n_items: items, option: named::TaskOption::Some };
     let file =
         File { state: FileState::Closed, mode: vec![Mode::READ, Mode(0x80)], state_2: vec![FileState::Open, 9.into()] };
     let pair = Pair { state: PairState::Right, size: 3 };
@@ -57,7 +57,7 @@ fn round_trip() {
         writer.task(&task).unwrap();
         writer.file(&file).unwrap();
         writer.state(&state).unwrap();
-        writer.result(&Result { name: b"x" }).unwrap();
+        writer.result(&SResult { name: b"x" }).unwrap();
     }
     writer.write_all([S::<&[u8]>::Task(task.clone()), S::Task(task.clone())]).unwrap();
     writer.modes().push(ModeItem { mode: Mode::WRITE }).unwrap();
@@ -69,7 +69,7 @@ fn round_trip() {
         assert_eq!(trace.next_owned().unwrap(), Some(Record::S(S::File(file.clone()))));
         assert_eq!(trace.next().unwrap(), Some(Record::S(S::State(state.clone()))));
         let result = trace.next_owned().unwrap();
-        assert_eq!(result, Some(Record::S(S::Result(Result { name: b"x".to_vec() }))));
+        assert_eq!(result, Some(Record::S(S::Result(SResult { name: b"x".to_vec() }))));
     }
     let mut states = Vec::new();
     Trace::from_slice(&bytes)

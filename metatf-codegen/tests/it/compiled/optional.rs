@@ -1,15 +1,15 @@
 //! Optional items, computed counts, and byte arrays that contain records (spec 3.3, 3.7).
 
 use super::evolution;
-use super::optional::{Columns, Element, Flags, Option, Parts, Point, Protocol, R, RItemsItem, Record, S, Step, Text};
+use super::optional::{Columns, Element, Flags, OptionsOption, Parts, Point, Protocol, R, RItemsItem, Record, S, Step, Text};
 use super::optional::{Trace, Writer};
 use metatf::container::{Order, WriteOptions};
 use metatf::typed::NestedWriter;
 
 fn options(order: Order) -> Vec<u8> {
     let mut options = NestedWriter::<Protocol>::new(2, order).unwrap();
-    options.write_element(&Option { code: 1, vfield: "hi" }).unwrap();
-    options.write_element(&Option { code: 0, vfield: "" }).unwrap();
+    options.write_element(&OptionsOption { code: 1, vfield: "hi" }).unwrap();
+    options.write_element(&OptionsOption { code: 0, vfield: "" }).unwrap();
     options.finish()
 }
 
@@ -93,7 +93,7 @@ fn records_in_byte_arrays() {
         while let Some(record) = trace.next().unwrap() {
             let Record::S(S::R(r)) = record else { panic!() };
             let read = options.for_each_element(r.options, |element| match element {
-                Element::Options(Option { code, vfield }) => codes.push((code, vfield.len())),
+                Element::Options(OptionsOption { code, vfield }) => codes.push((code, vfield.len())),
             });
             read.unwrap();
             let read = parts.for_each(r.vfield.unwrap_or_default(), |part| match part {
@@ -131,7 +131,7 @@ fn another_version() {
     assert_eq!((r.time, r.items, r.item.len()), (None, None, 0));
     let mut seen = Vec::new();
     let mut element = |element: Element<&[u8]>| match element {
-        Element::Options(Option { code, vfield }) => seen.push((code, vfield.to_vec())),
+        Element::Options(OptionsOption { code, vfield }) => seen.push((code, vfield.to_vec())),
     };
     options.for_each_element(r.options, &mut element).unwrap();
     assert_eq!(seen, [(8, b"abc".to_vec())]);

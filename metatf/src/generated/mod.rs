@@ -1,20 +1,21 @@
-//! The runtime interface of generated code. It is not for direct use, because it changes along with the generator.
+//! The runtime interface of generated code.
 
-mod columns;
-mod layout;
-mod names;
 mod sections;
-mod trace;
 
+#[doc(hidden)]
 pub use crate::__metatf_records as records;
-pub use crate::format::{
-    ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Magic, Model, ModelKind, Predictor,
-    PredictorKind, RawFile, RawStart, Record, Section, Step,
+pub use crate::columns::{Arrays, Columns};
+pub use crate::container::{Sink, WriteOptions};
+use crate::format::{Leaf, LeafKind, Step};
+pub use crate::record::{
+    Family, Put, ReadFields, Shape, Source, WriteFields, array, each, fmt_flags, optional, plans, put_each, read_vfield,
 };
+pub use crate::typed::{Elements, OpenError, Records, Section, Table, Trace, TraceOptions, Writer};
+pub use metatf_container::Result;
 use metatf_container::{Error, ErrorKind};
 
 /// Version of the interface between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 5;
+pub const CODEGEN_VERSION: u32 = 6;
 
 /// Fails to compile if code was generated for a different version of this crate.
 pub const fn check_codegen(version: u32) {
@@ -50,25 +51,19 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     steps
 }
 
-/// Expands the table of a generated module to everything except structs and enums.
+/// Expands the table of a generated module to its format and the functions of its sections.
 ///
-/// Rows for the file:
+/// The rows are:
 ///
 /// - `raw`: the start and end of files without a header;
 /// - `section`: number, name, kind, listed records, the cells of their leaves' previous values, and the initial values
 ///   of these cells;
-/// - `record`: index, name, earlier names after `~`, and tag; the struct and the struct of columns; for each section
-///   that lists the record, the section, variant of `Record`, enum, variant, method of `Writer` and method of
-///   `Columns`; then its leaves, each with the data it stores, its earlier paths after `~` and, after an arrow, its
-///   column;
-/// - `model`: the model of a predicted leaf.
-///
-/// Rows for the module:
-///
+/// - `record`: index, name, earlier names after `~`, and tag; the struct and, for each section that lists the record,
+///   the section, variant of `Record`, enum and variant; then its leaves, each with the data it stores and its earlier
+///   paths after `~`;
+/// - `model`: the model of a predicted leaf;
 /// - `enum`: the records of a section, in groups whose tags are compared together;
-/// - `elements`: the elements of a stream section;
-/// - `struct`: its fields, then the leaves that read and write them, numbered from the struct's first leaf;
-/// - `values` and `flags`: the numbers of an enum or of flags, their variants or constants, and their names.
+/// - `elements`: the elements of a stream section.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_records {
@@ -81,19 +76,16 @@ macro_rules! __metatf_records {
         $(record $index:literal $name:literal $(~ $was:literal)* $tag:literal $of:tt $leaves:tt)*
         $(model $model_section:literal $model:ident($($predictor:tt)*);)*
         $(enum $enum_section:literal $variant:ident $enum:tt $enum_body:tt)*
-        $(elements $stream:literal $stream_variant:ident $element:tt $element_body:tt)*
-        $(struct $struct:ident $generics:tt $fields:tt $layout:tt)*
-        $(values $values:ident $values_body:tt)*
-        $(flags $flags:ident $flags_body:tt)*
+        $(elements $stream:literal $stream_variant:ident $element:tt;)*
     ) => {
         /// The tables of the format.
-        pub static FORMAT: $crate::private::Format = $crate::private::Format {
+        pub static FORMAT: $crate::format::Format = $crate::format::Format {
             dtd: ::std::borrow::Cow::Borrowed(DTD),
             fingerprint: $fingerprint,
             tag_width: $tag_width,
             raw: $crate::__metatf_raw!($($raw)?),
             expected: ::std::borrow::Cow::Borrowed(&[$(
-                $crate::private::ExpectedWidth {
+                $crate::format::ExpectedWidth {
                     record: $expected_record,
                     leaf: $expected_leaf,
                     width: $expected_width,
@@ -104,7 +96,7 @@ macro_rules! __metatf_records {
             ),
             records: ::std::borrow::Cow::Borrowed(&[$($crate::__metatf_record_tables!($name $(~ $was)* $tag $leaves)),*]),
             models: ::std::borrow::Cow::Borrowed(&[$(
-                $crate::private::Model {
+                $crate::format::Model {
                     section: $model_section,
                     kind: $crate::__metatf_model!($model $($predictor)*),
                 }
@@ -115,25 +107,13 @@ macro_rules! __metatf_records {
         #[derive(Clone, Copy, Debug)]
         pub struct Protocol;
 
-        $crate::__metatf_trace! {
-            Trace Protocol;
-            $(enum $enum_section $variant $enum $enum_body)*
-            $(elements $stream $stream_variant $element $element_body)*
-        }
-        $crate::__metatf_writer! { Writer Protocol; $($index $of)* }
-        $($crate::__metatf_table! { $stream $element $element_body })*
-        $crate::__metatf_columns! { Columns FORMAT; $($index $of)* }
-        $($crate::__metatf_record_columns! { $index $of $leaves })*
         $crate::__metatf_sections! {
             $source FORMAT Protocol;
             $($type $(<$bytes>)?)*;
             $(enum $enum_section $variant $enum $enum_body)*
-            $(elements $stream $stream_variant $element $element_body)*
+            $(elements $stream $stream_variant $element;)*
         }
         $($crate::__metatf_places! { $index $of })*
-        $($crate::__metatf_struct! { $struct $generics $fields $layout })*
-        $($crate::__metatf_values! { $values $values_body })*
-        $($crate::__metatf_flags! { $flags $flags_body })*
     };
 }
 
@@ -144,7 +124,7 @@ macro_rules! __metatf_section_tables {
     ($number:literal $name:literal $kind:ident {
         records [$($listed:literal)*]; cells [$($cell:literal)*]; initials [$($initial:tt)*];
     }) => {
-        $crate::private::Section {
+        $crate::format::Section {
             number: $number,
             name: ::std::borrow::Cow::Borrowed($name),
             stream: $crate::__metatf_is_stream!($kind),
@@ -171,11 +151,10 @@ macro_rules! __metatf_is_stream {
 #[macro_export]
 macro_rules! __metatf_record_tables {
     ($name:literal $(~ $was:literal)* $tag:literal {
-        $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)? $(~ $earlier:literal)*
-            $(-> $leaf:literal $column:ident $type:tt)?),* $(; $($step:ident($($at:literal),*))*)?
+        $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)? $(~ $earlier:literal)*),* $(; $($step:ident($($at:literal),*))*)?
     }) => {{
-        const LEAVES: &[$crate::private::Leaf] = &[$(
-            $crate::private::Leaf {
+        const LEAVES: &[$crate::format::Leaf] = &[$(
+            $crate::format::Leaf {
                 field: ::std::borrow::Cow::Borrowed($crate::__metatf_field!($path $($field)?)),
                 path: ::std::borrow::Cow::Borrowed($path),
                 was: ::std::borrow::Cow::Borrowed(&[$(::std::borrow::Cow::Borrowed($earlier)),*]),
@@ -183,8 +162,8 @@ macro_rules! __metatf_record_tables {
                 constant: $crate::__metatf_constant!($($constant)?),
             }
         ),*];
-        const STEPS: &[$crate::private::Step] = $crate::__metatf_steps!($([$($step($($at),*))*])?);
-        $crate::private::Record {
+        const STEPS: &[$crate::format::Step] = $crate::__metatf_steps!($([$($step($($at),*))*])?);
+        $crate::format::Record {
             name: ::std::borrow::Cow::Borrowed($name),
             was: ::std::borrow::Cow::Borrowed(&[$(::std::borrow::Cow::Borrowed($was)),*]),
             tag: $tag,
@@ -235,13 +214,13 @@ macro_rules! __metatf_raw {
         $records:literal $($trailer:literal)?;
         $(start $section:literal $record:literal $(size $size:literal)? { $($leaf:literal [$($value:literal)*])* })*
     }) => {
-        ::core::option::Option::Some($crate::private::RawFile {
+        ::core::option::Option::Some($crate::format::RawFile {
             starts: ::std::borrow::Cow::Borrowed(&[$(
-                $crate::private::RawStart {
+                $crate::format::RawStart {
                     section: $section,
                     record: $record,
                     magic: ::std::borrow::Cow::Borrowed(&[$(
-                        $crate::private::Magic { leaf: $leaf, values: ::std::borrow::Cow::Borrowed(&[$($value),*]) }
+                        $crate::format::Magic { leaf: $leaf, values: ::std::borrow::Cow::Borrowed(&[$($value),*]) }
                     ),*]),
                     records_size: $crate::__metatf_constant!($($size)?),
                 }
@@ -256,7 +235,7 @@ macro_rules! __metatf_raw {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_steps {
-    () => { &$crate::private::flat::<{ LEAVES.len() }>(LEAVES) };
+    () => { &$crate::generated::flat::<{ LEAVES.len() }>(LEAVES) };
     ([$($step:ident($($at:literal),*))*]) => { &[$($crate::__metatf_step!($step $($at)*)),*] };
 }
 
@@ -264,35 +243,35 @@ macro_rules! __metatf_steps {
 #[macro_export]
 macro_rules! __metatf_step {
     (number $leaf:literal) => {
-        $crate::private::Step::Number($leaf)
+        $crate::format::Step::Number($leaf)
     };
     (bytes $leaf:literal) => {
-        $crate::private::Step::Bytes($leaf)
+        $crate::format::Step::Bytes($leaf)
     };
     (repeat $count:literal $end:literal) => {
-        $crate::private::Step::Repeat { count: $count, end: $end }
+        $crate::format::Step::Repeat { count: $count, end: $end }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_kind {
-    (tag) => { $crate::private::LeafKind::Tag };
-    (any_tag) => { $crate::private::LeafKind::AnyTag };
-    (array $n:literal) => { $crate::private::LeafKind::Array($n) };
-    (until $end:literal) => { $crate::private::LeafKind::Until($end) };
+    (tag) => { $crate::format::LeafKind::Tag };
+    (any_tag) => { $crate::format::LeafKind::AnyTag };
+    (array $n:literal) => { $crate::format::LeafKind::Array($n) };
+    (until $end:literal) => { $crate::format::LeafKind::Until($end) };
     (variable $($op:ident $(($value:literal))?),*) => {
-        $crate::private::LeafKind::Variable(::std::borrow::Cow::Borrowed(
-            &[$($crate::private::ExprOp::$op $(($value))?),*],
+        $crate::format::LeafKind::Variable(::std::borrow::Cow::Borrowed(
+            &[$($crate::format::ExprOp::$op $(($value))?),*],
         ))
     };
     (computed $($op:ident $(($value:literal))?),*) => {
-        $crate::private::LeafKind::Computed(::std::borrow::Cow::Borrowed(
-            &[$($crate::private::ExprOp::$op $(($value))?),*],
+        $crate::format::LeafKind::Computed(::std::borrow::Cow::Borrowed(
+            &[$($crate::format::ExprOp::$op $(($value))?),*],
         ))
     };
     (number $width:literal $interpretation:ident $($value:literal)*) => {
-        $crate::private::LeafKind::Number {
+        $crate::format::LeafKind::Number {
             width: $width,
             interpretation: $crate::__metatf_interpretation!($interpretation $($value)*),
         }
@@ -302,8 +281,8 @@ macro_rules! __metatf_kind {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_interpretation {
-    (None) => { $crate::private::Interpretation::None };
-    ($kind:ident $($value:literal)+) => { $crate::private::Interpretation::$kind($($value),+) };
+    (None) => { $crate::format::Interpretation::None };
+    ($kind:ident $($value:literal)+) => { $crate::format::Interpretation::$kind($($value),+) };
 }
 
 /// Expands `values(LastValue 4, Stride, Fcm 3 by 4 1)` or `heap(Allocated 4 1 by 5 0)`. A leaf is given by its record
@@ -312,22 +291,22 @@ macro_rules! __metatf_interpretation {
 #[macro_export]
 macro_rules! __metatf_model {
     (values $($kind:ident $($argument:literal)? $(by $record:literal $leaf:literal)?),*) => {
-        $crate::private::ModelKind::Values(::std::borrow::Cow::Borrowed(&[$(
-            $crate::private::Predictor {
-                kind: $crate::private::PredictorKind::$kind $(($argument))?,
+        $crate::format::ModelKind::Values(::std::borrow::Cow::Borrowed(&[$(
+            $crate::format::Predictor {
+                kind: $crate::format::PredictorKind::$kind $(($argument))?,
                 by: $crate::__metatf_leaf!($($record $leaf)?),
             }
         ),*]))
     };
     (heap Allocated $size_record:literal $size_leaf:literal $(by $record:literal $leaf:literal)?) => {
-        $crate::private::ModelKind::Heap {
-            role: $crate::private::HeapRole::Allocated { size: ($size_record, $size_leaf) },
+        $crate::format::ModelKind::Heap {
+            role: $crate::format::HeapRole::Allocated { size: ($size_record, $size_leaf) },
             by: $crate::__metatf_leaf!($($record $leaf)?),
         }
     };
     (heap $role:ident $(by $record:literal $leaf:literal)?) => {
-        $crate::private::ModelKind::Heap {
-            role: $crate::private::HeapRole::$role,
+        $crate::format::ModelKind::Heap {
+            role: $crate::format::HeapRole::$role,
             by: $crate::__metatf_leaf!($($record $leaf)?),
         }
     };

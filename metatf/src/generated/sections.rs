@@ -9,11 +9,9 @@ macro_rules! __metatf_sections {
         $source:literal $format:ident $protocol:ident;
         $record:ident $(<$rb:ident>)? $($element:ident $(<$eb:ident>)?)?;
         $(enum $section:literal $top:ident ($name:ident $(<$b:ident>)?) {
-            $(#[$doc:meta])*
-            fn $method:ident;
             $($($index:literal $variant:ident),+;)*
         })*
-        $(elements $stream:literal $kind:ident $elements:tt $element_body:tt)*
+        $(elements $stream:literal $kind:ident $elements:tt;)*
     ) => {
         impl $crate::typed::Protocol for $protocol {
             const SOURCE: &'static str = $source;
@@ -31,7 +29,7 @@ macro_rules! __metatf_sections {
                 match section {
                     $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
                         as $crate::typed::SectionFamily>::read::<__B, __R>(record, row).map($record::$top),)*
-                    _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
+                    _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::generated::no_such_record())),
                 }
             }
 
@@ -68,7 +66,7 @@ macro_rules! __metatf_sections {
             ) -> ::core::result::Result<Self::Element<__B>, <__R as $crate::Row<'a>>::Error> {
                 match section {
                     $($stream => $crate::typed::ReadFields::read_fields(row, 0).map(Element::$kind),)*
-                    _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
+                    _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::generated::no_such_record())),
                 }
             }
         }
@@ -87,16 +85,6 @@ macro_rules! __metatf_sections {
             }
         }
 
-        impl<'s, __C $(, $rb: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $record $(<$rb>)? {
-            type Out = $record $(<$crate::__metatf_second!($rb, __C)>)?;
-
-            fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
-                match *self { $(Self::$top(ref r) => $record::$top($crate::typed::Rebytes::rebytes(r, bytes)),)* }
-            }
-        }
-
-        $crate::__metatf_conversions! { $record $(<$rb>)? }
-
         $(
             impl $crate::typed::SectionFamily for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
                 const SECTION: usize = $section;
@@ -111,7 +99,7 @@ macro_rules! __metatf_sections {
                 ) -> ::core::result::Result<Self::With<__B>, <__R as $crate::Row<'a>>::Error> {
                     match record {
                         $($($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*)*
-                        _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
+                        _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::generated::no_such_record())),
                     }
                 }
 
@@ -207,18 +195,6 @@ macro_rules! __metatf_sections {
                     }
                 }
             }
-
-            impl<'s, __C $(, $b: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $name $(<$b>)? {
-                type Out = $name $(<$crate::__metatf_second!($b, __C)>)?;
-
-                fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
-                    match *self {
-                        $($(Self::$variant(ref r) => $name::$variant($crate::typed::Rebytes::rebytes(r, bytes)),)*)*
-                    }
-                }
-            }
-
-            $crate::__metatf_conversions! { $name $(<$b>)? }
         )*
     };
 }
@@ -228,10 +204,7 @@ macro_rules! __metatf_sections {
 #[macro_export]
 macro_rules! __metatf_places {
     ($index:literal ()) => {};
-    ($index:literal (
-        $of:ident $generics:tt $columns:ident
-        [$($section:literal $top:ident $name:ident $variant:ident $write:ident $column:ident),*]
-    )) => {
+    ($index:literal ($of:ident [$($section:literal $top:ident $name:ident $variant:ident),*])) => {
         impl $crate::typed::RecordType<Protocol> for $of {
             const PLACES: &'static [(usize, u16)] = &[$(($section, $index)),*];
 
@@ -254,4 +227,11 @@ macro_rules! __metatf_places {
 macro_rules! __metatf_element {
     () => { ::core::convert::Infallible };
     ($($element:tt)+) => { $($element)+ };
+}
+
+/// Expands to all arguments except the first one, a type parameter that only drives a macro repetition.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_second {
+    ($first:ident, $($second:tt)*) => { $($second)* };
 }

@@ -1,0 +1,95 @@
+//! The columns of a generated module.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{number, raw};
+use crate::model::{Column, ColumnKind, Model, RecordColumns};
+use crate::names::ident;
+
+/// Emits `Columns` and the struct with each record's columns.
+pub(super) fn emit(model: &Model) -> TokenStream {
+    let structs = model.columns.iter().map(record);
+    let methods = model.columns.iter().flat_map(|columns| {
+        columns.places.iter().map(|(method, section)| {
+            let (method, name, section) = (ident(method), ident(&columns.name), number(*section as u64));
+            let docs = format!(" Returns the columns of the records [`{}`].", columns.of);
+            quote! {
+                #[doc = #docs]
+                #[must_use]
+                pub fn #method(&self) -> #name<'_> {
+                    #name::of(&self.0, #section)
+                }
+            }
+        })
+    });
+    quote! {
+        /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
+        /// [`Deref`](std::ops::Deref).
+        #[derive(Clone, Debug)]
+        pub struct Columns(runtime::Columns);
+        impl Columns {
+            #(#methods)*
+        }
+        impl Default for Columns {
+            fn default() -> Self {
+                Self(runtime::Columns::of(&FORMAT))
+            }
+        }
+        impl std::ops::Deref for Columns {
+            type Target = runtime::Columns;
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+        impl std::ops::DerefMut for Columns {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+        #(#structs)*
+    }
+}
+
+fn record(columns: &RecordColumns) -> TokenStream {
+    let (name, record) = (ident(&columns.name), number(columns.record as u64));
+    let docs = format!(" The columns of the records [`{}`]. Each field is a column of its values.", columns.of);
+    let fields = columns.columns.iter().map(|column| {
+        let (name, docs) = (raw(&column.name), format!(" The values of `{}`.", column.path));
+        let ty = match column.kind {
+            ColumnKind::Unsigned => quote!(&'c [u64]),
+            ColumnKind::Signed => quote!(&'c [i64]),
+            ColumnKind::Float => quote!(&'c [f64]),
+            ColumnKind::Arrays => quote!(runtime::Arrays<'c>),
+        };
+        quote!(#[doc = #docs] pub #name: #ty,)
+    });
+    let values = columns.columns.iter().map(value);
+    quote! {
+        #[doc = #docs]
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct #name<'c> {
+            /// Number of records.
+            pub records: usize,
+            #(#fields)*
+            columns: std::marker::PhantomData<&'c Columns>,
+        }
+        impl<'c> #name<'c> {
+            fn of(columns: &'c runtime::Columns, section: usize) -> Self {
+                let Some(columns) = columns.record_of(&FORMAT, section, #record) else { return Self::default() };
+                Self { records: columns.len(), #(#values)* columns: std::marker::PhantomData }
+            }
+        }
+    }
+}
+
+fn value(column: &Column) -> TokenStream {
+    let (name, leaf) = (raw(&column.name), number(column.leaf));
+    let method = match column.kind {
+        ColumnKind::Unsigned => quote!(numbers),
+        ColumnKind::Signed => quote!(signed),
+        ColumnKind::Float => quote!(floats),
+        ColumnKind::Arrays => quote!(arrays),
+    };
+    quote!(#name: columns.#method(#leaf),)
+}

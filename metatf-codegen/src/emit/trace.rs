@@ -1,0 +1,230 @@
+//! The types `Trace` and `Writer` of a generated module. They wrap the types of the runtime and add a method for each
+//! section, record and table.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::enums::item_type;
+use super::{number, raw};
+use crate::docs;
+use crate::model::{Model, Stream, Ty};
+use crate::names::ident;
+
+/// Emits `Trace`.
+pub(super) fn trace(model: &Model) -> TokenStream {
+    let sections = model.tagged.iter().map(|section| {
+        let (docs, method, name) = (docs::attributes(&section.docs), ident(&section.method), ident(&section.name));
+        quote! {
+            #docs
+            pub fn #method(&mut self) -> runtime::Section<'_, 't, Protocol, #name> {
+                self.0.section()
+            }
+        }
+    });
+    let elements = model.streams.iter().map(|stream| {
+        let (docs, method) = (docs::attributes(&stream.docs), ident(&stream.method));
+        let (element, index) = (element(model, stream), number(stream.index as u64));
+        quote! {
+            #docs
+            pub fn #method(&mut self) -> runtime::Elements<'t, Protocol, #element> {
+                self.0.elements(#index)
+            }
+        }
+    });
+    quote! {
+        /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+        #[derive(Debug)]
+        pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+        impl Trace<'static> {
+            /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+            /// and if it is truncated, the program is killed.
+            ///
+            /// # Errors
+            /// Returns an error if the file is not a trace or its DTD does not match this format.
+            pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, runtime::OpenError> {
+                runtime::TraceOptions::new().open(path).map(Self)
+            }
+            /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+            /// causes an error instead of a signal.
+            ///
+            /// # Errors
+            /// As for [`open`](Self::open).
+            pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, runtime::OpenError> {
+                runtime::TraceOptions::new().read_file(path).map(Self)
+            }
+        }
+        impl<'t> Trace<'t> {
+            /// Reads a trace in memory.
+            ///
+            /// # Errors
+            /// As for [`open`](Self::open).
+            pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+                runtime::TraceOptions::new().from_slice(bytes).map(Self)
+            }
+            /// Reads a trace from a stream.
+            ///
+            /// # Errors
+            /// As for [`open`](Self::open).
+            pub fn from_read(read: impl std::io::Read + Send + 't) -> Result<Self, runtime::OpenError> {
+                runtime::TraceOptions::new().from_read(read).map(Self)
+            }
+            /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+            #[must_use]
+            pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+                Self(trace)
+            }
+            #(#sections)*
+            #(#elements)*
+        }
+        impl<'t> std::ops::Deref for Trace<'t> {
+            type Target = runtime::Trace<'t, Protocol>;
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+        impl std::ops::DerefMut for Trace<'_> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+        impl<'t> IntoIterator for Trace<'t> {
+            type Item = <Self::IntoIter as Iterator>::Item;
+            type IntoIter = runtime::Records<'t, Protocol>;
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.into_iter()
+            }
+        }
+    }
+}
+
+/// Emits `Writer`.
+pub(super) fn writer(model: &Model) -> TokenStream {
+    let records = model.tagged.iter().flat_map(|section| {
+        section.records.iter().filter_map(|listed| {
+            let item = model.structs.get(listed.item)?;
+            let (method, name) = (ident(&listed.method), ident(&item.name));
+            let record = if item.shape.bytes { quote!(#name<&[u8]>) } else { quote!(#name) };
+            let (section, index) = (number(section.index as u64), number(listed.record as u64));
+            let docs = format!(" Writes a record [`{}`].", item.name);
+            Some(quote! {
+                #[doc = #docs]
+                ///
+                /// # Errors
+                /// Returns an error from the sink, or one for a value that cannot be encoded.
+                #[inline]
+                pub fn #method(&mut self, record: &#record) -> runtime::Result<()> {
+                    const PLANS: usize = runtime::plans(&FORMAT, #section);
+                    self.0.inner().put::<runtime::Shape<Protocol, #section, #index>, _, PLANS>(#section, record)
+                }
+            })
+        })
+    });
+    let tables = model.streams.iter().filter(|stream| !stream.strided).map(|stream| {
+        let (docs, method) = (docs::attributes(&stream.docs), ident(&stream.method));
+        let (element, index) = (element(model, stream), number(stream.index as u64));
+        quote! {
+            #docs
+            pub fn #method(&mut self) -> runtime::Table<'_, AnySink, #element> {
+                self.0.table(#index)
+            }
+        }
+    });
+    let singles = model.streams.iter().filter(|stream| !stream.strided).filter_map(|stream| single(model, stream));
+    quote! {
+        /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+        #[derive(Debug)]
+        pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+        impl Writer<std::io::BufWriter<std::fs::File>> {
+            /// Creates a file.
+            ///
+            /// # Errors
+            /// Returns file system errors.
+            pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+                runtime::Writer::create(path).map(Self)
+            }
+        }
+        impl<AnySink: runtime::Sink> Writer<AnySink> {
+            /// Starts a trace with the default options.
+            ///
+            /// # Errors
+            /// Returns an error from the sink.
+            pub fn new(sink: AnySink) -> runtime::Result<Self> {
+                runtime::Writer::new(sink).map(Self)
+            }
+            /// Starts a trace.
+            ///
+            /// # Errors
+            /// Returns an error from the sink.
+            pub fn with_options(sink: AnySink, options: &runtime::WriteOptions) -> runtime::Result<Self> {
+                runtime::Writer::with_options(sink, options).map(Self)
+            }
+            /// Writes the remaining data, closes the trace and returns the sink.
+            ///
+            /// # Errors
+            /// Returns an error from the sink.
+            pub fn finish(self) -> runtime::Result<AnySink> {
+                self.0.finish()
+            }
+            /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+            pub fn abandon(self) {
+                self.0.abandon();
+            }
+            #(#records)*
+            #(#tables)*
+        }
+        impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+            type Target = runtime::Writer<AnySink, Protocol>;
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+        impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+        #(#singles)*
+    }
+}
+
+/// Returns the type of a stream section's elements, which owns its bytes.
+fn element(model: &Model, stream: &Stream) -> TokenStream {
+    model.structs.get(stream.item).map_or_else(|| item_type(model, stream.item), |item| {
+        let name = ident(&item.name);
+        quote!(#name)
+    })
+}
+
+/// Emits the conversions from the single field of an element, which allow for `names().intern("int")`.
+fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
+    let item = model.structs.get(stream.item)?;
+    let [field] = item.shape.fields.as_slice() else { return None };
+    let (name, field_name) = (ident(&item.name), raw(&field.name));
+    match field.ty {
+        Ty::U64 => Some(quote! {
+            impl From<u64> for #name {
+                fn from(#field_name: u64) -> Self {
+                    Self { #field_name }
+                }
+            }
+        }),
+        Ty::Bytes => Some(quote! {
+            impl<'b> From<&'b [u8]> for #name<&'b [u8]> {
+                fn from(#field_name: &'b [u8]) -> Self {
+                    Self { #field_name }
+                }
+            }
+            impl<'b, const N: usize> From<&'b [u8; N]> for #name<&'b [u8]> {
+                fn from(#field_name: &'b [u8; N]) -> Self {
+                    Self { #field_name }
+                }
+            }
+            impl<'b> From<&'b str> for #name<&'b [u8]> {
+                fn from(#field_name: &'b str) -> Self {
+                    Self { #field_name: #field_name.as_bytes() }
+                }
+            }
+        }),
+        _ => None,
+    }
+}
