@@ -89,8 +89,8 @@ pub use sink::{Forward, Seekable, Sink};
 pub use split::Split;
 pub use warning::Warning;
 pub use whole_file::WholeFile;
-pub use write_v0::ExtentWriter;
-pub use write_v1::{ChunkSpec, ChunkWriter};
+pub use write_v0::{ExtentWriter, Extents};
+pub use write_v1::{ChunkSpec, ChunkWriter, Chunks};
 
 /// Size of a chunk header, which precedes the chunk's payload (spec 5.2), in bytes.
 pub const CHUNK_HEADER_LEN: u64 = chunk::LEN as u64;

@@ -55,7 +55,61 @@ fn spooled() -> Placement {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ExtentWriter<W: Sink> {
+    extents: Extents,
     sink: W,
+}
+
+impl<W: Sink> ExtentWriter<W> {
+    /// Starts a trace with a section table. `tag_width` is the tag width of the DTD (1, 2 or 4).
+    ///
+    /// # Errors
+    /// Returns an error if the URL is too long.
+    pub fn new(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
+        Ok(Self { extents: Extents::new(options, tag_width)?, sink })
+    }
+
+    /// Starts a trace without a table. The trace is written directly to the sink (such as a pipe). It cannot have
+    /// stream sections, and `nrecords` is 0.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails or the URL is too long.
+    pub fn without_table(mut sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
+        let mut extents = Extents::new(options, tag_width)?;
+        extents.content = Placement::Through;
+        sink.write_all(&extents.header.emit(0))?;
+        Ok(Self { extents, sink })
+    }
+
+    /// Sets the tag of `section` records if the DTD specifies a tag other than 2. Must be called before the first
+    /// extent.
+    pub fn set_section_tag(&mut self, tag: u32) {
+        self.extents.set_section_tag(tag);
+    }
+
+    /// Appends content to a section: to its last extent if no other content has followed it, otherwise as a new extent.
+    /// Content of the global section (0) is added to the single global part, which precedes everything else.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails, if a class 1 trace would exceed 4 GiB or, without a table, if section 0
+    /// follows another section.
+    pub fn extent(&mut self, section: u8, content: &[u8]) -> Result<()> {
+        self.extents.extent(&mut self.sink, section, content)
+    }
+
+    /// Writes the header, the table and the content, unless they have been written already.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails.
+    pub fn finish(mut self, nrecords: u64) -> Result<W> {
+        self.extents.finish(&mut self.sink, nrecords)?;
+        Ok(self.sink)
+    }
+}
+
+/// The state of an [`ExtentWriter`] without its sink, which is an argument of its methods. They are compiled once rather
+/// than for each type of sink.
+#[doc(hidden)]
+pub struct Extents {
     header: Header,
     tag_width: u8,
     section_tag: u32,
@@ -71,15 +125,14 @@ pub struct ExtentWriter<W: Sink> {
     around: Vec<(u8, bool)>,
 }
 
-impl<W: Sink> ExtentWriter<W> {
-    /// Starts a trace with a section table. `tag_width` is the tag width of the DTD (1, 2 or 4).
+impl Extents {
+    /// As for [`ExtentWriter::new`].
     ///
     /// # Errors
     /// Returns an error if the URL is too long.
-    pub fn new(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
+    pub fn new(options: &WriteOptions, tag_width: u8) -> Result<Self> {
         let limit = if options.class == Class::Bits32 && !options.raw { CLASS_1 } else { u64::MAX };
         Ok(Self {
-            sink,
             header: options.header(0)?,
             tag_width,
             section_tag: 2,
@@ -104,53 +157,33 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
-    /// Starts a trace without a table. The trace is written directly to the sink (such as a pipe). It cannot have
-    /// stream sections, and `nrecords` is 0.
-    ///
-    /// # Errors
-    /// Returns an error if writing fails or the URL is too long.
-    pub fn without_table(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
-        let mut writer = Self::new(sink, options, tag_width)?;
-        writer.content = Placement::Through;
-        writer.sink.write_all(&writer.header.emit(0))?;
-        Ok(writer)
-    }
-
     /// Sets the tag of `section` records if the DTD specifies a tag other than 2. Must be called before the first
     /// extent.
     pub fn set_section_tag(&mut self, tag: u32) {
         self.section_tag = tag;
     }
 
-    /// Returns the trace's class.
-    #[must_use]
-    pub fn class(&self) -> Class {
-        self.header.class
-    }
-
-    /// Appends content to a section: to its last extent if no other content has followed it, otherwise as a new extent.
-    /// Content of the global section (0) is added to the single global part, which precedes everything else.
+    /// As for [`ExtentWriter::extent`].
     ///
     /// # Errors
-    /// Returns an error if writing fails, if a class 1 trace would exceed 4 GiB or, without a table, if section 0
-    /// follows another section.
-    pub fn extent(&mut self, section: u8, content: &[u8]) -> Result<()> {
+    /// As for [`ExtentWriter::extent`].
+    pub fn extent(&mut self, sink: &mut dyn Sink, section: u8, content: &[u8]) -> Result<()> {
         if let Placement::RawAround { before, behind, .. } = &mut self.content
             && let Some((_, is_before)) = self.around.iter().find(|(number, _)| *number == section)
         {
             return Ok(if *is_before { before } else { behind }.write_all(content)?);
         }
         if section == 0 {
-            return self.append_global(content);
+            return self.append_global(sink, content);
         }
-        self.spool_unless(section)?;
+        self.spool_unless(sink, section)?;
         let record = self.open(section, content.len())?;
         for bytes in [&record[..], content] {
             match &mut self.content {
                 Placement::Spooled { rest, .. } | Placement::RawAround { records: rest, .. } => {
                     rest.write_all(bytes)?
                 }
-                Placement::Through | Placement::Raw | Placement::InPlace(_) => self.sink.write_all(bytes)?,
+                Placement::Through | Placement::Raw | Placement::InPlace(_) => sink.write_all(bytes)?,
             }
         }
         self.appended(&record, content.len());
@@ -187,19 +220,19 @@ impl<W: Sink> ExtentWriter<W> {
     /// # Errors
     /// As for [`extent`](Self::extent).
     #[doc(hidden)]
-    pub fn borrow_memory(&mut self, section: u8) -> Result<Option<Vec<u8>>> {
+    pub fn borrow_memory(&mut self, sink: &mut dyn Sink, section: u8) -> Result<Option<Vec<u8>>> {
         let nothing = self.extents.is_empty() && self.global_len == 0;
         if matches!(self.content, Placement::Spooled { .. }) && nothing && section != 0 {
-            let Some(memory) = self.sink.memory() else { return Ok(None) };
+            let Some(memory) = sink.memory() else { return Ok(None) };
             self.content = Placement::InPlace(memory.len());
             let record = self.open(section, 0)?;
             let head = vec![0; self.head(0).len()];
-            self.sink.write_all(&[head, record.clone()].concat())?;
+            sink.write_all(&[head, record.clone()].concat())?;
             self.appended(&record, 0);
         }
         let goes_on =
             matches!(self.content, Placement::InPlace(_)) && self.extents.last().is_some_and(|e| e.0 == section);
-        Ok(self.sink.memory().filter(|_| goes_on).map(std::mem::take))
+        Ok(sink.memory().filter(|_| goes_on).map(std::mem::take))
     }
 
     /// Hands borrowed memory back to the sink, with new content from `start` to the end of the memory. On an error, the
@@ -208,35 +241,35 @@ impl<W: Sink> ExtentWriter<W> {
     /// # Errors
     /// Returns an error if a class 1 trace would exceed 4 GiB.
     #[doc(hidden)]
-    pub fn return_memory(&mut self, mut memory: Vec<u8>, start: usize) -> Result<()> {
+    pub fn return_memory(&mut self, sink: &mut dyn Sink, mut memory: Vec<u8>, start: usize) -> Result<()> {
         let content = memory.len().saturating_sub(start);
         let fits = self.check_limit(self.global_len, self.len + content as u64);
         match fits {
             Ok(()) => self.appended(&[], content),
             Err(_) => memory.truncate(start),
         }
-        if let Some(sink) = self.sink.memory() {
-            *sink = memory;
+        if let Some(place) = sink.memory() {
+            *place = memory;
         }
         fits
     }
 
     /// Abandons the trace. Content that was built in the sink's memory is removed, because readers cannot use it
     /// without the header and the table.
-    pub fn abandon(mut self) {
-        if let (Placement::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
+    pub fn abandon(self, sink: &mut dyn Sink) {
+        if let (Placement::InPlace(at), Some(memory)) = (&self.content, sink.memory()) {
             memory.truncate(*at);
         }
     }
 
     /// Removes an empty extent from the sink's memory, so that the output is the same as for other sinks. Returns
     /// whether there was such an extent.
-    fn drop_empty_in_place(&mut self) -> bool {
+    fn drop_empty_in_place(&mut self, sink: &mut dyn Sink) -> bool {
         let Placement::InPlace(at) = self.content else { return false };
         if self.extents.iter().any(|extent| extent.2 != 0) {
             return false;
         }
-        if let Some(memory) = self.sink.memory() {
+        if let Some(memory) = sink.memory() {
             memory.truncate(at);
         }
         (self.extents, self.len, self.content) = (Vec::new(), 0, spooled());
@@ -244,16 +277,16 @@ impl<W: Sink> ExtentWriter<W> {
     }
 
     /// Moves content from the sink's memory to a spool, unless the following content belongs to the same section.
-    fn spool_unless(&mut self, section: u8) -> Result<()> {
+    fn spool_unless(&mut self, sink: &mut dyn Sink, section: u8) -> Result<()> {
         let Placement::InPlace(at) = self.content else { return Ok(()) };
         if self.extents.last().is_some_and(|extent| extent.0 == section) {
             return Ok(());
         }
-        if self.drop_empty_in_place() {
+        if self.drop_empty_in_place(sink) {
             return Ok(());
         }
         let (head, mut content) = (self.head(0).len(), spooled());
-        if let (Placement::Spooled { rest, .. }, Some(memory)) = (&mut content, self.sink.memory()) {
+        if let (Placement::Spooled { rest, .. }, Some(memory)) = (&mut content, sink.memory()) {
             rest.write_all(memory.get(at + head..).unwrap_or_default())?;
             memory.truncate(at);
         }
@@ -261,13 +294,13 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(())
     }
 
-    fn append_global(&mut self, content: &[u8]) -> Result<()> {
-        self.spool_unless(0)?;
+    fn append_global(&mut self, sink: &mut dyn Sink, content: &[u8]) -> Result<()> {
+        self.spool_unless(sink, 0)?;
         let len = self.global_len + content.len() as u64;
         self.check_limit(len, self.len)?;
         match &mut self.content {
             Placement::Spooled { global, .. } => global.write_all(content)?,
-            Placement::Through | Placement::Raw if self.extents.is_empty() => self.sink.write_all(content)?,
+            Placement::Through | Placement::Raw if self.extents.is_empty() => sink.write_all(content)?,
             Placement::Raw | Placement::RawAround { .. } => {
                 return Err(Error::at(0, ErrorKind::Usage("a raw stream can contain records of only one section")));
             }
@@ -298,32 +331,31 @@ impl<W: Sink> ExtentWriter<W> {
         self.header.len + (extents * 3 * self.header.class.int_size()) as u64
     }
 
-    /// Writes the header, the table and the content, unless they have been written already.
+    /// As for [`ExtentWriter::finish`].
     ///
     /// # Errors
     /// Returns an error if writing fails.
-    pub fn finish(mut self, nrecords: u64) -> Result<W> {
-        self.drop_empty_in_place();
+    pub fn finish(mut self, sink: &mut dyn Sink, nrecords: u64) -> Result<()> {
+        self.drop_empty_in_place(sink);
         let head = self.head(nrecords);
         match &mut self.content {
             Placement::Through | Placement::Raw => {}
             Placement::RawAround { before, records, behind } => {
                 for content in [before, records, behind] {
                     content.seek(SeekFrom::Start(0))?;
-                    std::io::copy(content, &mut self.sink)?;
+                    std::io::copy(content, sink)?;
                 }
             }
-            Placement::InPlace(at) => self.sink.overwrite(*at as u64, &head)?,
+            Placement::InPlace(at) => sink.overwrite(*at as u64, &head)?,
             Placement::Spooled { global, rest } => {
-                self.sink.write_all(&head)?;
+                sink.write_all(&head)?;
                 for content in [global, rest] {
                     content.seek(SeekFrom::Start(0))?;
-                    std::io::copy(content, &mut self.sink)?;
+                    std::io::copy(content, sink)?;
                 }
             }
         }
-        self.sink.flush()?;
-        Ok(self.sink)
+        Ok(sink.flush()?)
     }
 
     /// Returns the header and the table.
@@ -350,8 +382,8 @@ mod tests {
         for table in [true, false] {
             let make = if table { ExtentWriter::new } else { ExtentWriter::without_table };
             let mut writer = make(Vec::new(), &options, 1).unwrap();
-            assert_eq!(writer.limit, u64::from(u32::MAX));
-            writer.limit = 100; // Simulates reaching 4 GiB.
+            assert_eq!(writer.extents.limit, u64::from(u32::MAX));
+            writer.extents.limit = 100; // Simulates reaching 4 GiB.
             writer.extent(0, &[0; 20]).unwrap();
             writer.extent(1, &[0; 20]).unwrap();
             for section in [1, 2] {
@@ -360,7 +392,7 @@ mod tests {
             }
         }
         let writer = ExtentWriter::new(Vec::new(), &WriteOptions::default(), 1).unwrap();
-        assert_eq!(writer.limit, u64::MAX);
+        assert_eq!(writer.extents.limit, u64::MAX);
     }
 
     /// Writes a trace with these contents. The contents of the first section are built in the sink's memory if it can
@@ -369,14 +401,15 @@ mod tests {
         let mut writer = ExtentWriter::new(sink, &WriteOptions::default(), 2).unwrap();
         let mut in_place = 0;
         for &(section, content) in contents {
-            let memory = if in_memory { writer.borrow_memory(section).unwrap() } else { None };
+            let memory =
+                if in_memory { writer.extents.borrow_memory(&mut writer.sink, section).unwrap() } else { None };
             let Some(mut memory) = memory else {
                 writer.extent(section, content).unwrap();
                 continue;
             };
             let start = memory.len();
             memory.extend_from_slice(content);
-            writer.return_memory(memory, start).unwrap();
+            writer.extents.return_memory(&mut writer.sink, memory, start).unwrap();
             in_place += 1;
         }
         let mut sink = writer.finish(5).unwrap();
@@ -409,15 +442,17 @@ mod tests {
     fn what_is_in_place_ends_at_4_gib() {
         let options = WriteOptions { class: Class::Bits32, ..WriteOptions::default() };
         let mut writer = ExtentWriter::new(Vec::new(), &options, 1).unwrap();
-        let mut memory = writer.borrow_memory(1).unwrap().unwrap();
+        let mut memory = writer.extents.borrow_memory(&mut writer.sink, 1).unwrap().unwrap();
         let start = memory.len();
         memory.extend_from_slice(b"it");
-        writer.return_memory(memory, start).unwrap();
-        writer.limit = 200; // Simulates reaching 4 GiB.
-        let mut memory = writer.borrow_memory(1).unwrap().unwrap();
+        writer.extents.return_memory(&mut writer.sink, memory, start).unwrap();
+        writer.extents.limit = 200; // Simulates reaching 4 GiB.
+        let mut memory = writer.extents.borrow_memory(&mut writer.sink, 1).unwrap().unwrap();
         let start = memory.len();
         memory.resize(start + 200, 0);
-        assert!(writer.return_memory(memory, start).unwrap_err().to_string().contains("4 GiB"));
+        assert!(
+            writer.extents.return_memory(&mut writer.sink, memory, start).unwrap_err().to_string().contains("4 GiB")
+        );
         assert!(writer.finish(1).unwrap().ends_with(b"it"));
     }
 }

@@ -67,21 +67,8 @@ pub struct ChunkSpec {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ChunkWriter<S: Sink> {
+    chunks: Chunks,
     sink: S,
-    /// Start of the trace in the sink, if the sink can be overwritten.
-    mark: Option<u64>,
-    options: WriteOptions,
-    header: Header,
-    encoder: Encoder,
-    /// The findings about each section.
-    found: Box<[Found; 256]>,
-    /// The compression threads, if any.
-    #[cfg(feature = "parallel")]
-    pipeline: Option<ChunkPipeline>,
-    /// Offset of the next chunk.
-    pos: u64,
-    entries: Vec<ChunkInfo>,
-    bases: Box<[u64; 256]>,
 }
 
 impl<S: Sink> ChunkWriter<S> {
@@ -90,32 +77,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// # Errors
     /// Returns an error if writing fails, if the URL or the DTD is too long, or if a codec is not built in.
     pub fn new(mut sink: S, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
-        options.check_codecs()?;
-        let header = options.header(1)?;
-        let mark = sink.mark();
-        sink.write_all(&header.emit(0))?;
-        let pos = header.len;
-        let mut writer = Self {
-            sink,
-            mark,
-            options: options.clone(),
-            header,
-            encoder: Encoder::new(),
-            found: Box::new([Found::default(); 256]),
-            #[cfg(feature = "parallel")]
-            pipeline: ChunkPipeline::new(options.threads),
-            pos,
-            entries: Vec::new(),
-            bases: Box::new([0; 256]),
-        };
-        if options.embed_dtd {
-            let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
-            let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
-        }
-        // From now on, the file is a valid trace even if the program dies.
-        writer.flush()?;
-        Ok(writer)
+        Ok(Self { chunks: Chunks::new(&mut sink, options, dtd)?, sink })
     }
 
     /// Writes a data chunk.
@@ -133,6 +95,115 @@ impl<S: Sink> ChunkWriter<S> {
     /// # Errors
     /// As for [`data`](Self::data).
     pub fn data_records(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+        self.chunks.data_records(&mut self.sink, spec, raw, ends)
+    }
+
+    /// Writes a JSON object as user metadata, without validating it. Like the header, it is flushed immediately, so
+    /// that the trace identifies its origin even if the writer is killed.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails, if `json` exceeds 64 MiB, or if there are already 2^32 chunks.
+    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.chunks.user_metadata(&mut self.sink, json)
+    }
+
+    /// Returns the trace's class.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        self.chunks.header.class
+    }
+
+    /// Returns the number of bytes written so far, excluding chunks that threads are still compressing.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.chunks.pos
+    }
+
+    /// Writes all pending chunks and flushes the sink.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails.
+    pub fn flush(&mut self) -> Result<()> {
+        self.chunks.flush(&mut self.sink)
+    }
+
+    /// Writes the finished chunks and flushes the sink, without waiting for chunks that threads are still compressing.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails.
+    pub fn flush_written(&mut self) -> Result<()> {
+        self.chunks.flush_written(&mut self.sink)
+    }
+
+    /// Writes the index and the footer. Also writes `nrecords` to the header if the sink can be overwritten and the
+    /// class can represent the number.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails or there are more chunks than an index can hold.
+    pub fn finish(mut self, nrecords: u64) -> Result<S> {
+        self.chunks.finish(&mut self.sink, nrecords)?;
+        Ok(self.sink)
+    }
+}
+
+/// The state of a [`ChunkWriter`] without its sink, which is an argument of its methods. They are compiled once rather than
+/// for each type of sink.
+#[doc(hidden)]
+pub struct Chunks {
+    /// Start of the trace in the sink, if the sink can be overwritten.
+    mark: Option<u64>,
+    options: WriteOptions,
+    header: Header,
+    encoder: Encoder,
+    /// The findings about each section.
+    found: Box<[Found; 256]>,
+    /// The compression threads, if any.
+    #[cfg(feature = "parallel")]
+    pipeline: Option<ChunkPipeline>,
+    /// Offset of the next chunk.
+    pos: u64,
+    entries: Vec<ChunkInfo>,
+    bases: Box<[u64; 256]>,
+}
+
+impl Chunks {
+    /// As for [`ChunkWriter::new`].
+    ///
+    /// # Errors
+    /// As for [`ChunkWriter::new`].
+    pub fn new(sink: &mut dyn Sink, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
+        options.check_codecs()?;
+        let header = options.header(1)?;
+        let mark = sink.mark();
+        sink.write_all(&header.emit(0))?;
+        let pos = header.len;
+        let mut writer = Self {
+            mark,
+            options: options.clone(),
+            header,
+            encoder: Encoder::new(),
+            found: Box::new([Found::default(); 256]),
+            #[cfg(feature = "parallel")]
+            pipeline: ChunkPipeline::new(options.threads),
+            pos,
+            entries: Vec::new(),
+            bases: Box::new([0; 256]),
+        };
+        if options.embed_dtd {
+            let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
+            let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
+            writer.chunk(sink, header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
+        }
+        // From now on, the file is a valid trace even if the program dies.
+        writer.flush(sink)?;
+        Ok(writer)
+    }
+
+    /// As for [`ChunkWriter::data_records`].
+    ///
+    /// # Errors
+    /// As for [`ChunkWriter::data`].
+    pub fn data_records(&mut self, sink: &mut dyn Sink, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         if ends.last().is_some_and(|&end| end as usize != raw.len()) || !ends.is_sorted() {
             return Err(Error::at(self.pos, ErrorKind::Usage("the last record must end at the end of its chunk")));
         }
@@ -140,7 +211,7 @@ impl<S: Sink> ChunkWriter<S> {
         let element = if spec.width > 0 { spec.width } else { spec.element };
         let content = RawContent { raw, element, ends };
         let how = self.how(spec.section);
-        self.chunk(header, &how, &content)?;
+        self.chunk(sink, header, &how, &content)?;
         self.bases[usize::from(spec.section)] += raw.len() as u64;
         Ok(())
     }
@@ -169,13 +240,13 @@ impl<S: Sink> ChunkWriter<S> {
     /// to it. Returns `None` if the sink is not memory or if the content may be compressed or filtered. Nothing can be
     /// written until the memory is [returned](Self::return_memory).
     #[doc(hidden)]
-    pub fn borrow_memory(&mut self, section: u8) -> Option<Vec<u8>> {
+    pub fn borrow_memory(&mut self, sink: &mut dyn Sink, section: u8) -> Option<Vec<u8>> {
         let how = self.how(section);
         let plain =
             how.codec == Codec::Stored && matches!(how.filter, Filter::None | Filter::Auto) && how.trial.is_none();
         #[cfg(feature = "parallel")]
         let plain = plain && self.pipeline.is_none();
-        let mut memory = std::mem::take(self.sink.memory().filter(|_| plain)?);
+        let mut memory = std::mem::take(sink.memory().filter(|_| plain)?);
         memory.resize(memory.len() + chunk::LEN, 0);
         Some(memory)
     }
@@ -184,15 +255,21 @@ impl<S: Sink> ChunkWriter<S> {
     /// memory. If `spec` is `None`, or on an error, the space for the chunk header is removed.
     ///
     /// # Errors
-    /// As for [`data`](Self::data).
+    /// As for [`ChunkWriter::data`].
     #[doc(hidden)]
-    pub fn return_memory(&mut self, spec: Option<ChunkSpec>, mut memory: Vec<u8>, start: usize) -> Result<()> {
+    pub fn return_memory(
+        &mut self,
+        sink: &mut dyn Sink,
+        spec: Option<ChunkSpec>,
+        mut memory: Vec<u8>,
+        start: usize,
+    ) -> Result<()> {
         let laid = spec.map(|spec| self.head_in_place(spec, &mut memory, start));
         if !matches!(laid, Some(Ok(()))) {
             memory.truncate(start.saturating_sub(chunk::LEN));
         }
-        if let Some(sink) = self.sink.memory() {
-            *sink = memory;
+        if let Some(place) = sink.memory() {
+            *place = memory;
         }
         laid.unwrap_or(Ok(()))
     }
@@ -217,73 +294,58 @@ impl<S: Sink> ChunkWriter<S> {
         How { codec, filter, trial: self.options.trial.clone().filter(|_| !own) }
     }
 
-    /// Writes a JSON object as user metadata, without validating it. Like the header, it is flushed immediately, so
-    /// that the trace identifies its origin even if the writer is killed.
+    /// As for [`ChunkWriter::user_metadata`].
     ///
     /// # Errors
-    /// Returns an error if writing fails, if `json` exceeds 64 MiB, or if there are already 2^32 chunks.
-    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+    /// As for [`ChunkWriter::user_metadata`].
+    pub fn user_metadata(&mut self, sink: &mut dyn Sink, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[] })?;
-        self.flush_written()
+        self.chunk(sink, header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[] })?;
+        self.flush_written(sink)
     }
 
-    /// Returns the trace's class.
-    #[must_use]
-    pub fn class(&self) -> Class {
-        self.header.class
-    }
-
-    /// Returns the number of bytes written so far, excluding chunks that threads are still compressing.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.pos
-    }
-
-    /// Writes all pending chunks and flushes the sink.
+    /// As for [`ChunkWriter::flush`].
     ///
     /// # Errors
     /// Returns an error if writing fails.
-    pub fn flush(&mut self) -> Result<()> {
-        self.drain()?;
-        Ok(self.sink.flush()?)
+    pub fn flush(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        self.drain(sink)?;
+        Ok(sink.flush()?)
     }
 
-    /// Writes the finished chunks and flushes the sink, without waiting for chunks that threads are still compressing.
+    /// As for [`ChunkWriter::flush_written`].
     ///
     /// # Errors
     /// Returns an error if writing fails.
-    pub fn flush_written(&mut self) -> Result<()> {
+    pub fn flush_written(&mut self, sink: &mut dyn Sink) -> Result<()> {
         #[cfg(feature = "parallel")]
-        while self.lay_first(false)? {}
-        Ok(self.sink.flush()?)
+        while self.lay_first(sink, false)? {}
+        Ok(sink.flush()?)
     }
 
-    /// Writes the index and the footer. Also writes `nrecords` to the header if the sink can be overwritten and the
-    /// class can represent the number.
+    /// As for [`ChunkWriter::finish`].
     ///
     /// # Errors
-    /// Returns an error if writing fails or there are more chunks than an index can hold.
-    pub fn finish(mut self, nrecords: u64) -> Result<S> {
-        self.drain()?;
+    /// As for [`ChunkWriter::finish`].
+    pub fn finish(mut self, sink: &mut dyn Sink, nrecords: u64) -> Result<()> {
+        self.drain(sink)?;
         let mut entries = Vec::with_capacity(self.entries.len() * index::ENTRY);
         self.entries.iter().for_each(|entry| entry.emit(&mut entries));
         let too_many = |_| Error::at(self.pos, ErrorKind::Limit("an index of 4 GiB"));
         let len = u32::try_from(entries.len()).map_err(too_many)?;
         let header = ChunkHeader { kind: chunk::INDEX, stored_len: len, raw_len: len, ..self.common()? };
-        self.sink.write_all(&header.emit(&entries))?;
-        self.sink.write_all(&entries)?;
-        self.sink.write_all(&index::footer(self.pos))?;
+        sink.write_all(&header.emit(&entries))?;
+        sink.write_all(&entries)?;
+        sink.write_all(&index::footer(self.pos))?;
         let nrecords = representable(self.header.class, nrecords);
         if let Some(mark) = self.mark.filter(|_| nrecords > 0) {
             let int = self.header.class.int_size();
             let mut bytes = Vec::with_capacity(int);
             self.header.order.write(nrecords, int, &mut bytes);
-            self.sink.overwrite(mark + (INTS_AT + 2 * int) as u64, &bytes)?;
+            sink.overwrite(mark + (INTS_AT + 2 * int) as u64, &bytes)?;
         }
-        self.sink.flush()?;
-        Ok(self.sink)
+        Ok(sink.flush()?)
     }
 
     /// Returns the fields that all chunk headers have in common.
@@ -299,18 +361,18 @@ impl<S: Sink> ChunkWriter<S> {
 
     /// Writes a chunk or hands it to a thread. Only the fields of `header` that describe the content are used; the
     /// fields that describe its storage are ignored.
-    fn chunk(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
+    fn chunk(&mut self, sink: &mut dyn Sink, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         let header = ChunkHeader { raw_len: self.raw_len(content.raw)?, ..header };
         #[cfg(feature = "parallel")]
         if self.pipeline.is_some() {
-            return self.give(header, how, content);
+            return self.give(sink, header, how, content);
         }
         // Text belongs to no section, so no earlier chunks provide findings.
         let mut text = Found::default();
         let found = if header.kind == chunk::DATA { &mut self.found[usize::from(header.section)] } else { &mut text };
         let encoded = self.encoder.encode(found, how, content)?;
         let encoder = std::mem::replace(&mut self.encoder, Encoder::new());
-        let laid = self.lay(header, &encoded, content.element, encoder.payload(&encoded, content.raw));
+        let laid = self.lay(sink, header, &encoded, content.element, encoder.payload(&encoded, content.raw));
         self.encoder = encoder;
         laid
     }
@@ -322,24 +384,24 @@ impl<S: Sink> ChunkWriter<S> {
 
     /// Hands a chunk to a thread and writes finished chunks.
     #[cfg(feature = "parallel")]
-    fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
+    fn give(&mut self, sink: &mut dyn Sink, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         while self.pipeline.as_ref().is_some_and(ChunkPipeline::is_full) {
-            self.lay_first(true)?;
+            self.lay_first(sink, true)?;
         }
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.give(header, how, content);
         }
-        while self.lay_first(false)? {}
+        while self.lay_first(sink, false)? {}
         Ok(())
     }
 
     /// Writes the first pending chunk. Returns false if no chunks are pending, or if the first one is not finished and
     /// `wait` is not set.
     #[cfg(feature = "parallel")]
-    fn lay_first(&mut self, wait: bool) -> Result<bool> {
+    fn lay_first(&mut self, sink: &mut dyn Sink, wait: bool) -> Result<bool> {
         let Some(chunk) = self.pipeline.as_mut().and_then(|pipeline| pipeline.first(wait)) else { return Ok(false) };
         let encoded = chunk.encoded?;
-        self.lay(chunk.header, &encoded, chunk.element, chunk.payload())?;
+        self.lay(sink, chunk.header, &encoded, chunk.element, chunk.payload())?;
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.reuse(chunk);
         }
@@ -347,17 +409,25 @@ impl<S: Sink> ChunkWriter<S> {
     }
 
     /// Waits for all pending chunks and writes them.
-    fn drain(&mut self) -> Result<()> {
+    #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "only threads leave chunks pending"))]
+    fn drain(&mut self, sink: &mut dyn Sink) -> Result<()> {
         #[cfg(feature = "parallel")]
-        while self.lay_first(true)? {}
+        while self.lay_first(sink, true)? {}
         Ok(())
     }
 
     /// Writes a chunk to the file.
-    fn lay(&mut self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<()> {
+    fn lay(
+        &mut self,
+        sink: &mut dyn Sink,
+        header: ChunkHeader,
+        encoded: &Encoded,
+        element: u8,
+        payload: &[u8],
+    ) -> Result<()> {
         let header = self.complete(header, encoded, element, payload)?;
-        self.sink.write_all(&header.emit(payload))?;
-        self.sink.write_all(payload)?;
+        sink.write_all(&header.emit(payload))?;
+        sink.write_all(payload)?;
         self.laid(&header);
         Ok(())
     }

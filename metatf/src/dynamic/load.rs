@@ -123,7 +123,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As for [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.intern(section, owned, |row| owned.encode(row))
+        self.inner.core().intern(section, owned, |row| owned.encode(row))
     }
 
     /// Returns the offset of the next new element; see [`RecordWriter::next_offset`].

@@ -57,7 +57,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// Returns an error from the sink, or one for a value that cannot be encoded.
     #[inline]
     pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
-        record.put(&mut self.inner)
+        record.put(&mut self.inner.core())
     }
 
     /// Writes records of any sections in sequence, borrowed or owned. The output is the same as calling
@@ -148,7 +148,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// # Errors
     /// Returns an error from the sink.
     pub fn start_group(&mut self) -> Result<()> {
-        self.inner.next_group()
+        self.inner.core().next_group()
     }
 
     /// Adds user metadata, a JSON object.
@@ -230,7 +230,7 @@ impl<W: Sink, E: Family> Table<'_, W, E> {
         E::With<&'b [u8]>: WriteFields,
     {
         let element = element.into();
-        self.inner.intern(self.section, &Fields(&element), |row| element.write_fields(row, 0))
+        self.inner.core().intern(self.section, &Fields(&element), |row| element.write_fields(row, 0))
     }
 
     /// Appends an element to the table and returns its offset.

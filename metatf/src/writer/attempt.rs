@@ -1,20 +1,15 @@
 //! Writes a record with any plans, widening leaves with metadata records until the complete record fits.
 
-use super::{RecordWriter, no_such_record};
+use super::{RecordCore, no_such_record};
 use crate::encode::{Misfit, RowWriter, UNPREDICTED};
 use crate::format::{COMMENT, Interpretation};
 use crate::formula::bytes_for;
 use crate::state::Change;
 use metatf_container::{Error, ErrorKind, Place, Result, Sink};
 
-impl<S: Sink> RecordWriter<S> {
-    /// Writes the record with these section and record indices. `encode` fills the leaves after the tag in order. It is
-    /// called again if an encoding must change first.
-    ///
-    /// # Errors
-    /// Returns an error from `encode` or the sink, or one for a value that cannot fit.
+impl RecordCore<dyn Sink + '_> {
     #[inline]
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         section: usize,
         record: u16,

@@ -1,7 +1,7 @@
 //! Writes many records in one loop that keeps its state in registers, mirroring `reader/run.rs`. A record that the loop
 //! cannot handle ends the loop and is written separately. Then another loop starts.
 
-use super::{RecordWriter, SectionWriter};
+use super::{RecordCore, SectionWriter};
 use crate::buffer::SpareCapacity;
 use crate::encode::{put, put_specialized};
 use crate::formula::Plan;
@@ -96,13 +96,9 @@ impl Puts for PlannedWrites<'_> {
     }
 }
 
-impl<S: Sink> RecordWriter<S> {
-    /// Writes records in sequence.
-    ///
-    /// # Errors
-    /// As for [`record`](Self::record). The records before the failing one are written.
+impl RecordCore<dyn Sink + '_> {
     #[inline]
-    pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
+    pub(crate) fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         let mut records = records.into_iter();
         let mut section = R::SECTION.or(self.last_section).unwrap_or(0);
         let mut single = 0;
@@ -149,7 +145,7 @@ impl<S: Sink> RecordWriter<S> {
 
     #[inline(never)]
     fn put_one<R: DataRecord>(&mut self, record: &R) -> Result<()> {
-        record.put(self)
+        record.put(&mut { self })
     }
 }
 

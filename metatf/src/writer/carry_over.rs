@@ -8,7 +8,7 @@
 use crate::encode::Prediction;
 use crate::formula::Width;
 use crate::predict::{Cells, Context, Live, Models};
-use crate::writer::RecordWriter;
+use crate::writer::RecordCore;
 use hashbrown::HashSet;
 use metatf_container::{Order, Sink};
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl Log {
     }
 }
 
-impl<S: Sink> RecordWriter<S> {
+impl RecordCore<dyn Sink + '_> {
     /// Carries the live objects into an encoded group if enough of these objects are freed in the group.
     pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };

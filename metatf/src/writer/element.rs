@@ -1,19 +1,13 @@
 //! Writes stream section elements supplied by the caller, either into a group or into a table that grows over the whole
 //! trace.
 
-use super::RecordWriter;
+use super::RecordCore;
 use crate::encode::{GivenElements, HELD_A_NUMBER, RowWriter};
 use crate::format::Interpretation;
 use metatf_container::{Error, ErrorKind, MAX_RAW_LEN, Result, Sink};
 
-impl<S: Sink> RecordWriter<S> {
-    /// Appends an element to a stream section and returns its offset in the section's content. If `shared` is set, the
-    /// section is a table that grows over the whole trace. Otherwise, the element belongs to the current group.
-    ///
-    /// # Errors
-    /// Returns an error from `encode`, or one for a value that exceeds the DTD's widths. In a section of single
-    /// numbers, the width adapts instead.
-    pub fn element(
+impl RecordCore<dyn Sink + '_> {
+    pub(crate) fn element(
         &mut self,
         section: usize,
         shared: bool,
@@ -67,23 +61,13 @@ impl<S: Sink> RecordWriter<S> {
         Ok(offset)
     }
 
-    /// Returns the current interpretation of a leaf, given the indices of its section and record.
-    #[must_use]
-    pub fn interpretation(&self, section: usize, record: u16, leaf: u8) -> Option<Interpretation> {
+    pub(super) fn interpretation(&self, section: usize, record: u16, leaf: u8) -> Option<Interpretation> {
         let position = self.format.sections.get(section)?.records.iter().position(|&r| r == record)?;
         let encoding = &self.sections.get(section)?.state.encoding;
         Some(encoding.interpretation(encoding.plans_of(position) + usize::from(leaf)))
     }
 
-    /// Returns the number of the current group. A version 0 trace is a single group.
-    #[must_use]
-    pub fn group(&self) -> u32 {
-        self.group
-    }
-
-    /// Returns the offset that the next new element of a table will have.
-    #[must_use]
-    pub fn next_offset(&self, section: usize) -> u64 {
+    pub(super) fn next_offset(&self, section: usize) -> u64 {
         let Some(writer) = self.streams.streams.get(section) else { return 0 };
         if self.waits {
             return writer.table_length;

@@ -6,7 +6,7 @@
 //! that buffer.
 
 use super::clock::Ringing;
-use super::{FileWriter, RecordWriter, SectionWriter};
+use super::{FileWriter, RecordCore, SectionWriter};
 use metatf_container::{FlushEvery, Result, Sink, WriteOptions};
 
 /// The limit on the data that a writer buffers.
@@ -49,7 +49,7 @@ impl FlushLimit {
     }
 }
 
-impl<S: Sink> RecordWriter<S> {
+impl RecordCore<dyn Sink + '_> {
     /// Returns the number of buffered bytes outside this section.
     fn held_beside(&self, section: usize) -> usize {
         let others = self.sections.iter().enumerate().filter(|&(i, _)| i != section);
@@ -77,18 +77,8 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Passes all records written so far to the sink and flushes the sink. The following records start another chunk
-    /// and, in formats with stream sections, another group. Does nothing for a version 0 file, whose single group
-    /// reaches the sink when the trace is finished.
-    ///
-    /// # Errors
-    /// Returns an error from the sink.
-    pub fn flush(&mut self) -> Result<()> {
-        self.flush_held(true)
-    }
-
     /// Flushes the buffered data. If `all` is set, also waits for chunks that threads are still compressing.
-    fn flush_held(&mut self, all: bool) -> Result<()> {
+    pub(super) fn flush_held(&mut self, all: bool) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
         }
@@ -99,8 +89,8 @@ impl<S: Sink> RecordWriter<S> {
         }
         self.end_in_place();
         match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) if all => chunks.flush(),
-            Some(FileWriter::Chunks(chunks)) => chunks.flush_written(),
+            Some(FileWriter::Chunks(chunks)) if all => chunks.flush(&mut self.sink),
+            Some(FileWriter::Chunks(chunks)) => chunks.flush_written(&mut self.sink),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@
 use crate::encode::{GivenElements, Numbers};
 use crate::formula::{Plan, bytes_for, bytes_of, fits, history, note};
 use crate::state::State;
-use crate::writer::{FileWriter, RecordWriter};
+use crate::writer::{FileWriter, RecordCore};
 use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink};
 
 /// A finished chunk of a tagged section.
@@ -36,7 +36,7 @@ impl ChunkPool {
     }
 }
 
-impl<S: Sink> RecordWriter<S> {
+impl RecordCore<dyn Sink + '_> {
     /// Closes the chunk of a section unless it is empty.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
@@ -77,8 +77,10 @@ impl<S: Sink> RecordWriter<S> {
         self.end_in_place();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
-            Some(FileWriter::Extents(extents)) => extents.extent(spec.section, raw),
+            Some(FileWriter::Chunks(chunks)) => {
+                chunks.data_records(&mut self.sink, ChunkSpec { group_start, ..spec }, raw, ends)
+            }
+            Some(FileWriter::Extents(extents)) => extents.extent(&mut self.sink, spec.section, raw),
             None => Ok(()),
         }
     }
@@ -255,19 +257,15 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Writes the remaining data, the index and the footer, and returns the sink.
-    ///
-    /// # Errors
-    /// Returns an error from the sink, or one if supplied elements disagree with the values that records took from
-    /// them.
-    pub fn finish(mut self) -> Result<S> {
+    /// Writes the remaining data, the index and the footer.
+    pub(super) fn finish(&mut self) -> Result<()> {
         let ended = self.end_group();
         self.end_in_place();
         let layout = self.layout.take();
         ended?;
         match layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.finish(self.records),
-            Some(FileWriter::Extents(extents)) => extents.finish(self.records),
+            Some(FileWriter::Chunks(chunks)) => chunks.finish(&mut self.sink, self.records),
+            Some(FileWriter::Extents(extents)) => extents.finish(&mut self.sink, self.records),
             None => Err(Error::at(0, ErrorKind::Usage("the writer is already finished"))),
         }
     }

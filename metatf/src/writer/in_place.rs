@@ -4,10 +4,10 @@
 //! One section at a time borrows the sink's memory. Before any other data is written to the sink, the memory is
 //! returned, and the current chunk moves to a separate buffer.
 
-use super::{FileWriter, RecordWriter};
+use super::{FileWriter, RecordCore};
 use metatf_container::{ChunkSpec, Result, Sink};
 
-impl<S: Sink> RecordWriter<S> {
+impl RecordCore<dyn Sink + '_> {
     /// Borrows the sink's memory for the section's next chunk, if possible.
     ///
     /// # Errors
@@ -19,12 +19,12 @@ impl<S: Sink> RecordWriter<S> {
         }
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
         let memory = match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.borrow_memory(number),
+            Some(FileWriter::Chunks(chunks)) => chunks.borrow_memory(&mut self.sink, number),
             // If the format has several sections, the trace will need more than one extent.
             Some(FileWriter::Extents(extents))
                 if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 =>
             {
-                extents.borrow_memory(number)?
+                extents.borrow_memory(&mut self.sink, number)?
             }
             Some(FileWriter::Extents(_)) | None => None,
         };
@@ -44,10 +44,10 @@ impl<S: Sink> RecordWriter<S> {
         writer.out.append(&content);
         // Without content, this cannot fail.
         let _ = match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.return_memory(None, memory, start),
+            Some(FileWriter::Chunks(chunks)) => chunks.return_memory(&mut self.sink, None, memory, start),
             Some(FileWriter::Extents(extents)) => {
                 memory.truncate(start);
-                extents.return_memory(memory, start)
+                extents.return_memory(&mut self.sink, memory, start)
             }
             None => Ok(()),
         };
@@ -60,8 +60,8 @@ impl<S: Sink> RecordWriter<S> {
         let start = writer.out.start();
         let memory = writer.out.take();
         match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.return_memory(Some(spec), memory, start),
-            Some(FileWriter::Extents(extents)) => extents.return_memory(memory, start),
+            Some(FileWriter::Chunks(chunks)) => chunks.return_memory(&mut self.sink, Some(spec), memory, start),
+            Some(FileWriter::Extents(extents)) => extents.return_memory(&mut self.sink, memory, start),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Interning of table elements. A known element is found by its values without being encoded or copied: its fields are
 //! hashed in place and then compared.
 
-use super::RecordWriter;
+use super::RecordCore;
 use crate::encode::RowWriter;
 use crate::record::{Put, Stopped};
 use hashbrown::DefaultHashBuilder;
@@ -226,7 +226,7 @@ impl Put for ElementKey {
     }
 }
 
-impl<S: Sink> RecordWriter<S> {
+impl RecordCore<dyn Sink + '_> {
     /// Adds an element to a shared table like [`element`](Self::element), but stores equal elements only once. `key`
     /// and `encode` must produce the same values.
     ///

@@ -1,41 +1,29 @@
 //! Writes metadata records that the caller supplies, that change a leaf, or that repeat changes after a reset.
 
-use super::RecordWriter;
+use super::RecordCore;
 use crate::format::{Interpretation, METADATA};
 use crate::formula::bytes_for;
 use crate::state::Change;
 use crate::state::Metadata;
 use metatf_container::{Error, ErrorKind, MetadataRule, Result, Sink};
 
-impl<S: Sink> RecordWriter<S> {
-    /// Writes a metadata record as supplied.
-    ///
-    /// # Errors
-    /// Returns an error if spec 4.1 does not allow the change.
-    pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+impl RecordCore<dyn Sink + '_> {
+    pub(super) fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
         self.stop_grouping();
         self.close_full(section)?;
         self.put_metadata(section, metadata)
     }
 
-    /// Changes the encoding of a leaf for all following records. The change is repeated in every later group.
-    ///
-    /// # Errors
-    /// Returns an error if spec 4.1 does not allow the change.
-    pub fn set(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
-        self.set_lasting(section, record, leaf, false, change)
-    }
-
-    /// Changes, with a single metadata record, the encoding of every leaf of the section that has the same field name
-    /// as this leaf. In all other respects, works like [`set`](Self::set).
-    ///
-    /// # Errors
-    /// Returns an error if spec 4.1 does not allow the change for one of the leaves.
-    pub fn set_all(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
-        self.set_lasting(section, record, leaf, true, change)
-    }
-
-    fn set_lasting(&mut self, section: usize, record: u16, leaf: u8, all: bool, change: Change) -> Result<()> {
+    /// Changes the encoding of a leaf or, if `all` is set, of all leaves with the same field name. The change is repeated
+    /// in every later group.
+    pub(super) fn set_lasting(
+        &mut self,
+        section: usize,
+        record: u16,
+        leaf: u8,
+        all: bool,
+        change: Change,
+    ) -> Result<()> {
         self.position(section, record)?;
         self.close_full(section)?;
         self.put_sticky(section)?;

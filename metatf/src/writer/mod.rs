@@ -15,6 +15,7 @@ mod group;
 mod in_place;
 mod intern;
 mod metadata;
+mod record_writer;
 mod section;
 #[cfg(feature = "dynamic")]
 mod trial;
@@ -31,53 +32,25 @@ use flush::FlushLimit;
 use group::{Chunk, ChunkPool};
 use intern::Interned;
 pub(crate) use intern::Key;
-use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};
+use metatf_container::{Chunks, Error, ErrorKind, Extents, Order, Result, Sink, SizeRule, WriteOptions};
+pub use record_writer::RecordWriter;
 pub(crate) use section::SectionWriter;
 #[cfg(feature = "dynamic")]
 pub use trial::{TrialEncoder, TrialState};
 
 /// The container writer that receives the chunks.
-pub(crate) enum FileWriter<S: Sink> {
+pub(crate) enum FileWriter {
     /// Version 1.
-    Chunks(Box<ChunkWriter<S>>),
+    Chunks(Box<Chunks>),
     /// Version 0.
-    Extents(Box<ExtentWriter<S>>),
+    Extents(Box<Extents>),
 }
 
-/// A writer for the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a
-/// message to standard error.
-///
-/// # Examples
-///
-/// The DTD in this example declares the record `reading: (tag, time, vfield)`. The record has index 3, because records
-/// 0 to 2 are predefined. The second time does not fit in the four bytes that the DTD specifies, so the writer widens
-/// the field:
-///
-/// ```
-/// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
-/// mod readings {}
-/// use metatf::{Put, RecordWriter, container::WriteOptions, reader::FormatRef};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut writer = RecordWriter::new(Vec::new(), FormatRef::Static(&readings::FORMAT), &WriteOptions::default())?;
-/// for time in [42, 1_000_000_000_000] {
-///     writer.record(1, 3, |row| {
-///         row.number(1, time)?;
-///         row.number(2, 1)?; // The number of bytes that follow.
-///         row.bytes(3, b"x")
-///     })?;
-/// }
-/// let file = writer.finish()?;
-///
-/// let mut times = Vec::new();
-/// readings::Trace::from_slice(&file)?.only::<readings::Reading>().for_each(|reading| times.push(reading.time))?;
-/// assert_eq!(times, [42, 1_000_000_000_000]);
-/// # Ok(())
-/// # }
-/// ```
-pub struct RecordWriter<S: Sink> {
+/// Everything that [`RecordWriter`] does, compiled once: its methods belong to `RecordCore<dyn Sink>` rather than to each
+/// type of sink.
+pub(crate) struct RecordCore<S: Sink + ?Sized> {
     pub(crate) format: FormatRef,
-    pub(crate) layout: Option<FileWriter<S>>,
+    pub(crate) layout: Option<FileWriter>,
     pub(crate) order: Order,
     /// Default width of a metadata value in bytes (4 in class 1, 8 in class 2).
     int_size: usize,
@@ -110,18 +83,15 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) in_place: Option<usize>,
     /// Number of data records in closed chunks.
     pub(crate) records: u64,
+    sink: S,
 }
 
-impl<S: Sink> RecordWriter<S> {
-    /// Starts a trace.
-    ///
-    /// # Errors
-    /// Returns an error from the sink.
-    pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+impl<S: Sink> RecordCore<S> {
+    fn new(mut sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
         let is_volatile = sink.is_volatile();
         let layout = match options.version {
             0 => {
-                let mut writer = ExtentWriter::new(sink, options, format.tag_width)?;
+                let mut writer = Extents::new(options, format.tag_width)?;
                 writer.set_section_tag(format.tag(SECTION));
                 if let Some(raw) = &format.raw {
                     let before = raw.starts.iter().map(|start| start.section).filter(|number| *number != raw.records);
@@ -129,7 +99,7 @@ impl<S: Sink> RecordWriter<S> {
                 }
                 FileWriter::Extents(Box::new(writer))
             }
-            1 => FileWriter::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
+            1 => FileWriter::Chunks(Box::new(Chunks::new(&mut sink, options, format.dtd.as_bytes())?)),
             n => {
                 let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
                 return Err(Error::at(0, what));
@@ -171,38 +141,18 @@ impl<S: Sink> RecordWriter<S> {
             records: 0,
             format,
             layout: Some(layout),
+            sink,
         })
     }
+}
 
-    /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
-    /// error. Otherwise, it causes a metadata record that changes the encoding.
-    pub fn set_strict(&mut self, strict: bool) {
-        self.strict = strict;
-    }
-
-    /// Preserves the order of records across sections by starting a new chunk at every change of section.
-    pub fn set_keep_order(&mut self, keep_order: bool) {
-        self.keep_order = keep_order;
-    }
-
-    /// Returns the format being written.
-    #[must_use]
-    pub fn format(&self) -> &FormatRef {
-        &self.format
-    }
-
-    /// Returns the number of data records written so far.
-    #[must_use]
-    pub fn records_written(&self) -> u64 {
+impl RecordCore<dyn Sink + '_> {
+    fn records_written(&self) -> u64 {
         self.records + self.sections.iter().map(|section| u64::from(section.records)).sum::<u64>()
     }
 
-    /// Returns the current value of a leaf that stores nothing and depends on no other value, and is therefore the same
-    /// in every record. Returns `None` for other leaves.
     #[cfg(feature = "dynamic")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn unstored_value(&self, section: usize, record: u16, leaf: u8) -> Option<u64> {
+    fn unstored_value(&self, section: usize, record: u16, leaf: u8) -> Option<u64> {
         let encoding = &self.sections.get(section)?.state.encoding;
         let plan = encoding.plan(encoding.plans_of_record(record)? + usize::from(leaf))?;
         (plan.width.is_zero() && plan.flags & (HISTORY | SPECIAL | BYTES) == 0).then(|| plain(0, plan))
@@ -235,35 +185,22 @@ impl<S: Sink> RecordWriter<S> {
         self.put_sticky(section)
     }
 
-    /// Writes a comment record.
-    ///
-    /// # Errors
-    /// As for [`record`](Self::record).
-    pub fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
+    fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
         self.record(section, COMMENT, |row| {
             row.number(1, text.len() as u64)?;
             row.bytes(2, text)
         })
     }
 
-    /// Adds user metadata, a JSON object. Version 0 cannot store user metadata.
-    ///
-    /// # Errors
-    /// Returns an error from the sink, or one if the string is not a JSON object or the file is a version 0 file.
-    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+    fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.end_in_place();
         match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.user_metadata(json),
+            Some(FileWriter::Chunks(chunks)) => chunks.user_metadata(&mut self.sink, json),
             _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file cannot store user metadata"))),
         }
     }
 
-    /// Ends the current group and starts another (version 1), so that the following records can be read without the
-    /// preceding ones. Does nothing in version 0, which always has a single group.
-    ///
-    /// # Errors
-    /// Returns an error from the sink.
-    pub fn start_group(&mut self) -> Result<()> {
+    fn start_group(&mut self) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
         }
@@ -271,11 +208,7 @@ impl<S: Sink> RecordWriter<S> {
         self.next_group()
     }
 
-    /// Resets the state of a section inside the group (version 1). Does nothing in version 0, which has no resets.
-    ///
-    /// # Errors
-    /// Returns an error from the sink.
-    pub fn reset(&mut self, section: usize) -> Result<()> {
+    fn reset(&mut self, section: usize) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
         }
@@ -296,20 +229,25 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-    pub fn abandon(mut self) {
-        self.give_up();
-    }
-
     /// Abandons the trace. Returns false if the trace has already been finished or abandoned.
     fn give_up(&mut self) -> bool {
         self.end_in_place();
         match self.layout.take() {
-            Some(FileWriter::Extents(extents)) => extents.abandon(),
+            Some(FileWriter::Extents(extents)) => extents.abandon(&mut self.sink),
             Some(FileWriter::Chunks(_)) => {}
             None => return false,
         }
         true
+    }
+
+    /// Abandons the trace with a message if it has not been finished or abandoned.
+    fn warn_if_unfinished(&mut self) {
+        if self.give_up() && !std::thread::panicking() {
+            eprintln!(
+                "metatf: a trace writer was dropped without a call of finish(), so the trace has no index and may lack \
+                 records"
+            );
+        }
     }
 
     fn position(&self, section: usize, record: u16) -> Result<usize> {
@@ -361,15 +299,4 @@ impl<S: Sink> RecordWriter<S> {
 #[cold]
 fn no_such_record() -> Error {
     Error::at(0, ErrorKind::Usage("the section has no such data record"))
-}
-
-impl<S: Sink> Drop for RecordWriter<S> {
-    fn drop(&mut self) {
-        if self.give_up() && !std::thread::panicking() {
-            eprintln!(
-                "metatf: a trace writer was dropped without a call of finish(), so the trace has no index and may lack \
-                 records"
-            );
-        }
-    }
 }

@@ -23,8 +23,9 @@ pub struct TrialState(State);
 impl<'w> TrialEncoder<'w> {
     /// Copies the writer's stream sections.
     pub fn new<S: Sink>(format: &'w Format, writer: &RecordWriter<S>) -> Self {
-        let streams = writer.streams.clone();
-        Self { format, order: writer.order, streams, attempt: Attempt::default(), out: Vec::new() }
+        let core = writer.core_ref();
+        let streams = core.streams.clone();
+        Self { format, order: core.order, streams, attempt: Attempt::default(), out: Vec::new() }
     }
 
     /// Starts a record, before its first [attempt](Self::attempt).
@@ -78,7 +79,7 @@ impl<'w> TrialEncoder<'w> {
 impl TrialState {
     /// Copies the state of a section.
     pub fn new<S: Sink>(writer: &RecordWriter<S>, section: usize) -> Option<Self> {
-        writer.sections.get(section).map(|section| Self(section.state.clone()))
+        writer.core_ref().sections.get(section).map(|section| Self(section.state.clone()))
     }
 
     /// Resets the state to the initial state of the DTD.

@@ -1,31 +1,31 @@
 //! Writes records whose types are known at compile time. Each record goes to the first encoder that its tier allows:
 //! specialized, planned, stateful or general.
 
-use super::{RecordWriter, SectionWriter};
+use super::{RecordCore, SectionWriter};
 use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
 use crate::format::FormatRef;
 use crate::record::{Known, Puts, WriteFields};
 use crate::state::{Encoding, State, bit};
 use metatf_container::{Order, Result, Sink};
 
-impl<S: Sink> Puts for RecordWriter<S> {
+impl Puts for &mut RecordCore<dyn Sink + '_> {
     type Done = Result<()>;
 
     #[inline]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        self.put::<K, T, PLANS>(section, fields)
+        (**self).put::<K, T, PLANS>(section, fields)
     }
 }
 
-impl<S: Sink> RecordWriter<S> {
+impl RecordCore<dyn Sink + '_> {
     /// Writes a `K` of the section, which has `PLANS` plans.
-    ///
-    /// # Errors
-    /// As for [`record`](Self::record).
-    #[doc(hidden)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(debug_assertions, inline)]
-    pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
+    pub(crate) fn put<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        section: usize,
+        fields: &T,
+    ) -> Result<()> {
         let mut learnt = false;
         if let Some(writer) = self.sections.get_mut(section) {
             let is_stateful = writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } != 0;

@@ -1,0 +1,289 @@
+//! The public writer, which passes its sink to the methods of [`RecordCore`].
+
+use super::RecordCore;
+use crate::encode::RowWriter;
+use crate::format::{FormatRef, Interpretation};
+use crate::record::{DataRecord, Known, WriteFields};
+use crate::state::{Change, Metadata};
+use metatf_container::{Result, Sink, WriteOptions};
+use std::io::{self, Write};
+
+/// A writer for the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a
+/// message to standard error.
+///
+/// # Examples
+///
+/// The DTD in this example declares the record `reading: (tag, time, vfield)`. The record has index 3, because records
+/// 0 to 2 are predefined. The second time does not fit in the four bytes that the DTD specifies, so the writer widens
+/// the field:
+///
+/// ```
+/// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+/// mod readings {}
+/// use metatf::{Put, RecordWriter, container::WriteOptions, reader::FormatRef};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut writer = RecordWriter::new(Vec::new(), FormatRef::Static(&readings::FORMAT), &WriteOptions::default())?;
+/// for time in [42, 1_000_000_000_000] {
+///     writer.record(1, 3, |row| {
+///         row.number(1, time)?;
+///         row.number(2, 1)?; // The number of bytes that follow.
+///         row.bytes(3, b"x")
+///     })?;
+/// }
+/// let file = writer.finish()?;
+///
+/// let mut times = Vec::new();
+/// readings::Trace::from_slice(&file)?.only::<readings::Reading>().for_each(|reading| times.push(reading.time))?;
+/// assert_eq!(times, [42, 1_000_000_000_000]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct RecordWriter<S: Sink> {
+    core: RecordCore<Slot<S>>,
+}
+
+/// A place for a sink, from which the sink is taken when the trace is finished.
+struct Slot<S>(Option<S>);
+
+impl<S> Slot<S> {
+    fn get(&mut self) -> io::Result<&mut S> {
+        self.0.as_mut().ok_or_else(|| io::Error::other("the writer is already finished"))
+    }
+}
+
+impl<S: Write> Write for Slot<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.get()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.get()?.flush()
+    }
+}
+
+impl<S: Sink> Sink for Slot<S> {
+    fn mark(&mut self) -> Option<u64> {
+        self.0.as_mut()?.mark()
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.get()?.overwrite(at, bytes)
+    }
+
+    fn memory(&mut self) -> Option<&mut Vec<u8>> {
+        self.0.as_mut()?.memory()
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.0.as_ref().is_some_and(Sink::is_volatile)
+    }
+}
+
+impl<S: Sink> RecordWriter<S> {
+    /// Starts a trace.
+    ///
+    /// # Errors
+    /// Returns an error from the sink.
+    pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+        Ok(Self { core: RecordCore::new(Slot(Some(sink)), format, options)? })
+    }
+
+    #[inline]
+    pub(crate) fn core(&mut self) -> &mut RecordCore<dyn Sink + '_> {
+        &mut self.core
+    }
+
+    #[inline]
+    pub(crate) fn core_ref(&self) -> &RecordCore<dyn Sink + '_> {
+        &self.core
+    }
+
+    /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
+    /// error. Otherwise, it causes a metadata record that changes the encoding.
+    pub fn set_strict(&mut self, strict: bool) {
+        self.core.strict = strict;
+    }
+
+    /// Preserves the order of records across sections by starting a new chunk at every change of section.
+    pub fn set_keep_order(&mut self, keep_order: bool) {
+        self.core.keep_order = keep_order;
+    }
+
+    /// Returns the format being written.
+    #[must_use]
+    pub fn format(&self) -> &FormatRef {
+        &self.core.format
+    }
+
+    /// Returns the number of data records written so far.
+    #[must_use]
+    pub fn records_written(&self) -> u64 {
+        self.core_ref().records_written()
+    }
+
+    /// Returns the number of the current group. A version 0 trace is a single group.
+    #[must_use]
+    pub fn group(&self) -> u32 {
+        self.core.group
+    }
+
+    /// Returns the current interpretation of a leaf, given the indices of its section and record.
+    #[must_use]
+    pub fn interpretation(&self, section: usize, record: u16, leaf: u8) -> Option<Interpretation> {
+        self.core_ref().interpretation(section, record, leaf)
+    }
+
+    /// Returns the current value of a leaf that stores nothing and depends on no other value, and is therefore the same
+    /// in every record. Returns `None` for other leaves.
+    #[cfg(feature = "dynamic")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unstored_value(&self, section: usize, record: u16, leaf: u8) -> Option<u64> {
+        self.core_ref().unstored_value(section, record, leaf)
+    }
+
+    /// Returns the offset that the next new element of a table will have.
+    #[must_use]
+    pub fn next_offset(&self, section: usize) -> u64 {
+        self.core_ref().next_offset(section)
+    }
+
+    /// Writes the record with these section and record indices. `encode` fills the leaves after the tag in order. It is
+    /// called again if an encoding must change first.
+    ///
+    /// # Errors
+    /// Returns an error from `encode` or the sink, or one for a value that cannot fit.
+    #[inline]
+    pub fn record(
+        &mut self,
+        section: usize,
+        record: u16,
+        encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.core().record(section, record, encode)
+    }
+
+    /// Writes a `K` of the section, which has `PLANS` plans.
+    ///
+    /// # Errors
+    /// As for [`record`](Self::record).
+    #[doc(hidden)]
+    #[inline]
+    pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
+        self.core().put::<K, T, PLANS>(section, fields)
+    }
+
+    /// Writes records in sequence.
+    ///
+    /// # Errors
+    /// As for [`record`](Self::record). The records before the failing one are written.
+    #[inline]
+    pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
+        self.core().put_all(records)
+    }
+
+    /// Appends an element to a stream section and returns its offset in the section's content. If `shared` is set, the
+    /// section is a table that grows over the whole trace. Otherwise, the element belongs to the current group.
+    ///
+    /// # Errors
+    /// Returns an error from `encode`, or one for a value that exceeds the DTD's widths. In a section of single
+    /// numbers, the width adapts instead.
+    pub fn element(
+        &mut self,
+        section: usize,
+        shared: bool,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        self.core().element(section, shared, encode)
+    }
+
+    /// Writes a comment record.
+    ///
+    /// # Errors
+    /// As for [`record`](Self::record).
+    pub fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
+        self.core().comment(section, text)
+    }
+
+    /// Writes a metadata record as supplied.
+    ///
+    /// # Errors
+    /// Returns an error if spec 4.1 does not allow the change.
+    pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+        self.core().metadata(section, metadata)
+    }
+
+    /// Changes the encoding of a leaf for all following records. The change is repeated in every later group.
+    ///
+    /// # Errors
+    /// Returns an error if spec 4.1 does not allow the change.
+    pub fn set(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.core().set_lasting(section, record, leaf, false, change)
+    }
+
+    /// Changes, with a single metadata record, the encoding of every leaf of the section that has the same field name
+    /// as this leaf. In all other respects, works like [`set`](Self::set).
+    ///
+    /// # Errors
+    /// Returns an error if spec 4.1 does not allow the change for one of the leaves.
+    pub fn set_all(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.core().set_lasting(section, record, leaf, true, change)
+    }
+
+    /// Adds user metadata, a JSON object. Version 0 cannot store user metadata.
+    ///
+    /// # Errors
+    /// Returns an error from the sink, or one if the string is not a JSON object or the file is a version 0 file.
+    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.core().user_metadata(json)
+    }
+
+    /// Passes all records written so far to the sink and flushes the sink. The following records start another chunk
+    /// and, in formats with stream sections, another group. Does nothing for a version 0 file, whose single group
+    /// reaches the sink when the trace is finished.
+    ///
+    /// # Errors
+    /// Returns an error from the sink.
+    pub fn flush(&mut self) -> Result<()> {
+        self.core().flush_held(true)
+    }
+
+    /// Ends the current group and starts another (version 1), so that the following records can be read without the
+    /// preceding ones. Does nothing in version 0, which always has a single group.
+    ///
+    /// # Errors
+    /// Returns an error from the sink.
+    pub fn start_group(&mut self) -> Result<()> {
+        self.core().start_group()
+    }
+
+    /// Resets the state of a section inside the group (version 1). Does nothing in version 0, which has no resets.
+    ///
+    /// # Errors
+    /// Returns an error from the sink.
+    pub fn reset(&mut self, section: usize) -> Result<()> {
+        self.core().reset(section)
+    }
+
+    /// Writes the remaining data, the index and the footer, and returns the sink.
+    ///
+    /// # Errors
+    /// Returns an error from the sink, or one if supplied elements disagree with the values that records took from
+    /// them.
+    pub fn finish(mut self) -> Result<S> {
+        self.core().finish()?;
+        Ok(self.core.sink.0.take().ok_or_else(|| io::Error::other("the writer is already finished"))?)
+    }
+
+    /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+    pub fn abandon(mut self) {
+        self.core().give_up();
+    }
+}
+
+impl<S: Sink> Drop for RecordWriter<S> {
+    fn drop(&mut self) {
+        self.core().warn_if_unfinished();
+    }
+}
