@@ -1,17 +1,13 @@
-//! Converts tokens to text. `prettyplease` formats items; this module adds a header line, blank lines between items,
-//! multi-line strings, and calls to the runtime's macros, which are tables of rows.
+//! Converts tokens to text. `prettyplease` formats items; this module adds a header line, blank lines between items and
+//! multi-line strings.
 
-use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
-use quote::quote;
-
-/// Maximum line width in columns.
-const WIDTH: usize = 110;
+use proc_macro2::{TokenStream, TokenTree};
 
 /// Returns the code as text. `source` is the name of the DTD for the header line.
 #[must_use]
 pub fn render(tokens: &TokenStream, source: &str) -> String {
-    let mut calls = Vec::new();
-    let stand_in = replace(tokens.clone(), &mut calls);
+    let mut texts = Vec::new();
+    let stand_in = replace(tokens.clone(), &mut texts);
     let version = env!("CARGO_PKG_VERSION");
     let source = crate::docs::plain(source);
     let mut text =
@@ -21,269 +17,45 @@ pub fn render(tokens: &TokenStream, source: &str) -> String {
         // The tokens do not form a file, perhaps because of a misplaced attribute. rustc will report the mistake.
         Err(_) => return text + &tokens.to_string(),
     }
-    for (i, taken) in calls.iter().enumerate() {
-        text = match taken {
-            Taken::Call { path, body } => put_back(&text, &name(i), path, body),
-            Taken::Text(literal) => text.replacen(&name(i), literal, 1),
-        };
-    }
-    text
-}
-
-/// A part that is removed before formatting because it requires different formatting.
-enum Taken {
-    /// A macro call.
-    Call { path: TokenStream, body: TokenStream },
-    /// A raw string with several lines.
-    Text(String),
+    texts.iter().enumerate().fold(text, |text, (i, literal)| text.replacen(&name(i), literal, 1))
 }
 
 fn name(i: usize) -> String {
-    format!("__metatf_call_{i}_")
+    format!("__metatf_text_{i}_")
 }
 
-/// Replaces the removed parts with placeholders, which are names or macro calls without a body.
-fn replace(tokens: TokenStream, calls: &mut Vec<Taken>) -> TokenStream {
-    let mut out: Vec<TokenTree> = Vec::new();
-    for tree in tokens {
-        match tree {
-            TokenTree::Group(group) => {
-                let called = path_before(&out);
-                if let Some(start) = called.filter(|_| group.delimiter() == Delimiter::Brace) {
-                    let path = out.split_off(start).into_iter().collect();
-                    let stand_in = quote::format_ident!("{}", name(calls.len()));
-                    calls.push(Taken::Call { path, body: group.stream() });
-                    out.extend(quote!(#stand_in! {}));
-                    continue;
-                }
-                let inner = replace(group.stream(), calls);
-                let mut replaced = proc_macro2::Group::new(group.delimiter(), inner);
-                replaced.set_span(group.span());
-                out.push(replaced.into());
-            }
-            TokenTree::Literal(literal) if literal.to_string().contains('\n') => {
-                out.push(quote::format_ident!("{}", name(calls.len())).into());
-                calls.push(Taken::Text(literal.to_string()));
-            }
-            other => out.push(other),
+/// Replaces strings of several lines with placeholders, because `prettyplease` would escape their line breaks.
+fn replace(tokens: TokenStream, texts: &mut Vec<String>) -> TokenStream {
+    let one = |tree| match tree {
+        TokenTree::Group(group) => {
+            let mut replaced = proc_macro2::Group::new(group.delimiter(), replace(group.stream(), texts));
+            replaced.set_span(group.span());
+            replaced.into()
         }
-    }
-    out.into_iter().collect()
-}
-
-/// Returns the start of the path if the last tokens are `path::private::name!`.
-fn path_before(out: &[TokenTree]) -> Option<usize> {
-    let is = |tree: Option<&TokenTree>, c| matches!(tree, Some(TokenTree::Punct(p)) if p.as_char() == c);
-    let word = |tree: Option<&TokenTree>| matches!(tree, Some(TokenTree::Ident(_)));
-    let mut at = out.len().checked_sub(1)?;
-    if !is(out.get(at), '!') || !word(out.get(at.checked_sub(1)?)) {
-        return None;
-    }
-    at -= 1;
-    let mut private = false;
-    while at >= 2 && is(out.get(at - 1), ':') && is(out.get(at - 2), ':') {
-        match out.get(at.wrapping_sub(3)) {
-            Some(TokenTree::Ident(segment)) => {
-                private |= segment == "runtime";
-                at -= 3;
-            }
-            _ => {
-                at -= 2;
-                break;
-            }
+        TokenTree::Literal(literal) if literal.to_string().contains('\n') => {
+            texts.push(literal.to_string());
+            quote::format_ident!("{}", name(texts.len() - 1)).into()
         }
-    }
-    private.then_some(at)
+        other => other,
+    };
+    tokens.into_iter().map(one).collect()
 }
 
-/// Restores a macro call, formatted for its indentation.
-fn put_back(text: &str, stand_in: &str, path: &TokenStream, body: &TokenStream) -> String {
-    let pattern = format!("{stand_in}! {{}}");
-    let Some(at) = text.find(&pattern) else { return text.to_owned() };
-    let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
-    let indent = text[line..].len() - text[line..].trim_start().len();
-    let path: String = path.to_string().split_whitespace().collect();
-    let body = lines(body.clone(), indent + 4);
-    let close = " ".repeat(indent);
-    format!("{}{path} {{\n{body}{close}}}{}", &text[..at], &text[at + pattern.len()..])
-}
-
-/// Formats a table in which each row ends with `;` or with a braced block. Doc attributes become comments.
-fn lines(body: TokenStream, indent: usize) -> String {
-    let margin = " ".repeat(indent);
-    let mut text = String::new();
-    let mut row = Vec::new();
-    let mut trees = body.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        if let (TokenTree::Punct(hash), Some(TokenTree::Group(group))) = (&tree, trees.peek())
-            && hash.as_char() == '#'
-            && let Some(doc) = doc_comment(group.stream())
-        {
-            text.push_str(format!("{margin}///{doc}").trim_end());
-            text.push('\n');
-            trees.next();
-            continue;
-        }
-        let ends = matches!(&tree, TokenTree::Punct(p) if p.as_char() == ';');
-        let block = braces(Some(&tree)).filter(|_| braces(trees.peek()).is_none());
-        row.push(tree);
-        if let Some(content) = block {
-            text.push_str(&row_with_block(&row, content, indent));
-            row.clear();
-        } else if ends {
-            wrap(&spaced(&row), indent, &mut text);
-            row.clear();
-        }
-    }
-    // Put each item of a list on its own line.
-    for item in by_comma(spaced(&row)) {
-        wrap(&[item], indent, &mut text);
-    }
-    text
-}
-
-/// Returns the content of braces.
-fn braces(tree: Option<&TokenTree>) -> Option<TokenStream> {
-    match tree? {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.stream()),
-        _ => None,
-    }
-}
-
-/// Formats a row that ends with a braced block. The row stays on one line if it ends with two blocks, or if it fits and
-/// its block contains no rows. Otherwise, the block is indented.
-fn row_with_block(row: &[TokenTree], content: TokenStream, indent: usize) -> String {
-    let mut text = String::new();
-    let words = spaced(row);
-    let length = words.iter().map(|word| word.len() + 1).sum::<usize>();
-    let has_rows = content.clone().into_iter().any(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == ';'));
-    let two_lists = braces(row.len().checked_sub(2).and_then(|at| row.get(at))).is_some();
-    if two_lists || (!has_rows && indent + length <= WIDTH) {
-        wrap(&words, indent, &mut text);
-        return text;
-    }
-    let mut head = spaced(row.get(..row.len() - 1).unwrap_or_default());
-    if let Some(last) = head.last_mut() {
-        last.push_str(" {");
-    }
-    wrap(&head, indent, &mut text);
-    text + &lines(content, indent + 4) + &" ".repeat(indent) + "}\n"
-}
-
-/// Returns the text of `doc = ".."`.
-fn doc_comment(attribute: TokenStream) -> Option<String> {
-    let meta: syn::MetaNameValue =
-        syn::parse2(attribute).ok().filter(|m: &syn::MetaNameValue| m.path.is_ident("doc"))?;
-    match meta.value {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
-        _ => None,
-    }
-}
-
-/// Splits a part into words with Rust's usual spacing. A word is never broken across lines; in braces, each item
-/// between commas is a word.
-fn spaced(trees: &[TokenTree]) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut glue = true;
-    let mut after_number = false;
-    for tree in trees {
-        let is_number =
-            matches!(tree, TokenTree::Literal(l) if l.to_string().starts_with(|c: char| c.is_ascii_digit()));
-        match tree {
-            TokenTree::Group(group) => {
-                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-                match group.delimiter() {
-                    Delimiter::Parenthesis => {
-                        append(&mut words, format!("({})", spaced(&inner).join(" ")), !after_number);
-                    }
-                    Delimiter::Bracket => enclose(&mut words, "[", spaced(&inner), "]"),
-                    Delimiter::Brace => enclose(&mut words, "{ ", by_comma(spaced(&inner)), " }"),
-                    Delimiter::None => words.extend(spaced(&inner)),
-                }
-                glue = false;
-            }
-            TokenTree::Punct(p) => {
-                // `a -> b`, `= 1`, but `Alloc<Bytes>`, `a, b;`, `::a::b`.
-                let arrow = p.as_char() == '>' && words.last().is_some_and(|w| w == "-");
-                let spaced = matches!(p.as_char(), '-' | '=' | '~');
-                append(&mut words, p.to_string(), arrow || !spaced);
-                glue = if spaced { p.spacing() == Spacing::Joint } else { matches!(p.as_char(), ':' | '<') };
-            }
-            other => {
-                append(&mut words, other.to_string(), glue);
-                glue = false;
-            }
-        }
-        after_number = is_number;
-    }
-    words
-}
-
-/// Joins the words between two commas.
-fn by_comma(words: Vec<String>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for word in words {
-        match out.last_mut() {
-            Some(last) if !last.ends_with(',') => {
-                last.push(' ');
-                last.push_str(&word);
-            }
-            _ => out.push(word),
-        }
-    }
-    out
-}
-
-/// Adds the words of a list between its delimiters.
-fn enclose(words: &mut Vec<String>, open: &str, mut inner: Vec<String>, close: &str) {
-    match inner.first_mut() {
-        Some(first) => first.insert_str(0, open),
-        None => inner.push(open.trim_end().to_owned()),
-    }
-    if let Some(last) = inner.last_mut() {
-        last.push_str(if last.len() == 1 { close.trim_start() } else { close });
-    }
-    words.append(&mut inner);
-}
-
-fn append(words: &mut Vec<String>, text: String, glue: bool) {
-    match words.last_mut() {
-        Some(last) if glue => last.push_str(&text),
-        _ => words.push(text),
-    }
-}
-
-/// Breaks long lines between words. Continuation lines are indented further.
-fn wrap(words: &[String], indent: usize, text: &mut String) {
-    let mut column = indent;
-    text.push_str(&" ".repeat(indent));
-    for (i, word) in words.iter().enumerate() {
-        if i > 0 && column + 1 + word.len() > WIDTH && column > indent + 4 {
-            text.push('\n');
-            text.push_str(&" ".repeat(indent + 4));
-            column = indent + 4;
-        } else if i > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += word.len();
-    }
-    text.push('\n');
-}
-
-/// Inserts a blank line before each item except the first item of a block.
+/// Inserts a blank line before each item, method and macro except the first one of a block.
 fn blank_lines(text: &str) -> String {
     let mut out = String::new();
     let mut before: Option<&str> = None;
     for line in text.lines() {
-        let starts =
-            |l: &str| ["#[", "///", "pub ", "const ", "impl", "__metatf_call"].iter().any(|s| l.starts_with(s));
+        let starts = |l: &str| {
+            ["#[", "///", "pub ", "const ", "fn ", "impl", "mod ", "macro_rules!"].iter().any(|s| l.starts_with(s))
+        };
         let depth = |l: &str| l.len() - l.trim_start().len();
         if let Some(before) = before {
             let is_comment = before.trim_start().starts_with("//");
-            let ended = before.trim_start() == "}" || before.ends_with(';') || before.ends_with("{}");
-            if ended && !is_comment && depth(line) <= 4 && depth(before) == depth(line) && starts(line.trim_start()) {
+            let (ended, statement) = (before.trim_start() == "}", before.ends_with(';') || before.ends_with("{}"));
+            // Inside of items, only methods are separated.
+            let apart = ended && depth(line) <= 8 || statement && depth(line) <= 4;
+            if apart && !is_comment && depth(before) == depth(line) && starts(line.trim_start()) {
                 out.push('\n');
             }
         }

@@ -4,9 +4,9 @@ mod columns;
 mod emitters;
 mod enums;
 mod names;
-mod records;
+mod protocol;
 mod structs;
-mod table;
+mod tables;
 mod trace;
 
 use metatf_parser::schema::Dtd;
@@ -20,8 +20,8 @@ use crate::model::{Model, Ty};
 use crate::names::ident;
 use crate::options::{OptionError, Options};
 
-/// Version of the contract with the runtime, as checked by the runtime's `check_codegen`.
-const CODEGEN_VERSION: u32 = 6;
+/// Version of the interface to the runtime, `metatf::generated`.
+const VERSION: u32 = 6;
 
 /// Emits the complete output, which is a module in reading order.
 pub(crate) fn emit(
@@ -36,9 +36,9 @@ pub(crate) fn emit(
     let enums = enums::emit(model);
     let emitters = emitters::emit(emitters, options)?;
     let (trace, writer, columns) = (trace::trace(model), trace::writer(model), columns::emit(model));
-    let table = table::emit(dtd, model, &expected(dtd, options)?, options);
+    let (protocol, tables) = (protocol::emit(dtd, model, options), tables::emit(dtd, &expected(dtd, options)?));
     let text = literal(&dtd.text);
-    let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
+    let version = Literal::u32_unsuffixed(VERSION);
     let (source, module) = (&options.source, options.module.as_deref());
     let doc =
         format!(" Reader and writer of the trace format `{}`. Generated: edit the DTD instead.", docs::plain(source));
@@ -59,7 +59,7 @@ pub(crate) fn emit(
         #lints
         #visibility mod #name {
             use #runtime::generated as runtime;
-            const _: () = runtime::check_codegen(#version);
+            const _: () = runtime::check_version(#version);
             /// The text of the DTD.
             pub const DTD: &str = #text;
             #named
@@ -68,7 +68,8 @@ pub(crate) fn emit(
             #trace
             #writer
             #columns
-            #table
+            #protocol
+            #tables
             #emitters
         }
         #reexport
@@ -79,7 +80,7 @@ pub(crate) fn emit(
 fn lints() -> TokenStream {
     quote! {
         #[allow(unknown_lints, renamed_and_removed_lints, reason = "different versions have different lints")]
-        #[allow(dead_code, unreachable_pub, reason = "covers the entire format, whatever the program uses")]
+        #[allow(dead_code, unreachable_pub, unused_imports, reason = "covers the entire format, whatever the program uses")]
         #[allow(
             non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,

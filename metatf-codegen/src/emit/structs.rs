@@ -68,7 +68,7 @@ fn read(model: &Model, s: &Struct) -> TokenStream {
     });
     quote! {
         impl<#parameters> runtime::ReadFields<'a> for #name {
-            #[inline]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_fields<AnyRow: runtime::Source<'a>>(#row: &mut AnyRow, #base: u8) -> Result<Self, AnyRow::Error> {
                 #(#lines)*
                 Ok(Self { #(#fields),* })
@@ -205,7 +205,7 @@ fn write(s: &Struct) -> TokenStream {
     let (row, base) = parameters_of(s);
     quote! {
         impl #parameters runtime::WriteFields for #name {
-            #[inline]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn write_fields<AnyRow: runtime::Put>(&self, #row: &mut AnyRow, #base: u8) -> Result<(), AnyRow::Error> {
                 #(#lines)*
                 Ok(())

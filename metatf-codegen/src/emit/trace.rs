@@ -5,6 +5,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::enums::item_type;
+use super::protocol::shape;
 use super::{number, raw};
 use crate::docs;
 use crate::model::{Model, Stream, Ty};
@@ -104,7 +105,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             let item = model.structs.get(listed.item)?;
             let (method, name) = (ident(&listed.method), ident(&item.name));
             let record = if item.shape.bytes { quote!(#name<&[u8]>) } else { quote!(#name) };
-            let (section, index) = (number(section.index as u64), number(listed.record as u64));
+            let (shape, section) = (shape(section, listed), number(section.index as u64));
             let docs = format!(" Writes a record [`{}`].", item.name);
             Some(quote! {
                 #[doc = #docs]
@@ -114,7 +115,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
                 #[inline]
                 pub fn #method(&mut self, record: &#record) -> runtime::Result<()> {
                     const PLANS: usize = runtime::plans(&FORMAT, #section);
-                    self.0.inner().put::<runtime::Shape<Protocol, #section, #index>, _, PLANS>(#section, record)
+                    self.0.inner().put::<#shape, _, PLANS>(#section, record)
                 }
             })
         })
@@ -189,10 +190,13 @@ pub(super) fn writer(model: &Model) -> TokenStream {
 
 /// Returns the type of a stream section's elements, which owns its bytes.
 fn element(model: &Model, stream: &Stream) -> TokenStream {
-    model.structs.get(stream.item).map_or_else(|| item_type(model, stream.item), |item| {
-        let name = ident(&item.name);
-        quote!(#name)
-    })
+    model.structs.get(stream.item).map_or_else(
+        || item_type(model, stream.item),
+        |item| {
+            let name = ident(&item.name);
+            quote!(#name)
+        },
+    )
 }
 
 /// Emits the conversions from the single field of an element, which allow for `names().intern("int")`.

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// HATF10.dtd: A DTD for HATF 1.0
@@ -98,7 +99,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Alloc<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -122,7 +123,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Alloc<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -155,11 +156,13 @@ section heap 1 {
         pub fn to_owned(&self) -> Alloc {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Alloc<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -194,7 +197,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Realloc<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -218,7 +221,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Realloc<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -251,11 +254,13 @@ section heap 1 {
         pub fn to_owned(&self) -> Realloc {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Realloc<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -288,7 +293,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Free<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -310,7 +315,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Free<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -342,11 +347,13 @@ section heap 1 {
         pub fn to_owned(&self) -> Free {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Free<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -374,7 +381,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateHeap<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -388,7 +395,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateHeap<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -418,11 +425,13 @@ section heap 1 {
         pub fn to_owned(&self) -> CreateHeap {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> CreateHeap<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -448,7 +457,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyHeap<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -462,7 +471,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyHeap<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -492,11 +501,13 @@ section heap 1 {
         pub fn to_owned(&self) -> DestroyHeap {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> DestroyHeap<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -520,7 +531,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateThread<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -533,7 +544,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateThread<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -562,11 +573,13 @@ section heap 1 {
         pub fn to_owned(&self) -> CreateThread {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> CreateThread<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -589,7 +602,7 @@ section heap 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyThread<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -602,7 +615,7 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyThread<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -631,11 +644,13 @@ section heap 1 {
         pub fn to_owned(&self) -> DestroyThread {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> DestroyThread<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -673,11 +688,13 @@ section heap 1 {
         pub fn to_owned(&self) -> Heap {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Heap<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -712,11 +729,13 @@ section heap 1 {
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -743,6 +762,7 @@ section heap 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -763,6 +783,7 @@ section heap 1 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -772,11 +793,13 @@ section heap 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `heap`.
         pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
             self.0.section()
@@ -826,6 +849,7 @@ section heap 1 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -836,6 +860,7 @@ section heap 1 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -843,10 +868,12 @@ section heap 1 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Alloc`].
         ///
         /// # Errors
@@ -856,6 +883,7 @@ section heap 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Realloc`].
         ///
         /// # Errors
@@ -865,6 +893,7 @@ section heap 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Free`].
         ///
         /// # Errors
@@ -874,6 +903,7 @@ section heap 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`CreateHeap`].
         ///
         /// # Errors
@@ -886,6 +916,7 @@ section heap 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`DestroyHeap`].
         ///
         /// # Errors
@@ -898,6 +929,7 @@ section heap 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`CreateThread`].
         ///
         /// # Errors
@@ -910,6 +942,7 @@ section heap 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`DestroyThread`].
         ///
         /// # Errors
@@ -948,31 +981,37 @@ section heap 1 {
         pub fn alloc(&self) -> AllocColumns<'_> {
             AllocColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Realloc`].
         #[must_use]
         pub fn realloc(&self) -> ReallocColumns<'_> {
             ReallocColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Free`].
         #[must_use]
         pub fn free(&self) -> FreeColumns<'_> {
             FreeColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`CreateHeap`].
         #[must_use]
         pub fn create_heap(&self) -> CreateHeapColumns<'_> {
             CreateHeapColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`DestroyHeap`].
         #[must_use]
         pub fn destroy_heap(&self) -> DestroyHeapColumns<'_> {
             DestroyHeapColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`CreateThread`].
         #[must_use]
         pub fn create_thread(&self) -> CreateThreadColumns<'_> {
             CreateThreadColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`DestroyThread`].
         #[must_use]
         pub fn destroy_thread(&self) -> DestroyThreadColumns<'_> {
@@ -1220,93 +1259,449 @@ section heap 1 {
         }
     }
 
-    runtime::records! {
-        format "HATF10.dtd" 0x2845d4de511cc022 1;
-        types Record<Bytes>;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "HATF10.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = std::convert::Infallible;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <Heap as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Heap)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "heap" tagged {
-            records [0 1 2 3 4 5 6 7 8 9];
-            cells [41 42 43 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
-                31 32 33 34 35 36 37 38 39 40];
-            initials [zero 44];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <Heap as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Heap(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <Heap as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Heap)
+                }
+                _ => None,
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 3 "alloc" 4 (Alloc [1 Heap Heap Alloc]) {
-            "tag" tag(),
-            "size" number(4 None),
-            "address" number(4 None),
-            "time" number(0 Default 0),
-            "thread" number(0 Default 0),
-            "heap" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(6))
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Heap(ref record) => record.place(),
+            }
         }
-        record 4 "realloc" 5 (Realloc [1 Heap Heap Realloc]) {
-            "tag" tag(),
-            "address" number(4 None),
-            "address_2"("address") number(4 None),
-            "time" number(0 Default 0),
-            "thread" number(0 Default 0),
-            "heap" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(6))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::Heap(ref record) => record.put(writer),
+            }
         }
-        record 5 "free" 6 (Free [1 Heap Heap Free]) {
-            "tag" tag(),
-            "address" number(4 None),
-            "time" number(0 Default 0),
-            "thread" number(0 Default 0),
-            "heap" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(5))
+    }
+
+    impl runtime::SectionFamily for Heap {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = Heap<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Heap::Alloc),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Heap::Realloc),
+                5 => runtime::ReadFields::read_fields(row, 0).map(Heap::Free),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Heap::CreateHeap),
+                7 => runtime::ReadFields::read_fields(row, 0).map(Heap::DestroyHeap),
+                8 => runtime::ReadFields::read_fields(row, 0).map(Heap::CreateThread),
+                9 => runtime::ReadFields::read_fields(row, 0).map(Heap::DestroyThread),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 6 "createHeap" 7 (CreateHeap [1 Heap Heap CreateHeap]) {
-            "tag" tag(),
-            "thread" number(0 Default 0),
-            "heap" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(3))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(Heap::Alloc);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 4>, _>()
+                    .map(Heap::Realloc);
+            }
+            if tag == 6 {
+                return rows.read::<runtime::Shape<Protocol, 1, 5>, _>().map(Heap::Free);
+            }
+            if (7..=9).contains(&tag) {
+                if tag == 7 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 6>, _>()
+                        .map(Heap::CreateHeap);
+                }
+                if tag == 8 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 7>, _>()
+                        .map(Heap::DestroyHeap);
+                }
+                if tag == 9 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 8>, _>()
+                        .map(Heap::CreateThread);
+                }
+            }
+            if tag == 10 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 9>, _>()
+                    .map(Heap::DestroyThread);
+            }
+            None
         }
-        record 7 "destroyHeap" 8 (DestroyHeap [1 Heap Heap DestroyHeap]) {
-            "tag" tag(),
-            "thread" number(0 Default 0),
-            "heap" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(3))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
         }
-        record 8 "createThread" 9 (CreateThread [1 Heap Heap CreateThread]) {
-            "tag" tag(),
-            "thread" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
-        record 9 "destroyThread" 10 (DestroyThread [1 Heap Heap DestroyThread]) {
-            "tag" tag(),
-            "thread" number(0 Default 0),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2))
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Heap<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Alloc(..) => (1, 3),
+                Self::Realloc(..) => (1, 4),
+                Self::Free(..) => (1, 5),
+                Self::CreateHeap(..) => (1, 6),
+                Self::DestroyHeap(..) => (1, 7),
+                Self::CreateThread(..) => (1, 8),
+                Self::DestroyThread(..) => (1, 9),
+            }
         }
-        enum 1 Heap(Heap<Bytes>) {
-            3 Alloc, 4 Realloc, 5 Free;
-            6 CreateHeap, 7 DestroyHeap, 8 CreateThread;
-            9 DestroyThread;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Alloc(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Realloc(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+                Self::Free(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                }
+                Self::CreateHeap(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                }
+                Self::DestroyHeap(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
+                }
+                Self::CreateThread(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
+                }
+                Self::DestroyThread(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+                }
+            }
         }
+    }
+
+    impl runtime::RecordType<Protocol> for Alloc {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Alloc(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Realloc {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Realloc(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Free {
+        const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Free(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for CreateHeap {
+        const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::CreateHeap(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for DestroyHeap {
+        const PLACES: &'static [(usize, u16)] = &[(1, 7)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::DestroyHeap(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for CreateThread {
+        const PLACES: &'static [(usize, u16)] = &[(1, 8)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::CreateThread(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for DestroyThread {
+        const PLACES: &'static [(usize, u16)] = &[(1, 9)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::DestroyThread(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x2845d4de511cc022,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "heap",
+                &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+                &[
+                    41, 42, 43, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
+                    34, 35, 36, 37, 38, 39, 40,
+                ],
+                &[0; 44],
+            ),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("alloc", 4, ALLOC, &in_order(ALLOC)),
+            Record::new("realloc", 5, REALLOC, &in_order(REALLOC)),
+            Record::new("free", 6, FREE, &in_order(FREE)),
+            Record::new("createHeap", 7, CREATE_HEAP, &in_order(CREATE_HEAP)),
+            Record::new("destroyHeap", 8, DESTROY_HEAP, &in_order(DESTROY_HEAP)),
+            Record::new("createThread", 9, CREATE_THREAD, &in_order(CREATE_THREAD)),
+            Record::new("destroyThread", 10, DESTROY_THREAD, &in_order(DESTROY_THREAD)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `alloc`.
+        const ALLOC: &[Leaf; 8] = &[
+            Leaf::tag(),
+            Leaf::number("size", 4, Interpretation::None),
+            Leaf::number("address", 4, Interpretation::None),
+            Leaf::number("time", 0, Interpretation::Default(0)),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("heap", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(6)]).with("data", &[], None),
+        ];
+        /// The leaves of `realloc`.
+        const REALLOC: &[Leaf; 8] = &[
+            Leaf::tag(),
+            Leaf::number("address", 4, Interpretation::None),
+            Leaf::number("address_2", 4, Interpretation::None)
+                .with("address", &[], None),
+            Leaf::number("time", 0, Interpretation::Default(0)),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("heap", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(6)]).with("data", &[], None),
+        ];
+        /// The leaves of `free`.
+        const FREE: &[Leaf; 7] = &[
+            Leaf::tag(),
+            Leaf::number("address", 4, Interpretation::None),
+            Leaf::number("time", 0, Interpretation::Default(0)),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("heap", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(5)]).with("data", &[], None),
+        ];
+        /// The leaves of `createHeap`.
+        const CREATE_HEAP: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("heap", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(3)]).with("data", &[], None),
+        ];
+        /// The leaves of `destroyHeap`.
+        const DESTROY_HEAP: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("heap", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(3)]).with("data", &[], None),
+        ];
+        /// The leaves of `createThread`.
+        const CREATE_THREAD: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+        ];
+        /// The leaves of `destroyThread`.
+        const DESTROY_THREAD: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("thread", 0, Interpretation::Default(0)),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+        ];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// A record of all tags that no other record has: its tag is a field.
@@ -82,7 +83,7 @@ section events 1 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Start {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -94,7 +95,7 @@ section events 1 {
     }
 
     impl runtime::WriteFields for Start {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -130,7 +131,7 @@ section events 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -143,7 +144,7 @@ section events 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -172,11 +173,13 @@ section events 1 {
         pub fn to_owned(&self) -> Other {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Other<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -205,11 +208,13 @@ section events 1 {
         pub fn to_owned(&self) -> Events {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Events<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -235,11 +240,13 @@ section events 1 {
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -266,6 +273,7 @@ section events 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -286,6 +294,7 @@ section events 1 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -295,11 +304,13 @@ section events 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `events`.
         pub fn events(&mut self) -> runtime::Section<'_, 't, Protocol, Events> {
             self.0.section()
@@ -349,6 +360,7 @@ section events 1 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -359,6 +371,7 @@ section events 1 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -366,10 +379,12 @@ section events 1 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Start`].
         ///
         /// # Errors
@@ -379,6 +394,7 @@ section events 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Other`].
         ///
         /// # Errors
@@ -414,6 +430,7 @@ section events 1 {
         pub fn start(&self) -> StartColumns<'_> {
             StartColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Other`].
         #[must_use]
         pub fn other(&self) -> OtherColumns<'_> {
@@ -492,45 +509,262 @@ section events 1 {
         }
     }
 
-    runtime::records! {
-        format "catch_all.dtd" 0x8ac8e0387f88f2d4 2;
-        types Record<Bytes>;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "catch_all.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = std::convert::Infallible;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <Events as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Events)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "events" tagged {
-            records [0 1 2 3 4];
-            cells [6 7 8 0 1 2 3 4 5];
-            initials [zero 9];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <Events as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Events(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <Events as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Events)
+                }
+                _ => None,
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(2 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 3 "start" 4 (Start [1 Events Events Start]) {
-            "tag" tag(),
-            "size" number(2 None) = 8,
-            "pid" number(4 None)
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Events(ref record) => record.place(),
+            }
         }
-        record 4 "other" 0 (Other [1 Events Events Other]) {
-            "tag" any_tag(),
-            "size" number(2 None),
-            "rest" variable(Leaf(1), Push(4), Sub)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::Events(ref record) => record.put(writer),
+            }
         }
-        enum 1 Events(Events<Bytes>) {
-            3 Start, 4 Other;
+    }
+
+    impl runtime::SectionFamily for Events {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = Events<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Events::Start),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Events::Other),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 3>, _>()
+                    .map(Events::Start);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Events<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Start(..) => (1, 3),
+                Self::Other(..) => (1, 4),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Start(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Other(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Start {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Events(Events::Start(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Other {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Events(Events::Other(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x8ac8e0387f88f2d4,
+            2,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "events",
+                &[0, 1, 2, 3, 4],
+                &[6, 7, 8, 0, 1, 2, 3, 4, 5],
+                &[0; 9],
+            ),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("start", 4, START, &in_order(START)),
+            Record::new("other", 0, OTHER, &in_order(OTHER)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 2, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `start`.
+        const START: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("size", 2, Interpretation::None).with("size", &[], Some(8)),
+            Leaf::number("pid", 4, Interpretation::None),
+        ];
+        /// The leaves of `other`.
+        const OTHER: &[Leaf; 3] = &[
+            Leaf::any_tag(),
+            Leaf::number("size", 2, Interpretation::None),
+            Leaf::variable("rest", &[ExprOp::Leaf(1), ExprOp::Push(4), ExprOp::Sub]),
+        ];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Names that are keywords, types of the prelude, or alike once they are Rust.
@@ -120,7 +121,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for GlobalMark {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -131,7 +132,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for GlobalMark {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -178,7 +179,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfSelf<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -210,7 +211,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfSelf<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -247,11 +248,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> SelfSelf {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> SelfSelf<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -282,7 +285,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfOption<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -295,7 +298,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfOption<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -324,11 +327,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> SelfOption {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> SelfOption<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -349,7 +354,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfResult {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -361,7 +366,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfResult {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -398,7 +403,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfVec {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -410,7 +415,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfVec {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -440,7 +445,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfTrace {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -451,7 +456,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfTrace {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -480,7 +485,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfWriter {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -491,7 +496,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfWriter {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -520,7 +525,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -531,7 +536,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -560,7 +565,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfFinish {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -571,7 +576,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfFinish {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -600,7 +605,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfFinishRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -611,7 +616,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfFinishRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -640,7 +645,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfOk {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -651,7 +656,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfOk {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -682,7 +687,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfSome {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -694,7 +699,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfSome {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -721,7 +726,7 @@ section t 8 { Bytes: (vfield) { } }
     pub struct String {}
 
     impl<'a> runtime::ReadFields<'a> for String {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             _row: &mut AnyRow,
             _base: u8,
@@ -731,7 +736,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for String {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             _row: &mut AnyRow,
@@ -761,7 +766,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for C<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -774,7 +779,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for C<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -803,11 +808,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> C {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> C<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -828,7 +835,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfProtocol {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -839,7 +846,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfProtocol {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -868,7 +875,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for W {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -879,7 +886,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for W {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -908,7 +915,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfR {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -919,7 +926,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfR {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -948,7 +955,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SelfN {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -959,7 +966,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SelfN {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -990,7 +997,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for U64 {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1002,7 +1009,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for U64 {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1032,7 +1039,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for RecordSelf {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1043,7 +1050,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for RecordSelf {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1072,7 +1079,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for RecordSelfRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1083,7 +1090,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for RecordSelfRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1112,7 +1119,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for RecordRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1123,7 +1130,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for RecordRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1152,7 +1159,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for RecordFooBar {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1163,7 +1170,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for RecordFooBar {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1194,7 +1201,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for RecordFooBarRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1206,7 +1213,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for RecordFooBarRecord {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1236,7 +1243,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for EmptyCountNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1248,7 +1255,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for EmptyCountNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1280,7 +1287,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for EmptyCount {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1302,7 +1309,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for EmptyCount {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1344,7 +1351,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Next<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1356,7 +1363,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Next<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1384,11 +1391,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> Next {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Next<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1408,7 +1417,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for Item {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1419,7 +1428,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for Item {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1448,7 +1457,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for SubN {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1459,7 +1468,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for SubN {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1488,7 +1497,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for BR {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1499,7 +1508,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for BR {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1528,7 +1537,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for RB {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1539,7 +1548,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl runtime::WriteFields for RB {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1568,7 +1577,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TBytes<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1580,7 +1589,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TBytes<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1608,11 +1617,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> TBytes {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> TBytes<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1684,11 +1695,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> Self_ {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Self_<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1791,11 +1804,13 @@ section t 8 { Bytes: (vfield) { } }
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1838,6 +1853,7 @@ section t 8 { Bytes: (vfield) { } }
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -1858,6 +1874,7 @@ section t 8 { Bytes: (vfield) { } }
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -1867,15 +1884,18 @@ section t 8 { Bytes: (vfield) { } }
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// The global section.
         pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
             self.0.section()
         }
+
         /// A doc with a fence
         /// '''
         /// let code = that().must_not(run);
@@ -1884,30 +1904,37 @@ section t 8 { Bytes: (vfield) { } }
         pub fn self_(&mut self) -> runtime::Section<'_, 't, Protocol, Self_> {
             self.0.section()
         }
+
         /// Section `record`.
         pub fn record(&mut self) -> runtime::Section<'_, 't, Protocol, RecordSection> {
             self.0.section()
         }
+
         /// Section `sub`.
         pub fn sub(&mut self) -> runtime::Section<'_, 't, Protocol, Sub> {
             self.0.section()
         }
+
         /// Section `b`.
         pub fn b(&mut self) -> runtime::Section<'_, 't, Protocol, B> {
             self.0.section()
         }
+
         /// Section `r`.
         pub fn r(&mut self) -> runtime::Section<'_, 't, Protocol, R> {
             self.0.section()
         }
+
         /// The elements of section `open`.
         pub fn open_section(&mut self) -> runtime::Elements<'t, Protocol, Next> {
             self.0.elements(3)
         }
+
         /// The elements of section `next`.
         pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(4)
         }
+
         /// The elements of section `t`.
         pub fn t(&mut self) -> runtime::Elements<'t, Protocol, TBytes> {
             self.0.elements(8)
@@ -1957,6 +1984,7 @@ section t 8 { Bytes: (vfield) { } }
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -1967,6 +1995,7 @@ section t 8 { Bytes: (vfield) { } }
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -1974,10 +2003,12 @@ section t 8 { Bytes: (vfield) { } }
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`GlobalMark`].
         ///
         /// # Errors
@@ -1987,6 +2018,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 0);
             self.0.inner().put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
         }
+
         /// Writes a record [`GlobalMark`].
         ///
         /// # Errors
@@ -1996,6 +2028,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfSelf`].
         ///
         /// # Errors
@@ -2005,6 +2038,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfOption`].
         ///
         /// # Errors
@@ -2014,6 +2048,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfResult`].
         ///
         /// # Errors
@@ -2023,6 +2058,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfVec`].
         ///
         /// # Errors
@@ -2032,6 +2068,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfTrace`].
         ///
         /// # Errors
@@ -2041,6 +2078,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfWriter`].
         ///
         /// # Errors
@@ -2050,6 +2088,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfRecord`].
         ///
         /// # Errors
@@ -2059,6 +2098,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 10>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfFinish`].
         ///
         /// # Errors
@@ -2068,6 +2108,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 11>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfFinishRecord`].
         ///
         /// # Errors
@@ -2080,6 +2121,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 12>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfOk`].
         ///
         /// # Errors
@@ -2089,6 +2131,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 13>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfSome`].
         ///
         /// # Errors
@@ -2098,6 +2141,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 14>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`String`].
         ///
         /// # Errors
@@ -2107,6 +2151,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 15>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`C`].
         ///
         /// # Errors
@@ -2116,6 +2161,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 16>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfProtocol`].
         ///
         /// # Errors
@@ -2125,6 +2171,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 17>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`W`].
         ///
         /// # Errors
@@ -2134,6 +2181,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 18>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfR`].
         ///
         /// # Errors
@@ -2143,6 +2191,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 19>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SelfN`].
         ///
         /// # Errors
@@ -2152,6 +2201,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 20>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`U64`].
         ///
         /// # Errors
@@ -2161,6 +2211,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 21>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`GlobalMark`].
         ///
         /// # Errors
@@ -2173,6 +2224,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`RecordSelf`].
         ///
         /// # Errors
@@ -2182,6 +2234,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 22>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`RecordSelfRecord`].
         ///
         /// # Errors
@@ -2194,6 +2247,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 23>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`RecordRecord`].
         ///
         /// # Errors
@@ -2203,6 +2257,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 24>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`RecordFooBar`].
         ///
         /// # Errors
@@ -2212,6 +2267,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 25>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`RecordFooBarRecord`].
         ///
         /// # Errors
@@ -2224,6 +2280,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 26>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`EmptyCount`].
         ///
         /// # Errors
@@ -2233,6 +2290,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 27>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`GlobalMark`].
         ///
         /// # Errors
@@ -2242,6 +2300,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 5);
             self.0.inner().put::<runtime::Shape<Protocol, 5, 3>, _, PLANS>(5, record)
         }
+
         /// Writes a record [`SubN`].
         ///
         /// # Errors
@@ -2251,6 +2310,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 5);
             self.0.inner().put::<runtime::Shape<Protocol, 5, 30>, _, PLANS>(5, record)
         }
+
         /// Writes a record [`GlobalMark`].
         ///
         /// # Errors
@@ -2260,6 +2320,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 6);
             self.0.inner().put::<runtime::Shape<Protocol, 6, 3>, _, PLANS>(6, record)
         }
+
         /// Writes a record [`BR`].
         ///
         /// # Errors
@@ -2269,6 +2330,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 6);
             self.0.inner().put::<runtime::Shape<Protocol, 6, 31>, _, PLANS>(6, record)
         }
+
         /// Writes a record [`GlobalMark`].
         ///
         /// # Errors
@@ -2278,6 +2340,7 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 7);
             self.0.inner().put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
         }
+
         /// Writes a record [`RB`].
         ///
         /// # Errors
@@ -2287,10 +2350,12 @@ section t 8 { Bytes: (vfield) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 7);
             self.0.inner().put::<runtime::Shape<Protocol, 7, 32>, _, PLANS>(7, record)
         }
+
         /// The elements of section `open`.
         pub fn open_section(&mut self) -> runtime::Table<'_, AnySink, Next> {
             self.0.table(3)
         }
+
         /// The elements of section `t`.
         pub fn t(&mut self) -> runtime::Table<'_, AnySink, TBytes> {
             self.0.table(8)
@@ -2357,161 +2422,193 @@ section t 8 { Bytes: (vfield) { } }
         pub fn global_mark(&self) -> GlobalMarkColumns<'_> {
             GlobalMarkColumns::of(&self.0, 0)
         }
+
         /// Returns the columns of the records [`GlobalMark`].
         #[must_use]
         pub fn self_global_mark(&self) -> GlobalMarkColumns<'_> {
             GlobalMarkColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`GlobalMark`].
         #[must_use]
         pub fn record_global_mark(&self) -> GlobalMarkColumns<'_> {
             GlobalMarkColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`GlobalMark`].
         #[must_use]
         pub fn sub_global_mark(&self) -> GlobalMarkColumns<'_> {
             GlobalMarkColumns::of(&self.0, 5)
         }
+
         /// Returns the columns of the records [`GlobalMark`].
         #[must_use]
         pub fn b_global_mark(&self) -> GlobalMarkColumns<'_> {
             GlobalMarkColumns::of(&self.0, 6)
         }
+
         /// Returns the columns of the records [`GlobalMark`].
         #[must_use]
         pub fn r_global_mark(&self) -> GlobalMarkColumns<'_> {
             GlobalMarkColumns::of(&self.0, 7)
         }
+
         /// Returns the columns of the records [`SelfSelf`].
         #[must_use]
         pub fn self_self(&self) -> SelfSelfColumns<'_> {
             SelfSelfColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfOption`].
         #[must_use]
         pub fn option(&self) -> SelfOptionColumns<'_> {
             SelfOptionColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfResult`].
         #[must_use]
         pub fn result(&self) -> SelfResultColumns<'_> {
             SelfResultColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfVec`].
         #[must_use]
         pub fn vec(&self) -> SelfVecColumns<'_> {
             SelfVecColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfTrace`].
         #[must_use]
         pub fn trace(&self) -> SelfTraceColumns<'_> {
             SelfTraceColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfWriter`].
         #[must_use]
         pub fn writer(&self) -> SelfWriterColumns<'_> {
             SelfWriterColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfRecord`].
         #[must_use]
         pub fn self_record(&self) -> SelfRecordColumns<'_> {
             SelfRecordColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfFinish`].
         #[must_use]
         pub fn self_finish(&self) -> SelfFinishColumns<'_> {
             SelfFinishColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfFinishRecord`].
         #[must_use]
         pub fn self_finish_record(&self) -> SelfFinishRecordColumns<'_> {
             SelfFinishRecordColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfOk`].
         #[must_use]
         pub fn ok(&self) -> SelfOkColumns<'_> {
             SelfOkColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfSome`].
         #[must_use]
         pub fn some(&self) -> SelfSomeColumns<'_> {
             SelfSomeColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`String`].
         #[must_use]
         pub fn string(&self) -> StringColumns<'_> {
             StringColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`C`].
         #[must_use]
         pub fn c(&self) -> CColumns<'_> {
             CColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfProtocol`].
         #[must_use]
         pub fn protocol(&self) -> SelfProtocolColumns<'_> {
             SelfProtocolColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`W`].
         #[must_use]
         pub fn w(&self) -> WColumns<'_> {
             WColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfR`].
         #[must_use]
         pub fn self_r(&self) -> SelfRColumns<'_> {
             SelfRColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SelfN`].
         #[must_use]
         pub fn self_n(&self) -> SelfNColumns<'_> {
             SelfNColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`U64`].
         #[must_use]
         pub fn u64(&self) -> U64Columns<'_> {
             U64Columns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`RecordSelf`].
         #[must_use]
         pub fn record_self(&self) -> RecordSelfColumns<'_> {
             RecordSelfColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`RecordSelfRecord`].
         #[must_use]
         pub fn record_self_record(&self) -> RecordSelfRecordColumns<'_> {
             RecordSelfRecordColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`RecordRecord`].
         #[must_use]
         pub fn record_record(&self) -> RecordRecordColumns<'_> {
             RecordRecordColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`RecordFooBar`].
         #[must_use]
         pub fn record_foo_bar(&self) -> RecordFooBarColumns<'_> {
             RecordFooBarColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`RecordFooBarRecord`].
         #[must_use]
         pub fn record_foo_bar_record(&self) -> RecordFooBarRecordColumns<'_> {
             RecordFooBarRecordColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`EmptyCount`].
         #[must_use]
         pub fn empty_count(&self) -> EmptyCountColumns<'_> {
             EmptyCountColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`SubN`].
         #[must_use]
         pub fn sub_n(&self) -> SubNColumns<'_> {
             SubNColumns::of(&self.0, 5)
         }
+
         /// Returns the columns of the records [`BR`].
         #[must_use]
         pub fn b_r(&self) -> BRColumns<'_> {
             BRColumns::of(&self.0, 6)
         }
+
         /// Returns the columns of the records [`RB`].
         #[must_use]
         pub fn b(&self) -> RBColumns<'_> {
@@ -3236,193 +3333,1576 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    runtime::records! {
-        format "hostile.dtd" 0x53d852121e26c93e 2;
-        types Record<Bytes>, Element<Bytes>;
-        section 0 "" tagged {
-            records [0 1 2 3];
-            cells [2 3 4 0 1];
-            initials [zero 5];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "hostile.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = Element<Bytes>;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                0 => {
+                    <Global as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Global)
+                }
+                1 => {
+                    <Self_ as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Self_)
+                }
+                2 => {
+                    <RecordSection as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Record)
+                }
+                5 => {
+                    <Sub as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Sub)
+                }
+                6 => {
+                    <B as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::B)
+                }
+                7 => {
+                    <R as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::R)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "Self" tagged {
-            records [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21];
-            cells [55 56 57 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
-                31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54];
-            initials [zero 58];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                0 => {
+                    <Global as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Global(record)))
+                }
+                1 => {
+                    <Self_ as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Self_(record)))
+                }
+                2 => {
+                    <RecordSection as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Record(record)))
+                }
+                5 => {
+                    <Sub as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Sub(record)))
+                }
+                6 => {
+                    <B as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::B(record)))
+                }
+                7 => {
+                    <R as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::R(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "record" tagged {
-            records [0 1 2 3 22 23 24 25 26 27];
-            cells [19 20 21 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18];
-            initials [zero 22];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                0 => {
+                    <Global as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Global)
+                }
+                1 => {
+                    <Self_ as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Self_)
+                }
+                2 => {
+                    <RecordSection as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Record)
+                }
+                5 => {
+                    <Sub as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Sub)
+                }
+                6 => {
+                    <B as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::B)
+                }
+                7 => {
+                    <R as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::R)
+                }
+                _ => None,
+            }
         }
-        section 3 "open" stream {
-            records [28];
-            cells [0 1];
-            initials [zero 2];
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Element::Open),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Element::Next),
+                8 => runtime::ReadFields::read_fields(row, 0).map(Element::T),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 4 "next" stream {
-            records [29];
-            cells [0];
-            initials [zero 1];
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[0, 1, 2, 5, 6, 7]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Global(ref record) => record.place(),
+                Self::Self_(ref record) => record.place(),
+                Self::Record(ref record) => record.place(),
+                Self::Sub(ref record) => record.place(),
+                Self::B(ref record) => record.place(),
+                Self::R(ref record) => record.place(),
+            }
         }
-        section 5 "sub" tagged {
-            records [0 1 2 3 30];
-            cells [4 5 6 0 1 2 3];
-            initials [zero 7];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::Global(ref record) => record.put(writer),
+                Self::Self_(ref record) => record.put(writer),
+                Self::Record(ref record) => record.put(writer),
+                Self::Sub(ref record) => record.put(writer),
+                Self::B(ref record) => record.put(writer),
+                Self::R(ref record) => record.put(writer),
+            }
         }
-        section 6 "b" tagged {
-            records [0 1 2 3 31];
-            cells [4 5 6 0 1 2 3];
-            initials [zero 7];
+    }
+
+    impl runtime::SectionFamily for Global {
+        const SECTION: usize = 0;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 0);
+        type With<Bytes> = Global;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Global::GlobalMark),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 7 "r" tagged {
-            records [0 1 2 3 32];
-            cells [4 5 6 0 1 2 3];
-            initials [zero 7];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 1000 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 0, 3>, _>()
+                    .map(Global::GlobalMark);
+            }
+            None
         }
-        section 8 "t" stream {
-            records [33];
-            cells [0 1];
-            initials [zero 2];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 0) }, Break>(each)
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 0) }>()
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(2 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+    }
+
+    impl runtime::DataRecord for Global {
+        const SECTION: Option<usize> = Some(0);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::GlobalMark(..) => (0, 3),
+            }
         }
-        record 3 "global_mark" 1000
-            (GlobalMark [0 Global Global GlobalMark, 1 Self_ Self_ GlobalMark, 2 Record RecordSection GlobalMark, 5 Sub Sub GlobalMark, 6 B B GlobalMark, 7 R R GlobalMark]) {
-            "tag" tag(),
-            "x" number(1 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 0);
+            match *self {
+                Self::GlobalMark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
+                }
+            }
         }
-        record 4 "self" 4 (SelfSelf [1 Self_ Self_ Self_]) {
-            "tag" tag(),
-            "self_field" number(1 None),
-            "type" number(2 None),
-            "async" number(1 None),
-            "gen" number(1 None),
-            "r" number(1 None),
-            "row" number(1 None),
-            "base" number(1 None),
-            "this" number(1 None),
-            "bytes" number(1 None),
-            "Bytes" variable(Leaf(2)),
-            "option" number(1 None)
+    }
+
+    impl runtime::SectionFamily for Self_ {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = Self_<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Self_::GlobalMark),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Self_::Self_),
+                5 => runtime::ReadFields::read_fields(row, 0).map(Self_::Option),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Self_::Result),
+                7 => runtime::ReadFields::read_fields(row, 0).map(Self_::Vec),
+                8 => runtime::ReadFields::read_fields(row, 0).map(Self_::Trace),
+                9 => runtime::ReadFields::read_fields(row, 0).map(Self_::Writer),
+                10 => runtime::ReadFields::read_fields(row, 0).map(Self_::Record),
+                11 => runtime::ReadFields::read_fields(row, 0).map(Self_::Finish),
+                12 => runtime::ReadFields::read_fields(row, 0).map(Self_::Finish2),
+                13 => runtime::ReadFields::read_fields(row, 0).map(Self_::Ok),
+                14 => runtime::ReadFields::read_fields(row, 0).map(Self_::Some),
+                15 => runtime::ReadFields::read_fields(row, 0).map(Self_::String),
+                16 => runtime::ReadFields::read_fields(row, 0).map(Self_::C),
+                17 => runtime::ReadFields::read_fields(row, 0).map(Self_::Protocol),
+                18 => runtime::ReadFields::read_fields(row, 0).map(Self_::W),
+                19 => runtime::ReadFields::read_fields(row, 0).map(Self_::R),
+                20 => runtime::ReadFields::read_fields(row, 0).map(Self_::N),
+                21 => runtime::ReadFields::read_fields(row, 0).map(Self_::U64),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 5 "Option" 5 (SelfOption [1 Self_ Self_ Option]) {
-            "tag" tag(),
-            "x" number(1 None),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 1000 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 3>, _>()
+                    .map(Self_::GlobalMark);
+            }
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 4>, _>()
+                    .map(Self_::Self_);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 5>, _>()
+                    .map(Self_::Option);
+            }
+            if (6..=8).contains(&tag) {
+                if tag == 6 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 6>, _>()
+                        .map(Self_::Result);
+                }
+                if tag == 7 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 7>, _>()
+                        .map(Self_::Vec);
+                }
+                if tag == 8 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 8>, _>()
+                        .map(Self_::Trace);
+                }
+            }
+            if (9..=11).contains(&tag) {
+                if tag == 9 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 9>, _>()
+                        .map(Self_::Writer);
+                }
+                if tag == 10 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 10>, _>()
+                        .map(Self_::Record);
+                }
+                if tag == 11 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 11>, _>()
+                        .map(Self_::Finish);
+                }
+            }
+            if (12..=14).contains(&tag) {
+                if tag == 12 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 12>, _>()
+                        .map(Self_::Finish2);
+                }
+                if tag == 13 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 13>, _>()
+                        .map(Self_::Ok);
+                }
+                if tag == 14 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 14>, _>()
+                        .map(Self_::Some);
+                }
+            }
+            if (15..=17).contains(&tag) {
+                if tag == 15 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 15>, _>()
+                        .map(Self_::String);
+                }
+                if tag == 16 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 16>, _>()
+                        .map(Self_::C);
+                }
+                if tag == 17 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 17>, _>()
+                        .map(Self_::Protocol);
+                }
+            }
+            if (18..=20).contains(&tag) {
+                if tag == 18 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 21>, _>()
+                        .map(Self_::U64);
+                }
+                if tag == 19 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 18>, _>()
+                        .map(Self_::W);
+                }
+                if tag == 20 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 1, 19>, _>()
+                        .map(Self_::R);
+                }
+            }
+            if tag == 21 {
+                return rows.read::<runtime::Shape<Protocol, 1, 20>, _>().map(Self_::N);
+            }
+            None
         }
-        record 6 "Result" 6 (SelfResult [1 Self_ Self_ Result]) {
-            "tag" tag(), "n" number(1 None), "_" number(1 None);
-            number(0) number(1) repeat(1, 4) number(2)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
         }
-        record 7 "Vec" 7 (SelfVec [1 Self_ Self_ Vec]) {
-            "tag" tag(),
-            "x" number(1 None),
-            "super" number(1 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
-        record 8 "trace" 8 (SelfTrace [1 Self_ Self_ Trace]) { "tag" tag(), "x" number(1 None) }
-        record 9 "writer" 9 (SelfWriter [1 Self_ Self_ Writer]) { "tag" tag(), "x" number(1 None) }
-        record 10 "record" 10 (SelfRecord [1 Self_ Self_ Record]) { "tag" tag(), "x" number(1 None) }
-        record 11 "finish" 11 (SelfFinish [1 Self_ Self_ Finish]) { "tag" tag(), "x" number(1 None) }
-        record 12 "finish_" 12 (SelfFinishRecord [1 Self_ Self_ Finish2]) { "tag" tag(), "x" number(1 None) }
-        record 13 "Ok" 13 (SelfOk [1 Self_ Self_ Ok]) { "tag" tag(), "x" number(1 None) }
-        record 14 "Some" 14 (SelfSome [1 Self_ Self_ Some]) {
-            "tag" tag(),
-            "Some_" array(9),
-            "x" number(1 None)
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Self_<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::GlobalMark(..) => (1, 3),
+                Self::Self_(..) => (1, 4),
+                Self::Option(..) => (1, 5),
+                Self::Result(..) => (1, 6),
+                Self::Vec(..) => (1, 7),
+                Self::Trace(..) => (1, 8),
+                Self::Writer(..) => (1, 9),
+                Self::Record(..) => (1, 10),
+                Self::Finish(..) => (1, 11),
+                Self::Finish2(..) => (1, 12),
+                Self::Ok(..) => (1, 13),
+                Self::Some(..) => (1, 14),
+                Self::String(..) => (1, 15),
+                Self::C(..) => (1, 16),
+                Self::Protocol(..) => (1, 17),
+                Self::W(..) => (1, 18),
+                Self::R(..) => (1, 19),
+                Self::N(..) => (1, 20),
+                Self::U64(..) => (1, 21),
+            }
         }
-        record 15 "String" 15 (String [1 Self_ Self_ String]) { "tag" tag() }
-        record 16 "C" 16 (C [1 Self_ Self_ C]) {
-            "tag" tag(),
-            "B" number(1 None),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(2))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::GlobalMark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Self_(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+                Self::Option(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                }
+                Self::Result(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                }
+                Self::Vec(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
+                }
+                Self::Trace(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
+                }
+                Self::Writer(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+                }
+                Self::Record(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 10>, _, PLANS>(1, record)
+                }
+                Self::Finish(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 11>, _, PLANS>(1, record)
+                }
+                Self::Finish2(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 12>, _, PLANS>(1, record)
+                }
+                Self::Ok(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 13>, _, PLANS>(1, record)
+                }
+                Self::Some(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 14>, _, PLANS>(1, record)
+                }
+                Self::String(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 15>, _, PLANS>(1, record)
+                }
+                Self::C(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 16>, _, PLANS>(1, record)
+                }
+                Self::Protocol(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 17>, _, PLANS>(1, record)
+                }
+                Self::W(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 18>, _, PLANS>(1, record)
+                }
+                Self::R(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 19>, _, PLANS>(1, record)
+                }
+                Self::N(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 20>, _, PLANS>(1, record)
+                }
+                Self::U64(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 21>, _, PLANS>(1, record)
+                }
+            }
         }
-        record 17 "protocol" 17 (SelfProtocol [1 Self_ Self_ Protocol]) { "tag" tag(), "x" number(1 None) }
-        record 18 "w" 19 (W [1 Self_ Self_ W]) { "tag" tag(), "x" number(1 None) }
-        record 19 "R" 20 (SelfR [1 Self_ Self_ R]) { "tag" tag(), "x" number(1 None) }
-        record 20 "N" 21 (SelfN [1 Self_ Self_ N]) { "tag" tag(), "x" number(1 None) }
-        record 21 "u64" 18 (U64 [1 Self_ Self_ U64]) {
-            "tag" tag(),
-            "x" number(1 None),
-            "str" number(1 None)
+    }
+
+    impl runtime::SectionFamily for RecordSection {
+        const SECTION: usize = 2;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 2);
+        type With<Bytes> = RecordSection;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => {
+                    runtime::ReadFields::read_fields(row, 0)
+                        .map(RecordSection::GlobalMark)
+                }
+                22 => runtime::ReadFields::read_fields(row, 0).map(RecordSection::Self_),
+                23 => runtime::ReadFields::read_fields(row, 0).map(RecordSection::Self_2),
+                24 => runtime::ReadFields::read_fields(row, 0).map(RecordSection::Record),
+                25 => runtime::ReadFields::read_fields(row, 0).map(RecordSection::FooBar),
+                26 => {
+                    runtime::ReadFields::read_fields(row, 0).map(RecordSection::FooBar2)
+                }
+                27 => {
+                    runtime::ReadFields::read_fields(row, 0)
+                        .map(RecordSection::EmptyCount)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 22 "self" 4 (RecordSelf [2 Record RecordSection Self_]) { "tag" tag(), "x" number(1 None) }
-        record 23 "Self" 5 (RecordSelfRecord [2 Record RecordSection Self_2]) {
-            "tag" tag(),
-            "x" number(1 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 1000 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 3>, _>()
+                    .map(RecordSection::GlobalMark);
+            }
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 22>, _>()
+                    .map(RecordSection::Self_);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 23>, _>()
+                    .map(RecordSection::Self_2);
+            }
+            if (6..=8).contains(&tag) {
+                if tag == 6 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 2, 24>, _>()
+                        .map(RecordSection::Record);
+                }
+                if tag == 7 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 2, 25>, _>()
+                        .map(RecordSection::FooBar);
+                }
+                if tag == 8 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 2, 26>, _>()
+                        .map(RecordSection::FooBar2);
+                }
+            }
+            if tag == 9 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 27>, _>()
+                    .map(RecordSection::EmptyCount);
+            }
+            None
         }
-        record 24 "record" 6 (RecordRecord [2 Record RecordSection Record]) {
-            "tag" tag(),
-            "x" number(1 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 2) }, Break>(each)
         }
-        record 25 "foo_bar" 7 (RecordFooBar [2 Record RecordSection FooBar]) {
-            "tag" tag(),
-            "x" number(1 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
         }
-        record 26 "fooBar" 8 (RecordFooBarRecord [2 Record RecordSection FooBar2]) {
-            "tag" tag(),
-            "x" number(1 None),
-            "x_2"("x") number(1 None)
+    }
+
+    impl runtime::DataRecord for RecordSection {
+        const SECTION: Option<usize> = Some(2);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::GlobalMark(..) => (2, 3),
+                Self::Self_(..) => (2, 22),
+                Self::Self_2(..) => (2, 23),
+                Self::Record(..) => (2, 24),
+                Self::FooBar(..) => (2, 25),
+                Self::FooBar2(..) => (2, 26),
+                Self::EmptyCount(..) => (2, 27),
+            }
         }
-        record 27 "empty_count" 9 (EmptyCount [2 Record RecordSection EmptyCount]) {
-            "tag" tag(), "n" number(1 None), "n_items.x"("x") number(1 None), "n_items.c"("c") number(1 None)
-                = 7, "k" number(1 None), "c" number(1 None) = 7;
-            number(0) number(1) repeat(1, 5) number(2) number(3) number(4) repeat(4, 8) number(5)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            match *self {
+                Self::GlobalMark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
+                }
+                Self::Self_(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 22>, _, PLANS>(2, record)
+                }
+                Self::Self_2(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 23>, _, PLANS>(2, record)
+                }
+                Self::Record(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 24>, _, PLANS>(2, record)
+                }
+                Self::FooBar(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 25>, _, PLANS>(2, record)
+                }
+                Self::FooBar2(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 26>, _, PLANS>(2, record)
+                }
+                Self::EmptyCount(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 27>, _, PLANS>(2, record)
+                }
+            }
         }
-        record 28 "next" 0 () {
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(0))
+    }
+
+    impl runtime::SectionFamily for Sub {
+        const SECTION: usize = 5;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 5);
+        type With<Bytes> = Sub;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Sub::GlobalMark),
+                30 => runtime::ReadFields::read_fields(row, 0).map(Sub::N),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 29 "item" 0 () { "open" number(4 Delta 0) }
-        record 30 "n" 4 (SubN [5 Sub Sub N]) { "tag" tag(), "a" number(0 SectionStride 4 1) }
-        record 31 "r" 5 (BR [6 B B R]) { "tag" tag(), "x" number(1 None) }
-        record 32 "b" 5 (RB [7 R R B]) { "tag" tag(), "x" number(1 None) }
-        record 33 "Bytes" 0 () {
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(0))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 1000 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 5, 3>, _>()
+                    .map(Sub::GlobalMark);
+            }
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 5, 30>, _>().map(Sub::N);
+            }
+            None
         }
-        enum 0 Global(Global) {
-            3 GlobalMark;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 5) }, Break>(each)
         }
-        enum 1 Self_(Self_<Bytes>) {
-            3 GlobalMark, 4 Self_, 5 Option;
-            6 Result, 7 Vec, 8 Trace;
-            9 Writer, 10 Record, 11 Finish;
-            12 Finish2, 13 Ok, 14 Some;
-            15 String, 16 C, 17 Protocol;
-            18 W, 19 R, 20 N;
-            21 U64;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 5) }>()
         }
-        enum 2 Record(RecordSection) {
-            3 GlobalMark, 22 Self_, 23 Self_2;
-            24 Record, 25 FooBar, 26 FooBar2;
-            27 EmptyCount;
+    }
+
+    impl runtime::DataRecord for Sub {
+        const SECTION: Option<usize> = Some(5);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::GlobalMark(..) => (5, 3),
+                Self::N(..) => (5, 30),
+            }
         }
-        enum 5 Sub(Sub) {
-            3 GlobalMark, 30 N;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 5);
+            match *self {
+                Self::GlobalMark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 5, 3>, _, PLANS>(5, record)
+                }
+                Self::N(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 5, 30>, _, PLANS>(5, record)
+                }
+            }
         }
-        enum 6 B(B) {
-            3 GlobalMark, 31 R;
+    }
+
+    impl runtime::SectionFamily for B {
+        const SECTION: usize = 6;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 6);
+        type With<Bytes> = B;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(B::GlobalMark),
+                31 => runtime::ReadFields::read_fields(row, 0).map(B::R),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        enum 7 R(R) {
-            3 GlobalMark, 32 B;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 1000 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 6, 3>, _>()
+                    .map(B::GlobalMark);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 6, 31>, _>().map(B::R);
+            }
+            None
         }
-        elements 3 Open(Next<Bytes>);
-        elements 4 Next(Item);
-        elements 8 T(TBytes<Bytes>);
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 6) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 6) }>()
+        }
+    }
+
+    impl runtime::DataRecord for B {
+        const SECTION: Option<usize> = Some(6);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::GlobalMark(..) => (6, 3),
+                Self::R(..) => (6, 31),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 6);
+            match *self {
+                Self::GlobalMark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 6, 3>, _, PLANS>(6, record)
+                }
+                Self::R(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 6, 31>, _, PLANS>(6, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::SectionFamily for R {
+        const SECTION: usize = 7;
+        const TAG_WIDTH: usize = 2;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 7);
+        type With<Bytes> = R;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(R::GlobalMark),
+                32 => runtime::ReadFields::read_fields(row, 0).map(R::B),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 1000 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 7, 3>, _>()
+                    .map(R::GlobalMark);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 7, 32>, _>().map(R::B);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 7) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 7) }>()
+        }
+    }
+
+    impl runtime::DataRecord for R {
+        const SECTION: Option<usize> = Some(7);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::GlobalMark(..) => (7, 3),
+                Self::B(..) => (7, 32),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 7);
+            match *self {
+                Self::GlobalMark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
+                }
+                Self::B(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 7, 32>, _, PLANS>(7, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for GlobalMark {
+        const PLACES: &'static [(usize, u16)] = &[
+            (0, 3),
+            (1, 3),
+            (2, 3),
+            (5, 3),
+            (6, 3),
+            (7, 3),
+        ];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Global(Global::GlobalMark(record)) => Some(record),
+                Record::Self_(Self_::GlobalMark(record)) => Some(record),
+                Record::Record(RecordSection::GlobalMark(record)) => Some(record),
+                Record::Sub(Sub::GlobalMark(record)) => Some(record),
+                Record::B(B::GlobalMark(record)) => Some(record),
+                Record::R(R::GlobalMark(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfSelf {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Self_(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfOption {
+        const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Option(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfResult {
+        const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Result(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfVec {
+        const PLACES: &'static [(usize, u16)] = &[(1, 7)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Vec(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfTrace {
+        const PLACES: &'static [(usize, u16)] = &[(1, 8)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Trace(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfWriter {
+        const PLACES: &'static [(usize, u16)] = &[(1, 9)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Writer(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfRecord {
+        const PLACES: &'static [(usize, u16)] = &[(1, 10)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Record(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfFinish {
+        const PLACES: &'static [(usize, u16)] = &[(1, 11)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Finish(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfFinishRecord {
+        const PLACES: &'static [(usize, u16)] = &[(1, 12)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Finish2(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfOk {
+        const PLACES: &'static [(usize, u16)] = &[(1, 13)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Ok(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfSome {
+        const PLACES: &'static [(usize, u16)] = &[(1, 14)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Some(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for String {
+        const PLACES: &'static [(usize, u16)] = &[(1, 15)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::String(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for C {
+        const PLACES: &'static [(usize, u16)] = &[(1, 16)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::C(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfProtocol {
+        const PLACES: &'static [(usize, u16)] = &[(1, 17)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::Protocol(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for W {
+        const PLACES: &'static [(usize, u16)] = &[(1, 18)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::W(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfR {
+        const PLACES: &'static [(usize, u16)] = &[(1, 19)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::R(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SelfN {
+        const PLACES: &'static [(usize, u16)] = &[(1, 20)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::N(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for U64 {
+        const PLACES: &'static [(usize, u16)] = &[(1, 21)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Self_(Self_::U64(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for RecordSelf {
+        const PLACES: &'static [(usize, u16)] = &[(2, 22)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Record(RecordSection::Self_(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for RecordSelfRecord {
+        const PLACES: &'static [(usize, u16)] = &[(2, 23)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Record(RecordSection::Self_2(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for RecordRecord {
+        const PLACES: &'static [(usize, u16)] = &[(2, 24)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Record(RecordSection::Record(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for RecordFooBar {
+        const PLACES: &'static [(usize, u16)] = &[(2, 25)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Record(RecordSection::FooBar(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for RecordFooBarRecord {
+        const PLACES: &'static [(usize, u16)] = &[(2, 26)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Record(RecordSection::FooBar2(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for EmptyCount {
+        const PLACES: &'static [(usize, u16)] = &[(2, 27)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Record(RecordSection::EmptyCount(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SubN {
+        const PLACES: &'static [(usize, u16)] = &[(5, 30)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Sub(Sub::N(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for BR {
+        const PLACES: &'static [(usize, u16)] = &[(6, 31)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::B(B::R(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for RB {
+        const PLACES: &'static [(usize, u16)] = &[(7, 32)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::R(R::B(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x53d852121e26c93e,
+            2,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2, 3], &[2, 3, 4, 0, 1], &[0; 5]),
+            Section::tagged(
+                1,
+                "Self",
+                &[
+                    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+                    20, 21,
+                ],
+                &[
+                    55, 56, 57, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
+                    34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
+                    51, 52, 53, 54,
+                ],
+                &[0; 58],
+            ),
+            Section::tagged(
+                2,
+                "record",
+                &[0, 1, 2, 3, 22, 23, 24, 25, 26, 27],
+                &[
+                    19, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                    17, 18,
+                ],
+                &[0; 22],
+            ),
+            Section::stream(3, "open", &[28], &[0, 1], &[0; 2]),
+            Section::stream(4, "next", &[29], &[0], &[0; 1]),
+            Section::tagged(
+                5,
+                "sub",
+                &[0, 1, 2, 3, 30],
+                &[4, 5, 6, 0, 1, 2, 3],
+                &[0; 7],
+            ),
+            Section::tagged(6, "b", &[0, 1, 2, 3, 31], &[4, 5, 6, 0, 1, 2, 3], &[0; 7]),
+            Section::tagged(7, "r", &[0, 1, 2, 3, 32], &[4, 5, 6, 0, 1, 2, 3], &[0; 7]),
+            Section::stream(8, "t", &[33], &[0, 1], &[0; 2]),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("global_mark", 1000, GLOBAL_MARK, &in_order(GLOBAL_MARK)),
+            Record::new("self", 4, SELF, &in_order(SELF)),
+            Record::new("Option", 5, OPTION, &in_order(OPTION)),
+            Record::new(
+                "Result",
+                6,
+                RESULT,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Repeat { count: 1, end: 4 },
+                    Step::Number(2),
+                ],
+            ),
+            Record::new("Vec", 7, VEC, &in_order(VEC)),
+            Record::new("trace", 8, TRACE, &in_order(TRACE)),
+            Record::new("writer", 9, WRITER, &in_order(WRITER)),
+            Record::new("record", 10, RECORD, &in_order(RECORD)),
+            Record::new("finish", 11, FINISH, &in_order(FINISH)),
+            Record::new("finish_", 12, FINISH2, &in_order(FINISH2)),
+            Record::new("Ok", 13, OK, &in_order(OK)),
+            Record::new("Some", 14, SOME, &in_order(SOME)),
+            Record::new("String", 15, STRING, &in_order(STRING)),
+            Record::new("C", 16, C, &in_order(C)),
+            Record::new("protocol", 17, PROTOCOL, &in_order(PROTOCOL)),
+            Record::new("w", 19, W, &in_order(W)),
+            Record::new("R", 20, R, &in_order(R)),
+            Record::new("N", 21, N, &in_order(N)),
+            Record::new("u64", 18, U64, &in_order(U64)),
+            Record::new("self", 4, SELF2, &in_order(SELF2)),
+            Record::new("Self", 5, SELF3, &in_order(SELF3)),
+            Record::new("record", 6, RECORD2, &in_order(RECORD2)),
+            Record::new("foo_bar", 7, FOO_BAR, &in_order(FOO_BAR)),
+            Record::new("fooBar", 8, FOO_BAR2, &in_order(FOO_BAR2)),
+            Record::new(
+                "empty_count",
+                9,
+                EMPTY_COUNT,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Repeat { count: 1, end: 5 },
+                    Step::Number(2),
+                    Step::Number(3),
+                    Step::Number(4),
+                    Step::Repeat { count: 4, end: 8 },
+                    Step::Number(5),
+                ],
+            ),
+            Record::new("next", 0, NEXT, &in_order(NEXT)),
+            Record::new("item", 0, ITEM, &in_order(ITEM)),
+            Record::new("n", 4, N2, &in_order(N2)),
+            Record::new("r", 5, R2, &in_order(R2)),
+            Record::new("b", 5, B, &in_order(B)),
+            Record::new("Bytes", 0, BYTES, &in_order(BYTES)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 2, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `global_mark`.
+        const GLOBAL_MARK: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `self`.
+        const SELF: &[Leaf; 12] = &[
+            Leaf::tag(),
+            Leaf::number("self_field", 1, Interpretation::None),
+            Leaf::number("type", 2, Interpretation::None),
+            Leaf::number("async", 1, Interpretation::None),
+            Leaf::number("gen", 1, Interpretation::None),
+            Leaf::number("r", 1, Interpretation::None),
+            Leaf::number("row", 1, Interpretation::None),
+            Leaf::number("base", 1, Interpretation::None),
+            Leaf::number("this", 1, Interpretation::None),
+            Leaf::number("bytes", 1, Interpretation::None),
+            Leaf::variable("Bytes", &[ExprOp::Leaf(2)]),
+            Leaf::number("option", 1, Interpretation::None),
+        ];
+        /// The leaves of `Option`.
+        const OPTION: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+        ];
+        /// The leaves of `Result`.
+        const RESULT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("_", 1, Interpretation::None),
+        ];
+        /// The leaves of `Vec`.
+        const VEC: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("super", 1, Interpretation::None),
+        ];
+        /// The leaves of `trace`.
+        const TRACE: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `writer`.
+        const WRITER: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `record`.
+        const RECORD: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `finish`.
+        const FINISH: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `finish_`.
+        const FINISH2: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `Ok`.
+        const OK: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `Some`.
+        const SOME: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::array("Some_", 9),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `String`.
+        const STRING: &[Leaf; 1] = &[Leaf::tag()];
+        /// The leaves of `C`.
+        const C: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("B", 1, Interpretation::None),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+        ];
+        /// The leaves of `protocol`.
+        const PROTOCOL: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `w`.
+        const W: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("x", 1, Interpretation::None)];
+        /// The leaves of `R`.
+        const R: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("x", 1, Interpretation::None)];
+        /// The leaves of `N`.
+        const N: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("x", 1, Interpretation::None)];
+        /// The leaves of `u64`.
+        const U64: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("str", 1, Interpretation::None),
+        ];
+        /// The leaves of `self`.
+        const SELF2: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `Self`.
+        const SELF3: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `record`.
+        const RECORD2: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `foo_bar`.
+        const FOO_BAR: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `fooBar`.
+        const FOO_BAR2: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("x_2", 1, Interpretation::None).with("x", &[], None),
+        ];
+        /// The leaves of `empty_count`.
+        const EMPTY_COUNT: &[Leaf; 6] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("n_items.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("n_items.c", 1, Interpretation::None).with("c", &[], Some(7)),
+            Leaf::number("k", 1, Interpretation::None),
+            Leaf::number("c", 1, Interpretation::None).with("c", &[], Some(7)),
+        ];
+        /// The leaves of `next`.
+        const NEXT: &[Leaf; 2] = &[
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+        ];
+        /// The leaves of `item`.
+        const ITEM: &[Leaf; 1] = &[Leaf::number("open", 4, Interpretation::Delta(0))];
+        /// The leaves of `n`.
+        const N2: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("a", 0, Interpretation::SectionStride(4, 1)),
+        ];
+        /// The leaves of `r`.
+        const R2: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("x", 1, Interpretation::None),
+        ];
+        /// The leaves of `b`.
+        const B: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("x", 1, Interpretation::None)];
+        /// The leaves of `Bytes`.
+        const BYTES: &[Leaf; 2] = &[
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+        ];
     }
 }
 

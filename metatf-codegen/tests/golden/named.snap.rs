@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Numbers whose values and bits have names, some of them hostile.
@@ -114,6 +115,7 @@ section modes 2 { mode_item: (mode) { } }
                 number => Self::Unknown(number),
             }
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
@@ -125,6 +127,7 @@ section modes 2 { mode_item: (mode) { } }
                 Self::Unknown(number) => number,
             }
         }
+
         /// Returns the name in the DTD, if the value has one.
         #[must_use]
         pub const fn name(self) -> Option<&'static str> {
@@ -208,11 +211,13 @@ section modes 2 { mode_item: (mode) { } }
         pub const fn from_number(number: u64) -> Self {
             Self(number)
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
             self.0
         }
+
         /// Returns the number represented by these bits, ignoring all other bits.
         #[must_use]
         pub const fn bits(self, bits: Self) -> u64 {
@@ -221,11 +226,13 @@ section modes 2 { mode_item: (mode) { } }
                 mask => (self.0 & mask) >> mask.trailing_zeros(),
             }
         }
+
         /// Returns whether all of these flags are set.
         #[must_use]
         pub const fn contains(self, flags: Self) -> bool {
             self.0 & flags.0 == flags.0
         }
+
         /// Returns whether any of these flags are set.
         #[must_use]
         pub const fn intersects(self, flags: Self) -> bool {
@@ -289,6 +296,7 @@ section modes 2 { mode_item: (mode) { } }
                 number => Self::Unknown(number),
             }
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
@@ -298,6 +306,7 @@ section modes 2 { mode_item: (mode) { } }
                 Self::Unknown(number) => number,
             }
         }
+
         /// Returns the name in the DTD, if the value has one.
         #[must_use]
         pub const fn name(self) -> Option<&'static str> {
@@ -386,6 +395,7 @@ section modes 2 { mode_item: (mode) { } }
                 number => Self::Unknown(number),
             }
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
@@ -395,6 +405,7 @@ section modes 2 { mode_item: (mode) { } }
                 Self::Unknown(number) => number,
             }
         }
+
         /// Returns the name in the DTD, if the value has one.
         #[must_use]
         pub const fn name(self) -> Option<&'static str> {
@@ -520,6 +531,7 @@ section modes 2 { mode_item: (mode) { } }
                 number => Self::Unknown(number),
             }
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
@@ -542,6 +554,7 @@ section modes 2 { mode_item: (mode) { } }
                 Self::Unknown(number) => number,
             }
         }
+
         /// Returns the name in the DTD, if the value has one.
         #[must_use]
         pub const fn name(self) -> Option<&'static str> {
@@ -644,11 +657,13 @@ section modes 2 { mode_item: (mode) { } }
         pub const fn from_number(number: u64) -> Self {
             Self(number)
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
             self.0
         }
+
         /// Returns the number represented by these bits, ignoring all other bits.
         #[must_use]
         pub const fn bits(self, bits: Self) -> u64 {
@@ -657,11 +672,13 @@ section modes 2 { mode_item: (mode) { } }
                 mask => (self.0 & mask) >> mask.trailing_zeros(),
             }
         }
+
         /// Returns whether all of these flags are set.
         #[must_use]
         pub const fn contains(self, flags: Self) -> bool {
             self.0 & flags.0 == flags.0
         }
+
         /// Returns whether any of these flags are set.
         #[must_use]
         pub const fn intersects(self, flags: Self) -> bool {
@@ -735,6 +752,7 @@ section modes 2 { mode_item: (mode) { } }
                 number => Self::Unknown(number),
             }
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
@@ -744,6 +762,7 @@ section modes 2 { mode_item: (mode) { } }
                 Self::Unknown(number) => number,
             }
         }
+
         /// Returns the name in the DTD, if the value has one.
         #[must_use]
         pub const fn name(self) -> Option<&'static str> {
@@ -821,7 +840,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for TaskNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -833,7 +852,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl runtime::WriteFields for TaskNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -871,7 +890,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for Task {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -895,7 +914,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl runtime::WriteFields for Task {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -941,7 +960,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for File {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -964,7 +983,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl runtime::WriteFields for File {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1011,7 +1030,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for Pair {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1023,7 +1042,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl runtime::WriteFields for Pair {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1057,7 +1076,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for State {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1071,7 +1090,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl runtime::WriteFields for State {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1103,7 +1122,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SResult<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1115,7 +1134,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SResult<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1143,11 +1162,13 @@ section modes 2 { mode_item: (mode) { } }
         pub fn to_owned(&self) -> SResult {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> SResult<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1167,7 +1188,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<'a> runtime::ReadFields<'a> for ModeItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1178,7 +1199,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl runtime::WriteFields for ModeItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1218,11 +1239,13 @@ section modes 2 { mode_item: (mode) { } }
         pub fn to_owned(&self) -> S {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> S<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1250,11 +1273,13 @@ section modes 2 { mode_item: (mode) { } }
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1288,6 +1313,7 @@ section modes 2 { mode_item: (mode) { } }
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -1308,6 +1334,7 @@ section modes 2 { mode_item: (mode) { } }
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -1317,15 +1344,18 @@ section modes 2 { mode_item: (mode) { } }
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
+
         /// The elements of section `modes`.
         pub fn modes(&mut self) -> runtime::Elements<'t, Protocol, ModeItem> {
             self.0.elements(2)
@@ -1375,6 +1405,7 @@ section modes 2 { mode_item: (mode) { } }
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -1385,6 +1416,7 @@ section modes 2 { mode_item: (mode) { } }
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -1392,10 +1424,12 @@ section modes 2 { mode_item: (mode) { } }
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Task`].
         ///
         /// # Errors
@@ -1405,6 +1439,7 @@ section modes 2 { mode_item: (mode) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`File`].
         ///
         /// # Errors
@@ -1414,6 +1449,7 @@ section modes 2 { mode_item: (mode) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`State`].
         ///
         /// # Errors
@@ -1423,6 +1459,7 @@ section modes 2 { mode_item: (mode) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`SResult`].
         ///
         /// # Errors
@@ -1432,6 +1469,7 @@ section modes 2 { mode_item: (mode) { } }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
         }
+
         /// The elements of section `modes`.
         pub fn modes(&mut self) -> runtime::Table<'_, AnySink, ModeItem> {
             self.0.table(2)
@@ -1462,16 +1500,19 @@ section modes 2 { mode_item: (mode) { } }
         pub fn task(&self) -> TaskColumns<'_> {
             TaskColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`File`].
         #[must_use]
         pub fn file(&self) -> FileColumns<'_> {
             FileColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`State`].
         #[must_use]
         pub fn state(&self) -> StateColumns<'_> {
             StateColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`SResult`].
         #[must_use]
         pub fn result(&self) -> SResultColumns<'_> {
@@ -1626,67 +1667,368 @@ section modes 2 { mode_item: (mode) { } }
         }
     }
 
-    runtime::records! {
-        format "named.dtd" 0x38ec23eccb0c1f28 1;
-        types Record<Bytes>, Element;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "named.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = Element;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::S)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "s" tagged {
-            records [0 1 2 3 4 5 6];
-            cells [22 23 24 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21];
-            initials [zero 25];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::S(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "modes" stream {
-            records [7];
-            cells [0];
-            initials [zero 1];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <S as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::S)
+                }
+                _ => None,
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                2 => runtime::ReadFields::read_fields(row, 0).map(Element::Modes),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::S(ref record) => record.place(),
+            }
         }
-        record 3 "task" 4 (Task [1 S S Task]) {
-            "tag" tag(), "state" number(1 BaseOffset 0), "mode" number(1 None), "n" number(1 None),
-                "n_items.state"("state") number(1 BaseOffset 0), "n_items.mode"("mode") number(1 None),
-                "Option" number(1 Delta 0);
-            number(0) number(1) number(2) number(3) repeat(3, 7) number(4) number(5) number(6)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::S(ref record) => record.put(writer),
+            }
         }
-        record 4 "file" 5 (File [1 S S File]) {
-            "tag" tag(), "state" number(1 BaseOffset 0), "n" number(1 None), "mode" number(1 None), "k"
-                number(0 Default 2), "state_2"("state") number(1 BaseOffset 0);
-            number(0) number(1) number(2) repeat(2, 5) number(3) number(4) repeat(4, 8) number(5)
+    }
+
+    impl runtime::SectionFamily for S {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = S<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(S::Task),
+                4 => runtime::ReadFields::read_fields(row, 0).map(S::File),
+                5 => runtime::ReadFields::read_fields(row, 0).map(S::State),
+                6 => runtime::ReadFields::read_fields(row, 0).map(S::Result),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 5 "State" 6 (State [1 S S State]) {
-            "tag" tag(),
-            "odd" number(2 None),
-            "bits" number(8 None),
-            "pair.state"("state") number(1 BaseOffset 0),
-            "pair.size"("size") number(1 None),
-            "fixed" number(1 None) = 1
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::Task);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(S::File);
+            }
+            if tag == 6 {
+                return rows.read::<runtime::Shape<Protocol, 1, 5>, _>().map(S::State);
+            }
+            if tag == 7 {
+                return rows.read::<runtime::Shape<Protocol, 1, 6>, _>().map(S::Result);
+            }
+            None
         }
-        record 6 "Result" 7 (SResult [1 S S Result]) {
-            "tag" tag(),
-            "n" number(1 None),
-            "name" variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
         }
-        record 7 "mode_item" 0 () { "mode" number(1 None) }
-        enum 1 S(S<Bytes>) {
-            3 Task, 4 File, 5 State;
-            6 Result;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
-        elements 2 Modes(ModeItem);
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for S<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Task(..) => (1, 3),
+                Self::File(..) => (1, 4),
+                Self::State(..) => (1, 5),
+                Self::Result(..) => (1, 6),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Task(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::File(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+                Self::State(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                }
+                Self::Result(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Task {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Task(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for File {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::File(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for State {
+        const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::State(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for SResult {
+        const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Result(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x38ec23eccb0c1f28,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "s",
+                &[0, 1, 2, 3, 4, 5, 6],
+                &[
+                    22, 23, 24, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                    17, 18, 19, 20, 21,
+                ],
+                &[0; 25],
+            ),
+            Section::stream(2, "modes", &[7], &[0], &[0; 1]),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new(
+                "task",
+                4,
+                TASK,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Number(3),
+                    Step::Repeat { count: 3, end: 7 },
+                    Step::Number(4),
+                    Step::Number(5),
+                    Step::Number(6),
+                ],
+            ),
+            Record::new(
+                "file",
+                5,
+                FILE,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Repeat { count: 2, end: 5 },
+                    Step::Number(3),
+                    Step::Number(4),
+                    Step::Repeat { count: 4, end: 8 },
+                    Step::Number(5),
+                ],
+            ),
+            Record::new("State", 6, STATE, &in_order(STATE)),
+            Record::new("Result", 7, RESULT, &in_order(RESULT)),
+            Record::new("mode_item", 0, MODE_ITEM, &in_order(MODE_ITEM)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `task`.
+        const TASK: &[Leaf; 7] = &[
+            Leaf::tag(),
+            Leaf::number("state", 1, Interpretation::BaseOffset(0)),
+            Leaf::number("mode", 1, Interpretation::None),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("n_items.state", 1, Interpretation::BaseOffset(0))
+                .with("state", &[], None),
+            Leaf::number("n_items.mode", 1, Interpretation::None)
+                .with("mode", &[], None),
+            Leaf::number("Option", 1, Interpretation::Delta(0)),
+        ];
+        /// The leaves of `file`.
+        const FILE: &[Leaf; 6] = &[
+            Leaf::tag(),
+            Leaf::number("state", 1, Interpretation::BaseOffset(0)),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("mode", 1, Interpretation::None),
+            Leaf::number("k", 0, Interpretation::Default(2)),
+            Leaf::number("state_2", 1, Interpretation::BaseOffset(0))
+                .with("state", &[], None),
+        ];
+        /// The leaves of `State`.
+        const STATE: &[Leaf; 6] = &[
+            Leaf::tag(),
+            Leaf::number("odd", 2, Interpretation::None),
+            Leaf::number("bits", 8, Interpretation::None),
+            Leaf::number("pair.state", 1, Interpretation::BaseOffset(0))
+                .with("state", &[], None),
+            Leaf::number("pair.size", 1, Interpretation::None).with("size", &[], None),
+            Leaf::number("fixed", 1, Interpretation::None).with("fixed", &[], Some(1)),
+        ];
+        /// The leaves of `Result`.
+        const RESULT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::variable("name", &[ExprOp::Leaf(1)]),
+        ];
+        /// The leaves of `mode_item`.
+        const MODE_ITEM: &[Leaf; 1] = &[Leaf::number("mode", 1, Interpretation::None)];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"tag.width = 1;
@@ -79,7 +80,7 @@ section s 1 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Point {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -91,7 +92,7 @@ section s 1 {
     }
 
     impl runtime::WriteFields for Point {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -123,7 +124,7 @@ section s 1 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Box {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -135,7 +136,7 @@ section s 1 {
     }
 
     impl runtime::WriteFields for Box {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -169,7 +170,7 @@ section s 1 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Draw {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -182,7 +183,7 @@ section s 1 {
     }
 
     impl runtime::WriteFields for Draw {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -213,7 +214,7 @@ section s 1 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Dot {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -224,7 +225,7 @@ section s 1 {
     }
 
     impl runtime::WriteFields for Dot {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -276,6 +277,7 @@ section s 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -296,6 +298,7 @@ section s 1 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -305,11 +308,13 @@ section s 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
@@ -359,6 +364,7 @@ section s 1 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -369,6 +375,7 @@ section s 1 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -376,10 +383,12 @@ section s 1 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Draw`].
         ///
         /// # Errors
@@ -389,6 +398,7 @@ section s 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Dot`].
         ///
         /// # Errors
@@ -424,6 +434,7 @@ section s 1 {
         pub fn draw(&self) -> DrawColumns<'_> {
             DrawColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Dot`].
         #[must_use]
         pub fn dot(&self) -> DotColumns<'_> {
@@ -517,50 +528,266 @@ section s 1 {
         }
     }
 
-    runtime::records! {
-        format "nested.dtd" 0x038068643151f9f7 1;
-        types Record;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "nested.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record;
+        type Element<Bytes> = std::convert::Infallible;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::S)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "s" tagged {
-            records [0 1 2 3 4];
-            cells [11 12 13 0 1 2 3 4 5 6 7 8 9 10];
-            initials [zero 14];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::S(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <S as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::S)
+                }
+                _ => None,
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 3 "draw" 4 (Draw [1 S S Draw]) {
-            "tag" tag(),
-            "box.point.x"("x") number(2 None),
-            "box.point.y"("y") number(1 None),
-            "box.size"("size") number(1 BaseOffset 256),
-            "point.x"("x") number(1 None),
-            "point.y"("y") number(1 Delta 0),
-            "point_2.x"("x") number(1 None),
-            "point_2.y"("y") number(1 Delta 0)
+    }
+
+    impl runtime::DataRecord for Record {
+        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::S(ref record) => record.place(),
+            }
         }
-        record 4 "dot" 5 (Dot [1 S S Dot]) {
-            "tag" tag(),
-            "point.x"("x") number(1 None),
-            "point.y"("y") number(1 Delta 0)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::S(ref record) => record.put(writer),
+            }
         }
-        enum 1 S(S) {
-            3 Draw, 4 Dot;
+    }
+
+    impl runtime::SectionFamily for S {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = S;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(S::Draw),
+                4 => runtime::ReadFields::read_fields(row, 0).map(S::Dot),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::Draw);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(S::Dot);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+        }
+    }
+
+    impl runtime::DataRecord for S {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Draw(..) => (1, 3),
+                Self::Dot(..) => (1, 4),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Draw(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Dot(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Draw {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Draw(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Dot {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Dot(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x038068643151f9f7,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "s",
+                &[0, 1, 2, 3, 4],
+                &[11, 12, 13, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+                &[0; 14],
+            ),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("draw", 4, DRAW, &in_order(DRAW)),
+            Record::new("dot", 5, DOT, &in_order(DOT)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `draw`.
+        const DRAW: &[Leaf; 8] = &[
+            Leaf::tag(),
+            Leaf::number("box.point.x", 2, Interpretation::None).with("x", &[], None),
+            Leaf::number("box.point.y", 1, Interpretation::None).with("y", &[], None),
+            Leaf::number("box.size", 1, Interpretation::BaseOffset(256))
+                .with("size", &[], None),
+            Leaf::number("point.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("point.y", 1, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("point_2.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("point_2.y", 1, Interpretation::Delta(0)).with("y", &[], None),
+        ];
+        /// The leaves of `dot`.
+        const DOT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("point.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("point.y", 1, Interpretation::Delta(0)).with("y", &[], None),
+        ];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// What is there or not, counts that are computed, and byte arrays that are records.
@@ -103,11 +104,13 @@ section parts 3 {
         pub const fn from_number(number: u64) -> Self {
             Self(number)
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
             self.0
         }
+
         /// Returns the number represented by these bits, ignoring all other bits.
         #[must_use]
         pub const fn bits(self, bits: Self) -> u64 {
@@ -116,11 +119,13 @@ section parts 3 {
                 mask => (self.0 & mask) >> mask.trailing_zeros(),
             }
         }
+
         /// Returns whether all of these flags are set.
         #[must_use]
         pub const fn contains(self, flags: Self) -> bool {
             self.0 & flags.0 == flags.0
         }
+
         /// Returns whether any of these flags are set.
         #[must_use]
         pub const fn intersects(self, flags: Self) -> bool {
@@ -177,7 +182,7 @@ section parts 3 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Point {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -189,7 +194,7 @@ section parts 3 {
     }
 
     impl runtime::WriteFields for Point {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -221,7 +226,7 @@ section parts 3 {
     }
 
     impl<'a> runtime::ReadFields<'a> for RItemsItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -233,7 +238,7 @@ section parts 3 {
     }
 
     impl runtime::WriteFields for RItemsItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -289,7 +294,7 @@ section parts 3 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for R<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -340,7 +345,7 @@ section parts 3 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for R<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -414,11 +419,13 @@ section parts 3 {
         pub fn to_owned(&self) -> R {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> R<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -448,7 +455,7 @@ section parts 3 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for OptionsOption<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -461,7 +468,7 @@ section parts 3 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for OptionsOption<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -490,11 +497,13 @@ section parts 3 {
         pub fn to_owned(&self) -> OptionsOption {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> OptionsOption<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -515,7 +524,7 @@ section parts 3 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Step {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -526,7 +535,7 @@ section parts 3 {
     }
 
     impl runtime::WriteFields for Step {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -555,7 +564,7 @@ section parts 3 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Text<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -567,7 +576,7 @@ section parts 3 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Text<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -595,11 +604,13 @@ section parts 3 {
         pub fn to_owned(&self) -> Text {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Text<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -624,11 +635,13 @@ section parts 3 {
         pub fn to_owned(&self) -> S {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> S<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -655,11 +668,13 @@ section parts 3 {
         pub fn to_owned(&self) -> Parts {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Parts<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -687,11 +702,13 @@ section parts 3 {
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -726,6 +743,7 @@ section parts 3 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -746,6 +764,7 @@ section parts 3 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -755,19 +774,23 @@ section parts 3 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// What is there or not, counts that are computed, and byte arrays that are records.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
+
         /// Section `parts`.
         pub fn parts(&mut self) -> runtime::Section<'_, 't, Protocol, Parts> {
             self.0.section()
         }
+
         /// The elements of section `options`.
         pub fn options(&mut self) -> runtime::Elements<'t, Protocol, OptionsOption> {
             self.0.elements(2)
@@ -817,6 +840,7 @@ section parts 3 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -827,6 +851,7 @@ section parts 3 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -834,10 +859,12 @@ section parts 3 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`R`].
         ///
         /// # Errors
@@ -847,6 +874,7 @@ section parts 3 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Step`].
         ///
         /// # Errors
@@ -856,6 +884,7 @@ section parts 3 {
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
         }
+
         /// Writes a record [`Text`].
         ///
         /// # Errors
@@ -865,6 +894,7 @@ section parts 3 {
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
         }
+
         /// The elements of section `options`.
         pub fn options(&mut self) -> runtime::Table<'_, AnySink, OptionsOption> {
             self.0.table(2)
@@ -895,11 +925,13 @@ section parts 3 {
         pub fn r(&self) -> RColumns<'_> {
             RColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Step`].
         #[must_use]
         pub fn step(&self) -> StepColumns<'_> {
             StepColumns::of(&self.0, 3)
         }
+
         /// Returns the columns of the records [`Text`].
         #[must_use]
         pub fn text(&self) -> TextColumns<'_> {
@@ -1040,71 +1072,437 @@ section parts 3 {
         }
     }
 
-    runtime::records! {
-        format "optional.dtd" 0xe8c693e15ef6c7d6 1;
-        types Record<Bytes>, Element<Bytes>;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "optional.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = Element<Bytes>;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::S)
+                }
+                3 => {
+                    <Parts as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Parts)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "s" tagged {
-            records [0 1 2 3];
-            cells [19 20 21 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18];
-            initials [zero 22];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::S(record)))
+                }
+                3 => {
+                    <Parts as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Parts(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "options" stream {
-            records [4];
-            cells [0 1 2];
-            initials [zero 3];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <S as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::S)
+                }
+                3 => {
+                    <Parts as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Parts)
+                }
+                _ => None,
+            }
         }
-        section 3 "parts" tagged {
-            records [0 1 2 5 6];
-            cells [5 6 7 0 1 2 3 4];
-            initials [zero 8];
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                2 => runtime::ReadFields::read_fields(row, 0).map(Element::Options),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[1, 3]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::S(ref record) => record.place(),
+                Self::Parts(ref record) => record.place(),
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::S(ref record) => record.put(writer),
+                Self::Parts(ref record) => record.put(writer),
+            }
         }
-        record 3 "r" 4 (R [1 S S R]) {
-            "tag" tag(), "flags" number(1 None), "(flags.bit 0)" computed(Leaf(1), Bit(0)), "time"
-                number(4 Delta 0), "(flags.bit 1)" computed(Leaf(1), Bit(1)), "point.x"("x") number(1 None),
-                "point.y"("y") number(2 None), "(1 - flags.bit 1)" computed(Push(1), Leaf(1), Bit(1), Sub),
-                "items.x"("x") number(1 None), "items.n"("n") array(9), "(flags.bit 2)"
-                computed(Leaf(1), Bit(2)), "vfield.length"("length") number(1 None), "vfield.data"("data")
-                variable(Leaf(11)), "size" number(1 None), "(size.value / 2)"
-                computed(Leaf(13), Push(2), Div), "item" number(2 None), "options" variable(Leaf(13)),
-                "(flags.bit 3)" computed(Leaf(1), Bit(3)), "magic" number(1 None) = 7;
-            number(0) number(1) number(2) repeat(2, 5) number(3) number(4) repeat(4, 9) number(5) number(6) number(7) repeat(7, 13) number(8) bytes(9) number(10) repeat(10, 17) number(11) bytes(12) number(13) number(14) repeat(14, 21) number(15) bytes(16) number(17) repeat(17, 25) number(18)
+    }
+
+    impl runtime::SectionFamily for S {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = S<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(S::R),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 4 "option" 0 () {
-            "code" number(1 None),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::R);
+            }
+            None
         }
-        record 5 "step" 4 (Step [3 Parts Parts Step]) { "tag" tag(), "t" number(1 Delta 0) }
-        record 6 "text" 5 (Text [3 Parts Parts Text]) {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
         }
-        enum 1 S(S<Bytes>) {
-            3 R;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
-        enum 3 Parts(Parts<Bytes>) {
-            5 Step, 6 Text;
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for S<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::R(..) => (1, 3),
+            }
         }
-        elements 2 Options(OptionsOption<Bytes>);
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::R(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::SectionFamily for Parts {
+        const SECTION: usize = 3;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 3);
+        type With<Bytes> = Parts<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                5 => runtime::ReadFields::read_fields(row, 0).map(Parts::Step),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Parts::Text),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 3, 5>, _>().map(Parts::Step);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 3, 6>, _>().map(Parts::Text);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 3) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Parts<Bytes> {
+        const SECTION: Option<usize> = Some(3);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Step(..) => (3, 5),
+                Self::Text(..) => (3, 6),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            match *self {
+                Self::Step(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
+                }
+                Self::Text(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for R {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::R(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Step {
+        const PLACES: &'static [(usize, u16)] = &[(3, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Parts(Parts::Step(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Text {
+        const PLACES: &'static [(usize, u16)] = &[(3, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Parts(Parts::Text(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0xe8c693e15ef6c7d6,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "s",
+                &[0, 1, 2, 3],
+                &[
+                    19, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                    17, 18,
+                ],
+                &[0; 22],
+            ),
+            Section::stream(2, "options", &[4], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                3,
+                "parts",
+                &[0, 1, 2, 5, 6],
+                &[5, 6, 7, 0, 1, 2, 3, 4],
+                &[0; 8],
+            ),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new(
+                "r",
+                4,
+                R,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Repeat { count: 2, end: 5 },
+                    Step::Number(3),
+                    Step::Number(4),
+                    Step::Repeat { count: 4, end: 9 },
+                    Step::Number(5),
+                    Step::Number(6),
+                    Step::Number(7),
+                    Step::Repeat { count: 7, end: 13 },
+                    Step::Number(8),
+                    Step::Bytes(9),
+                    Step::Number(10),
+                    Step::Repeat { count: 10, end: 17 },
+                    Step::Number(11),
+                    Step::Bytes(12),
+                    Step::Number(13),
+                    Step::Number(14),
+                    Step::Repeat { count: 14, end: 21 },
+                    Step::Number(15),
+                    Step::Bytes(16),
+                    Step::Number(17),
+                    Step::Repeat { count: 17, end: 25 },
+                    Step::Number(18),
+                ],
+            ),
+            Record::new("option", 0, OPTION, &in_order(OPTION)),
+            Record::new("step", 4, STEP, &in_order(STEP)),
+            Record::new("text", 5, TEXT, &in_order(TEXT)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `r`.
+        const R: &[Leaf; 19] = &[
+            Leaf::tag(),
+            Leaf::number("flags", 1, Interpretation::None),
+            Leaf::computed("(flags.bit 0)", &[ExprOp::Leaf(1), ExprOp::Bit(0)]),
+            Leaf::number("time", 4, Interpretation::Delta(0)),
+            Leaf::computed("(flags.bit 1)", &[ExprOp::Leaf(1), ExprOp::Bit(1)]),
+            Leaf::number("point.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("point.y", 2, Interpretation::None).with("y", &[], None),
+            Leaf::computed(
+                "(1 - flags.bit 1)",
+                &[ExprOp::Push(1), ExprOp::Leaf(1), ExprOp::Bit(1), ExprOp::Sub],
+            ),
+            Leaf::number("items.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::array("items.n", 9).with("n", &[], None),
+            Leaf::computed("(flags.bit 2)", &[ExprOp::Leaf(1), ExprOp::Bit(2)]),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(11)]).with("data", &[], None),
+            Leaf::number("size", 1, Interpretation::None),
+            Leaf::computed(
+                "(size.value / 2)",
+                &[ExprOp::Leaf(13), ExprOp::Push(2), ExprOp::Div],
+            ),
+            Leaf::number("item", 2, Interpretation::None),
+            Leaf::variable("options", &[ExprOp::Leaf(13)]),
+            Leaf::computed("(flags.bit 3)", &[ExprOp::Leaf(1), ExprOp::Bit(3)]),
+            Leaf::number("magic", 1, Interpretation::None).with("magic", &[], Some(7)),
+        ];
+        /// The leaves of `option`.
+        const OPTION: &[Leaf; 3] = &[
+            Leaf::number("code", 1, Interpretation::None),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `step`.
+        const STEP: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("t", 1, Interpretation::Delta(0)),
+        ];
+        /// The leaves of `text`.
+        const TEXT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
     }
 }
 

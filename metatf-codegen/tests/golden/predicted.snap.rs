@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Predicted fields: every predictor, and the words of models as names.
@@ -111,7 +112,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Alloc {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -123,7 +124,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Alloc {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -153,7 +154,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Free {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -164,7 +165,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Free {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -195,7 +196,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Touch {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -207,7 +208,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Touch {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -237,7 +238,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Switch {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -248,7 +249,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Switch {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -277,7 +278,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Miss {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -288,7 +289,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Miss {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -317,7 +318,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Other {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -328,7 +329,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Other {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -361,7 +362,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Freed {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -374,7 +375,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Freed {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -407,7 +408,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for StackNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -419,7 +420,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for StackNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -451,7 +452,7 @@ section words 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Stack {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -468,7 +469,7 @@ section words 4 {
     }
 
     impl runtime::WriteFields for Stack {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -551,6 +552,7 @@ section words 4 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -571,6 +573,7 @@ section words 4 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -580,23 +583,28 @@ section words 4 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `heap`.
         pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
             self.0.section()
         }
+
         /// Section `words`.
         pub fn words(&mut self) -> runtime::Section<'_, 't, Protocol, Words> {
             self.0.section()
         }
+
         /// The elements of section `misses`.
         pub fn misses(&mut self) -> runtime::Elements<'t, Protocol, Miss> {
             self.0.elements(2)
         }
+
         /// The elements of section `values`.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Other> {
             self.0.elements(3)
@@ -646,6 +654,7 @@ section words 4 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -656,6 +665,7 @@ section words 4 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -663,10 +673,12 @@ section words 4 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Alloc`].
         ///
         /// # Errors
@@ -676,6 +688,7 @@ section words 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Free`].
         ///
         /// # Errors
@@ -685,6 +698,7 @@ section words 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Touch`].
         ///
         /// # Errors
@@ -694,6 +708,7 @@ section words 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Switch`].
         ///
         /// # Errors
@@ -703,6 +718,7 @@ section words 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Freed`].
         ///
         /// # Errors
@@ -712,6 +728,7 @@ section words 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 4);
             self.0.inner().put::<runtime::Shape<Protocol, 4, 9>, _, PLANS>(4, record)
         }
+
         /// Writes a record [`Stack`].
         ///
         /// # Errors
@@ -747,26 +764,31 @@ section words 4 {
         pub fn alloc(&self) -> AllocColumns<'_> {
             AllocColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Free`].
         #[must_use]
         pub fn free(&self) -> FreeColumns<'_> {
             FreeColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Touch`].
         #[must_use]
         pub fn touch(&self) -> TouchColumns<'_> {
             TouchColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Switch`].
         #[must_use]
         pub fn switch(&self) -> SwitchColumns<'_> {
             SwitchColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Freed`].
         #[must_use]
         pub fn freed(&self) -> FreedColumns<'_> {
             FreedColumns::of(&self.0, 4)
         }
+
         /// Returns the columns of the records [`Stack`].
         #[must_use]
         pub fn stack(&self) -> StackColumns<'_> {
@@ -952,91 +974,601 @@ section words 4 {
         }
     }
 
-    runtime::records! {
-        format "predicted.dtd" 0x77df8854754bc7d5 1;
-        types Record, Element;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "predicted.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record;
+        type Element<Bytes> = Element;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <Heap as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Heap)
+                }
+                4 => {
+                    <Words as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Words)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "heap" tagged {
-            records [0 1 2 3 4 5 6];
-            cells [8 9 10 0 1 2 3 2 4 2 5 6 7];
-            initials [zero 11];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <Heap as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Heap(record)))
+                }
+                4 => {
+                    <Words as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Words(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "misses" stream {
-            records [7];
-            cells [0];
-            initials [zero 1];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <Heap as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Heap)
+                }
+                4 => {
+                    <Words as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Words)
+                }
+                _ => None,
+            }
         }
-        section 3 "values" stream {
-            records [8];
-            cells [0];
-            initials [zero 1];
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                2 => runtime::ReadFields::read_fields(row, 0).map(Element::Misses),
+                3 => runtime::ReadFields::read_fields(row, 0).map(Element::Values),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 4 "words" tagged {
-            records [0 1 2 9 10];
-            cells [9 10 11 0 1 2 3 4 5 6 7 8];
-            initials [zero 12];
+    }
+
+    impl runtime::DataRecord for Record {
+        const SECTION: Option<usize> = runtime::only_section(&[1, 4]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Heap(ref record) => record.place(),
+                Self::Words(ref record) => record.place(),
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::Heap(ref record) => record.put(writer),
+                Self::Words(ref record) => record.put(writer),
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+    }
+
+    impl runtime::SectionFamily for Heap {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = Heap;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Heap::Alloc),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Heap::Free),
+                5 => runtime::ReadFields::read_fields(row, 0).map(Heap::Touch),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Heap::Switch),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 3 "alloc" 4 (Alloc [1 Heap Heap Alloc]) {
-            "tag" tag(),
-            "size" number(4 None),
-            "address" number(1 Predicted 0)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(Heap::Alloc);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(Heap::Free);
+            }
+            if tag == 6 {
+                return rows.read::<runtime::Shape<Protocol, 1, 5>, _>().map(Heap::Touch);
+            }
+            if tag == 7 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 6>, _>()
+                    .map(Heap::Switch);
+            }
+            None
         }
-        record 4 "free" 5 (Free [1 Heap Heap Free]) { "tag" tag(), "address" number(1 Predicted 1) }
-        record 5 "touch" 6 (Touch [1 Heap Heap Touch]) {
-            "tag" tag(),
-            "address" number(1 Predicted 2),
-            "value" number(1 Predicted 3)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
         }
-        record 6 "switch" 7 (Switch [1 Heap Heap Switch]) { "tag" tag(), "thread" number(1 Predicted 4) }
-        record 7 "miss" 0 () { "address" number(8 Delta 0) }
-        record 8 "other" 0 () { "value" number(8 None) }
-        record 9 "freed" 4 (Freed [4 Words Words Freed]) {
-            "tag" tag(),
-            "by" number(1 None),
-            "used" number(2 Predicted 5),
-            "heap" number(1 Predicted 6)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
-        record 10 "stack" 5 (Stack [4 Words Words Stack]) {
-            "tag" tag(), "heap" number(2 Predicted 7), "n" number(1 Predicted 8), "n_items.by"("by")
-                number(1 None), "n_items.fcm"("fcm") number(1 Predicted 9);
-            number(0) number(1) number(2) repeat(2, 6) number(3) number(4)
+    }
+
+    impl runtime::DataRecord for Heap {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Alloc(..) => (1, 3),
+                Self::Free(..) => (1, 4),
+                Self::Touch(..) => (1, 5),
+                Self::Switch(..) => (1, 6),
+            }
         }
-        model 2 heap(Allocated 3 1 by 6 1);
-        model 2 heap(Freed by 6 1);
-        model 2 heap(Used by 6 1);
-        model 3 values(LastValue 4, Stride, Fcm 3 by 3 1, Dfcm 2 by 5 0);
-        model 3 values(LastValue 2);
-        model 3 values(Fcm 1);
-        model 2 heap(Allocated 9 1 by 9 2);
-        model 3 values(Stride by 9 3);
-        model 3 values(Dfcm 1 by 10 1);
-        model 3 values(Fcm 1 by 10 3);
-        enum 1 Heap(Heap) {
-            3 Alloc, 4 Free, 5 Touch;
-            6 Switch;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Alloc(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Free(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+                Self::Touch(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                }
+                Self::Switch(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                }
+            }
         }
-        enum 4 Words(Words) {
-            9 Freed, 10 Stack;
+    }
+
+    impl runtime::SectionFamily for Words {
+        const SECTION: usize = 4;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 4);
+        type With<Bytes> = Words;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                9 => runtime::ReadFields::read_fields(row, 0).map(Words::Freed),
+                10 => runtime::ReadFields::read_fields(row, 0).map(Words::Stack),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        elements 2 Misses(Miss);
-        elements 3 Values(Other);
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 4, 9>, _>()
+                    .map(Words::Freed);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 4, 10>, _>()
+                    .map(Words::Stack);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 4) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 4) }>()
+        }
+    }
+
+    impl runtime::DataRecord for Words {
+        const SECTION: Option<usize> = Some(4);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Freed(..) => (4, 9),
+                Self::Stack(..) => (4, 10),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 4);
+            match *self {
+                Self::Freed(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 4, 9>, _, PLANS>(4, record)
+                }
+                Self::Stack(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 4, 10>, _, PLANS>(4, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Alloc {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Alloc(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Free {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Free(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Touch {
+        const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Touch(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Switch {
+        const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Heap(Heap::Switch(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Freed {
+        const PLACES: &'static [(usize, u16)] = &[(4, 9)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Words(Words::Freed(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Stack {
+        const PLACES: &'static [(usize, u16)] = &[(4, 10)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Words(Words::Stack(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+                super::DTD,
+                0x77df8854754bc7d5,
+                1,
+                SECTIONS,
+                RECORDS,
+            )
+            .with(MODELS, EXPECTED, None);
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "heap",
+                &[0, 1, 2, 3, 4, 5, 6],
+                &[8, 9, 10, 0, 1, 2, 3, 2, 4, 2, 5, 6, 7],
+                &[0; 11],
+            ),
+            Section::stream(2, "misses", &[7], &[0], &[0; 1]),
+            Section::stream(3, "values", &[8], &[0], &[0; 1]),
+            Section::tagged(
+                4,
+                "words",
+                &[0, 1, 2, 9, 10],
+                &[9, 10, 11, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+                &[0; 12],
+            ),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("alloc", 4, ALLOC, &in_order(ALLOC)),
+            Record::new("free", 5, FREE, &in_order(FREE)),
+            Record::new("touch", 6, TOUCH, &in_order(TOUCH)),
+            Record::new("switch", 7, SWITCH, &in_order(SWITCH)),
+            Record::new("miss", 0, MISS, &in_order(MISS)),
+            Record::new("other", 0, OTHER, &in_order(OTHER)),
+            Record::new("freed", 4, FREED, &in_order(FREED)),
+            Record::new(
+                "stack",
+                5,
+                STACK,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Repeat { count: 2, end: 6 },
+                    Step::Number(3),
+                    Step::Number(4),
+                ],
+            ),
+        ];
+        const MODELS: &[Model] = &[
+            Model::new(
+                2,
+                ModelKind::Heap {
+                    role: HeapRole::Allocated {
+                        size: (3, 1),
+                    },
+                    by: Some((6, 1)),
+                },
+            ),
+            Model::new(
+                2,
+                ModelKind::Heap {
+                    role: HeapRole::Freed,
+                    by: Some((6, 1)),
+                },
+            ),
+            Model::new(
+                2,
+                ModelKind::Heap {
+                    role: HeapRole::Used,
+                    by: Some((6, 1)),
+                },
+            ),
+            Model::new(
+                3,
+                ModelKind::values(
+                    &[
+                        Predictor {
+                            kind: PredictorKind::LastValue(4),
+                            by: None,
+                        },
+                        Predictor {
+                            kind: PredictorKind::Stride,
+                            by: None,
+                        },
+                        Predictor {
+                            kind: PredictorKind::Fcm(3),
+                            by: Some((3, 1)),
+                        },
+                        Predictor {
+                            kind: PredictorKind::Dfcm(2),
+                            by: Some((5, 0)),
+                        },
+                    ],
+                ),
+            ),
+            Model::new(
+                3,
+                ModelKind::values(
+                    &[
+                        Predictor {
+                            kind: PredictorKind::LastValue(2),
+                            by: None,
+                        },
+                    ],
+                ),
+            ),
+            Model::new(
+                3,
+                ModelKind::values(
+                    &[
+                        Predictor {
+                            kind: PredictorKind::Fcm(1),
+                            by: None,
+                        },
+                    ],
+                ),
+            ),
+            Model::new(
+                2,
+                ModelKind::Heap {
+                    role: HeapRole::Allocated {
+                        size: (9, 1),
+                    },
+                    by: Some((9, 2)),
+                },
+            ),
+            Model::new(
+                3,
+                ModelKind::values(
+                    &[
+                        Predictor {
+                            kind: PredictorKind::Stride,
+                            by: Some((9, 3)),
+                        },
+                    ],
+                ),
+            ),
+            Model::new(
+                3,
+                ModelKind::values(
+                    &[
+                        Predictor {
+                            kind: PredictorKind::Dfcm(1),
+                            by: Some((10, 1)),
+                        },
+                    ],
+                ),
+            ),
+            Model::new(
+                3,
+                ModelKind::values(
+                    &[
+                        Predictor {
+                            kind: PredictorKind::Fcm(1),
+                            by: Some((10, 3)),
+                        },
+                    ],
+                ),
+            ),
+        ];
+        const EXPECTED: &[ExpectedWidth] = &[];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `alloc`.
+        const ALLOC: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("size", 4, Interpretation::None),
+            Leaf::number("address", 1, Interpretation::Predicted(0)),
+        ];
+        /// The leaves of `free`.
+        const FREE: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("address", 1, Interpretation::Predicted(1)),
+        ];
+        /// The leaves of `touch`.
+        const TOUCH: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("address", 1, Interpretation::Predicted(2)),
+            Leaf::number("value", 1, Interpretation::Predicted(3)),
+        ];
+        /// The leaves of `switch`.
+        const SWITCH: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("thread", 1, Interpretation::Predicted(4)),
+        ];
+        /// The leaves of `miss`.
+        const MISS: &[Leaf; 1] = &[Leaf::number("address", 8, Interpretation::Delta(0))];
+        /// The leaves of `other`.
+        const OTHER: &[Leaf; 1] = &[Leaf::number("value", 8, Interpretation::None)];
+        /// The leaves of `freed`.
+        const FREED: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("by", 1, Interpretation::None),
+            Leaf::number("used", 2, Interpretation::Predicted(5)),
+            Leaf::number("heap", 1, Interpretation::Predicted(6)),
+        ];
+        /// The leaves of `stack`.
+        const STACK: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("heap", 2, Interpretation::Predicted(7)),
+            Leaf::number("n", 1, Interpretation::Predicted(8)),
+            Leaf::number("n_items.by", 1, Interpretation::None).with("by", &[], None),
+            Leaf::number("n_items.fcm", 1, Interpretation::Predicted(9))
+                .with("fcm", &[], None),
+        ];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
@@ -107,6 +108,7 @@ section behind 4 {
                 number => Self::Unknown(number),
             }
         }
+
         /// Returns the stored number.
         #[must_use]
         pub const fn number(self) -> u64 {
@@ -116,6 +118,7 @@ section behind 4 {
                 Self::Unknown(number) => number,
             }
         }
+
         /// Returns the name in the DTD, if the value has one.
         #[must_use]
         pub const fn name(self) -> Option<&'static str> {
@@ -199,7 +202,7 @@ section behind 4 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Prologue<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -222,7 +225,7 @@ section behind 4 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Prologue<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -254,11 +257,13 @@ section behind 4 {
         pub fn to_owned(&self) -> Prologue {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Prologue<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -280,7 +285,7 @@ section behind 4 {
     pub struct ShortPrologue {}
 
     impl<'a> runtime::ReadFields<'a> for ShortPrologue {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -291,7 +296,7 @@ section behind 4 {
     }
 
     impl runtime::WriteFields for ShortPrologue {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -320,7 +325,7 @@ section behind 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for R {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -331,7 +336,7 @@ section behind 4 {
     }
 
     impl runtime::WriteFields for R {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -360,7 +365,7 @@ section behind 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Q {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -371,7 +376,7 @@ section behind 4 {
     }
 
     impl runtime::WriteFields for Q {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -400,7 +405,7 @@ section behind 4 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Last {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -411,7 +416,7 @@ section behind 4 {
     }
 
     impl runtime::WriteFields for Last {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -474,6 +479,7 @@ section behind 4 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -494,6 +500,7 @@ section behind 4 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -503,25 +510,30 @@ section behind 4 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `records`.
         pub fn records_section(
             &mut self,
         ) -> runtime::Section<'_, 't, Protocol, Records> {
             self.0.section()
         }
+
         /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
         pub fn header_section(&mut self) -> runtime::Elements<'t, Protocol, Prologue> {
             self.0.elements(1)
         }
+
         /// The elements of section `short`.
         pub fn short(&mut self) -> runtime::Elements<'t, Protocol, ShortPrologue> {
             self.0.elements(2)
         }
+
         /// The elements of section `behind`.
         pub fn behind(&mut self) -> runtime::Elements<'t, Protocol, Last> {
             self.0.elements(4)
@@ -571,6 +583,7 @@ section behind 4 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -581,6 +594,7 @@ section behind 4 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -588,10 +602,12 @@ section behind 4 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`R`].
         ///
         /// # Errors
@@ -601,6 +617,7 @@ section behind 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
         }
+
         /// Writes a record [`Q`].
         ///
         /// # Errors
@@ -610,14 +627,17 @@ section behind 4 {
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
         }
+
         /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
         pub fn header_section(&mut self) -> runtime::Table<'_, AnySink, Prologue> {
             self.0.table(1)
         }
+
         /// The elements of section `short`.
         pub fn short(&mut self) -> runtime::Table<'_, AnySink, ShortPrologue> {
             self.0.table(2)
         }
+
         /// The elements of section `behind`.
         pub fn behind(&mut self) -> runtime::Table<'_, AnySink, Last> {
             self.0.table(4)
@@ -654,6 +674,7 @@ section behind 4 {
         pub fn r(&self) -> RColumns<'_> {
             RColumns::of(&self.0, 3)
         }
+
         /// Returns the columns of the records [`Q`].
         #[must_use]
         pub fn q(&self) -> QColumns<'_> {
@@ -726,71 +747,292 @@ section behind 4 {
         }
     }
 
-    runtime::records! {
-        format "prologue.dtd" 0xcd4ffdea5cbf0a2e 1;
-        types Record, Element<Bytes>;
-        raw {
-            1 4;
-            start 2 3 size 1 { 0 [1819240241 1819240242] }
-            start 3 4 { 0 [1819240243] }
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "prologue.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record;
+        type Element<Bytes> = Element<Bytes>;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                3 => {
+                    <Records as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Records)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        ;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                3 => {
+                    <Records as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Records(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "header" stream {
-            records [3];
-            cells [0 1 2 3 4 5];
-            initials [zero 6];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                3 => {
+                    <Records as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Records)
+                }
+                _ => None,
+            }
         }
-        section 3 "short" stream {
-            records [4];
-            cells [0];
-            initials [zero 1];
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                1 => runtime::ReadFields::read_fields(row, 0).map(Element::Header),
+                2 => runtime::ReadFields::read_fields(row, 0).map(Element::Short),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Element::Behind),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "records" tagged {
-            records [0 1 2 5 6];
-            cells [4 5 6 0 1 2 3];
-            initials [zero 7];
+    }
+
+    impl runtime::DataRecord for Record {
+        const SECTION: Option<usize> = runtime::only_section(&[3]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Records(ref record) => record.place(),
+            }
         }
-        section 4 "behind" stream {
-            records [7];
-            cells [0];
-            initials [zero 1];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::Records(ref record) => record.put(writer),
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+    }
+
+    impl runtime::SectionFamily for Records {
+        const SECTION: usize = 3;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 3);
+        type With<Bytes> = Records;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                5 => runtime::ReadFields::read_fields(row, 0).map(Records::R),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Records::Q),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 3, 5>, _>().map(Records::R);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 3, 6>, _>().map(Records::Q);
+            }
+            None
         }
-        record 3 "prologue" 0 () {
-            "magic" number(4 None),
-            "size" number(2 None),
-            "offset" number(1 None),
-            "zone" number(1 BaseOffset 0),
-            "name" array(9),
-            "gap" variable(Leaf(2), Push(17), Sub)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 3) }, Break>(each)
         }
-        record 4 "short_prologue" 0 () { "magic" number(4 None) = 1819240243 }
-        record 5 "r" 4 (R [3 Records Records R]) { "tag" tag(), "n" number(2 None) }
-        record 6 "q" 5 (Q [3 Records Records Q]) { "tag" tag(), "d" number(1 Delta 0) }
-        record 7 "last" 0 () { "byte" number(1 None) }
-        enum 3 Records(Records) {
-            5 R, 6 Q;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
         }
-        elements 1 Header(Prologue<Bytes>);
-        elements 2 Short(ShortPrologue);
-        elements 4 Behind(Last);
+    }
+
+    impl runtime::DataRecord for Records {
+        const SECTION: Option<usize> = Some(3);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::R(..) => (3, 5),
+                Self::Q(..) => (3, 6),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            match *self {
+                Self::R(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
+                }
+                Self::Q(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for R {
+        const PLACES: &'static [(usize, u16)] = &[(3, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Records(Records::R(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Q {
+        const PLACES: &'static [(usize, u16)] = &[(3, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Records(Records::Q(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+                super::DTD,
+                0xcd4ffdea5cbf0a2e,
+                1,
+                SECTIONS,
+                RECORDS,
+            )
+            .with(MODELS, EXPECTED, Some(RawFile::new(STARTS, 1, Some(4))));
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::stream(2, "header", &[3], &[0, 1, 2, 3, 4, 5], &[0; 6]),
+            Section::stream(3, "short", &[4], &[0], &[0; 1]),
+            Section::tagged(
+                1,
+                "records",
+                &[0, 1, 2, 5, 6],
+                &[4, 5, 6, 0, 1, 2, 3],
+                &[0; 7],
+            ),
+            Section::stream(4, "behind", &[7], &[0], &[0; 1]),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("prologue", 0, PROLOGUE, &in_order(PROLOGUE)),
+            Record::new("short_prologue", 0, SHORT_PROLOGUE, &in_order(SHORT_PROLOGUE)),
+            Record::new("r", 4, R, &in_order(R)),
+            Record::new("q", 5, Q, &in_order(Q)),
+            Record::new("last", 0, LAST, &in_order(LAST)),
+        ];
+        const MODELS: &[Model] = &[];
+        const EXPECTED: &[ExpectedWidth] = &[];
+        const STARTS: &[RawStart] = &[
+            RawStart::new(2, 3, MAGIC_OF_START_0, Some(1)),
+            RawStart::new(3, 4, MAGIC_OF_START_1, None),
+        ];
+        const MAGIC_OF_START_0: &[Magic] = &[Magic::new(0, &[1819240241, 1819240242])];
+        const MAGIC_OF_START_1: &[Magic] = &[Magic::new(0, &[1819240243])];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `prologue`.
+        const PROLOGUE: &[Leaf; 6] = &[
+            Leaf::number("magic", 4, Interpretation::None),
+            Leaf::number("size", 2, Interpretation::None),
+            Leaf::number("offset", 1, Interpretation::None),
+            Leaf::number("zone", 1, Interpretation::BaseOffset(0)),
+            Leaf::array("name", 9),
+            Leaf::variable("gap", &[ExprOp::Leaf(2), ExprOp::Push(17), ExprOp::Sub]),
+        ];
+        /// The leaves of `short_prologue`.
+        const SHORT_PROLOGUE: &[Leaf; 1] = &[
+            Leaf::number("magic", 4, Interpretation::None)
+                .with("magic", &[], Some(1819240243)),
+        ];
+        /// The leaves of `r`.
+        const R: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("n", 2, Interpretation::None)];
+        /// The leaves of `q`.
+        const Q: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("d", 1, Interpretation::Delta(0)),
+        ];
+        /// The leaves of `last`.
+        const LAST: &[Leaf; 1] = &[Leaf::number("byte", 1, Interpretation::None)];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Fields and records that had other names.
@@ -85,7 +86,7 @@ section items 2 { item: (line) }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -98,7 +99,7 @@ section items 2 { item: (line) }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for JumpNItem<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -127,11 +128,13 @@ section items 2 { item: (line) }
         pub fn to_owned(&self) -> JumpNItem {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> JumpNItem<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -152,7 +155,7 @@ section items 2 { item: (line) }
     }
 
     impl<'a> runtime::ReadFields<'a> for Pos {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -163,7 +166,7 @@ section items 2 { item: (line) }
     }
 
     impl runtime::WriteFields for Pos {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -200,7 +203,7 @@ section items 2 { item: (line) }
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Jump<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -227,7 +230,7 @@ section items 2 { item: (line) }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Jump<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -270,11 +273,13 @@ section items 2 { item: (line) }
         pub fn to_owned(&self) -> Jump {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Jump<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -302,7 +307,7 @@ section items 2 { item: (line) }
     }
 
     impl<'a> runtime::ReadFields<'a> for Stay {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -313,7 +318,7 @@ section items 2 { item: (line) }
     }
 
     impl runtime::WriteFields for Stay {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -342,7 +347,7 @@ section items 2 { item: (line) }
     }
 
     impl<'a> runtime::ReadFields<'a> for Item {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -353,7 +358,7 @@ section items 2 { item: (line) }
     }
 
     impl runtime::WriteFields for Item {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -389,11 +394,13 @@ section items 2 { item: (line) }
         pub fn to_owned(&self) -> S {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> S<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -419,11 +426,13 @@ section items 2 { item: (line) }
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -457,6 +466,7 @@ section items 2 { item: (line) }
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -477,6 +487,7 @@ section items 2 { item: (line) }
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -486,15 +497,18 @@ section items 2 { item: (line) }
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
+
         /// The elements of section `items`.
         pub fn items(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(2)
@@ -544,6 +558,7 @@ section items 2 { item: (line) }
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -554,6 +569,7 @@ section items 2 { item: (line) }
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -561,10 +577,12 @@ section items 2 { item: (line) }
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Jump`].
         ///
         /// # Errors
@@ -574,6 +592,7 @@ section items 2 { item: (line) }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Stay`].
         ///
         /// # Errors
@@ -583,6 +602,7 @@ section items 2 { item: (line) }
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
         }
+
         /// The elements of section `items`.
         pub fn items(&mut self) -> runtime::Table<'_, AnySink, Item> {
             self.0.table(2)
@@ -619,6 +639,7 @@ section items 2 { item: (line) }
         pub fn jump(&self) -> JumpColumns<'_> {
             JumpColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Stay`].
         #[must_use]
         pub fn stay(&self) -> StayColumns<'_> {
@@ -712,52 +733,310 @@ section items 2 { item: (line) }
         }
     }
 
-    runtime::records! {
-        format "renamed.dtd" 0x5f3a5626d9b2efbc 1;
-        types Record<Bytes>, Element;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "renamed.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = Element;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::S)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "s" tagged {
-            records [0 1 2 3 4];
-            cells [12 13 14 0 1 2 3 4 5 6 7 8 9 10 11];
-            initials [zero 15];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                1 => {
+                    <S as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::S(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "items" stream {
-            records [5];
-            cells [0];
-            initials [zero 1];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                1 => {
+                    <S as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::S)
+                }
+                _ => None,
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                2 => runtime::ReadFields::read_fields(row, 0).map(Element::Items),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::S(ref record) => record.place(),
+            }
         }
-        record 3 "jump" ~ "hop" ~ "leap" 4 (Jump [1 S S Jump]) {
-            "tag" tag(), "line" number(2 None) ~ "vector", "n" number(1 None) ~ "count", "n_items.x"("x")
-                number(1 None) ~ "n_items.ex" ~ "count_items.x" ~ "count_items.ex",
-                "n_items.vfield.length"("length") number(1 None) ~ "count_items.vfield.length",
-                "n_items.vfield.data"("data") variable(Leaf(4)) ~ "count_items.vfield.data", "m"
-                number(1 None), "x" number(1 None) ~ "ex", "pos.a"("a") number(1 Delta 0) ~ "pos.b" ~ "pos.c",
-                "extra" number(1 None) ~ "line";
-            number(0) number(1) number(2) repeat(2, 7) number(3) number(4) bytes(5) number(6) repeat(6, 10) number(7) number(8) number(9)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::S(ref record) => record.put(writer),
+            }
         }
-        record 4 "stay" 5 (Stay [1 S S Stay]) { "tag" tag(), "line" number(2 None) ~ "queue" }
-        record 5 "item" 0 () { "line" number(2 None) ~ "vector" }
-        enum 1 S(S<Bytes>) {
-            3 Jump, 4 Stay;
+    }
+
+    impl runtime::SectionFamily for S {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = S<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(S::Jump),
+                4 => runtime::ReadFields::read_fields(row, 0).map(S::Stay),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        elements 2 Items(Item);
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::Jump);
+            }
+            if tag == 5 {
+                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(S::Stay);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for S<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Jump(..) => (1, 3),
+                Self::Stay(..) => (1, 4),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Jump(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Stay(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Jump {
+        const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Jump(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Stay {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Stay(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x5f3a5626d9b2efbc,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::tagged(
+                1,
+                "s",
+                &[0, 1, 2, 3, 4],
+                &[12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+                &[0; 15],
+            ),
+            Section::stream(2, "items", &[5], &[0], &[0; 1]),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new(
+                    "jump",
+                    4,
+                    JUMP,
+                    &[
+                        Step::Number(0),
+                        Step::Number(1),
+                        Step::Number(2),
+                        Step::Repeat { count: 2, end: 7 },
+                        Step::Number(3),
+                        Step::Number(4),
+                        Step::Bytes(5),
+                        Step::Number(6),
+                        Step::Repeat { count: 6, end: 10 },
+                        Step::Number(7),
+                        Step::Number(8),
+                        Step::Number(9),
+                    ],
+                )
+                .was(&[Borrowed("hop"), Borrowed("leap")]),
+            Record::new("stay", 5, STAY, &in_order(STAY)),
+            Record::new("item", 0, ITEM, &in_order(ITEM)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `jump`.
+        const JUMP: &[Leaf; 10] = &[
+            Leaf::tag(),
+            Leaf::number("line", 2, Interpretation::None)
+                .with("line", &[Borrowed("vector")], None),
+            Leaf::number("n", 1, Interpretation::None)
+                .with("n", &[Borrowed("count")], None),
+            Leaf::number("n_items.x", 1, Interpretation::None)
+                .with(
+                    "x",
+                    &[
+                        Borrowed("n_items.ex"),
+                        Borrowed("count_items.x"),
+                        Borrowed("count_items.ex"),
+                    ],
+                    None,
+                ),
+            Leaf::number("n_items.vfield.length", 1, Interpretation::None)
+                .with("length", &[Borrowed("count_items.vfield.length")], None),
+            Leaf::variable("n_items.vfield.data", &[ExprOp::Leaf(4)])
+                .with("data", &[Borrowed("count_items.vfield.data")], None),
+            Leaf::number("m", 1, Interpretation::None),
+            Leaf::number("x", 1, Interpretation::None)
+                .with("x", &[Borrowed("ex")], None),
+            Leaf::number("pos.a", 1, Interpretation::Delta(0))
+                .with("a", &[Borrowed("pos.b"), Borrowed("pos.c")], None),
+            Leaf::number("extra", 1, Interpretation::None)
+                .with("extra", &[Borrowed("line")], None),
+        ];
+        /// The leaves of `stay`.
+        const STAY: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("line", 2, Interpretation::None)
+                .with("line", &[Borrowed("queue")], None),
+        ];
+        /// The leaves of `item`.
+        const ITEM: &[Leaf; 1] = &[
+            Leaf::number("line", 2, Interpretation::None)
+                .with("line", &[Borrowed("vector")], None),
+        ];
     }
 }
 

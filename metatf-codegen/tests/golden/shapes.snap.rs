@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Every shape a record can have.
@@ -114,7 +115,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Mark {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -125,7 +126,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Mark {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -164,7 +165,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Kinds<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -185,7 +186,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Kinds<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -216,11 +217,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Kinds {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Kinds<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -244,7 +247,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Constants {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -257,7 +260,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Constants {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -294,7 +297,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Leaves<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -320,7 +323,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Leaves<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -377,11 +380,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Leaves {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Leaves<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -406,7 +411,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItemMItem<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -419,7 +424,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItemMItem<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -448,11 +453,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> GroupsNItemMItem {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> GroupsNItemMItem<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -475,7 +482,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Pair {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -487,7 +494,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Pair {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -523,7 +530,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItem<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -541,7 +548,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItem<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -576,11 +583,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> GroupsNItem {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> GroupsNItem<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -606,7 +615,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Groups<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -622,7 +631,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Groups<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -655,11 +664,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Groups {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Groups<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -689,7 +700,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Pairs {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -707,7 +718,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Pairs {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -746,7 +757,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Early {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -759,7 +770,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Early {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -797,7 +808,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for TwiceNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -809,7 +820,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for TwiceNItem {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -848,7 +859,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Twice {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -865,7 +876,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Twice {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -906,7 +917,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Fixed {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -922,7 +933,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Fixed {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -959,7 +970,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Direct<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -972,7 +983,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Direct<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1001,11 +1012,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Direct {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Direct<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1028,7 +1041,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Sized<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1040,7 +1053,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Sized<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1068,11 +1081,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Sized {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Sized<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1093,7 +1108,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for OtherPair {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1105,7 +1120,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for OtherPair {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1139,7 +1154,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1152,7 +1167,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1181,11 +1196,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Other {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Other<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1206,7 +1223,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Name<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1218,7 +1235,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Name<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1246,11 +1263,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Name {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Name<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1274,7 +1293,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Point<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1291,7 +1310,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Point<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1328,11 +1347,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Point {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Point<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1353,7 +1374,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Value {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1364,7 +1385,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Value {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1397,7 +1418,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'a> runtime::ReadFields<'a> for Ref {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -1410,7 +1431,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl runtime::WriteFields for Ref {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -1457,11 +1478,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Numbers {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Numbers<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1500,11 +1523,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Lists {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Lists<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1541,11 +1566,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> BytesSection {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> BytesSection<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1590,11 +1617,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn to_owned(&self) -> Record {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> Record<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -1636,6 +1665,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -1656,6 +1686,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -1665,39 +1696,48 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// The global section.
         pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
             self.0.section()
         }
+
         /// Section `numbers`.
         pub fn numbers(&mut self) -> runtime::Section<'_, 't, Protocol, Numbers> {
             self.0.section()
         }
+
         /// Section `lists`.
         pub fn lists(&mut self) -> runtime::Section<'_, 't, Protocol, Lists> {
             self.0.section()
         }
+
         /// Section `bytes`.
         pub fn bytes(&mut self) -> runtime::Section<'_, 't, Protocol, BytesSection> {
             self.0.section()
         }
+
         /// Section `refs`.
         pub fn refs(&mut self) -> runtime::Section<'_, 't, Protocol, Refs> {
             self.0.section()
         }
+
         /// The elements of section `names`.
         pub fn names(&mut self) -> runtime::Elements<'t, Protocol, Name> {
             self.0.elements(4)
         }
+
         /// The elements of section `points`.
         pub fn points(&mut self) -> runtime::Elements<'t, Protocol, Point> {
             self.0.elements(5)
         }
+
         /// The elements of section `values`.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Value> {
             self.0.elements(6)
@@ -1747,6 +1787,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -1757,6 +1798,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -1764,10 +1806,12 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Mark`].
         ///
         /// # Errors
@@ -1777,6 +1821,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 0);
             self.0.inner().put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
         }
+
         /// Writes a record [`Mark`].
         ///
         /// # Errors
@@ -1786,6 +1831,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Kinds`].
         ///
         /// # Errors
@@ -1795,6 +1841,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Constants`].
         ///
         /// # Errors
@@ -1804,6 +1851,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 1);
             self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
         }
+
         /// Writes a record [`Mark`].
         ///
         /// # Errors
@@ -1813,6 +1861,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Leaves`].
         ///
         /// # Errors
@@ -1822,6 +1871,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 6>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Groups`].
         ///
         /// # Errors
@@ -1831,6 +1881,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 7>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Pairs`].
         ///
         /// # Errors
@@ -1840,6 +1891,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 8>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Early`].
         ///
         /// # Errors
@@ -1849,6 +1901,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 9>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Twice`].
         ///
         /// # Errors
@@ -1858,6 +1911,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 10>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Fixed`].
         ///
         /// # Errors
@@ -1867,6 +1921,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 11>, _, PLANS>(2, record)
         }
+
         /// Writes a record [`Mark`].
         ///
         /// # Errors
@@ -1876,6 +1931,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 3>, _, PLANS>(3, record)
         }
+
         /// Writes a record [`Direct`].
         ///
         /// # Errors
@@ -1885,6 +1941,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 12>, _, PLANS>(3, record)
         }
+
         /// Writes a record [`Sized`].
         ///
         /// # Errors
@@ -1894,6 +1951,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 13>, _, PLANS>(3, record)
         }
+
         /// Writes a record [`Other`].
         ///
         /// # Errors
@@ -1903,6 +1961,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 3);
             self.0.inner().put::<runtime::Shape<Protocol, 3, 14>, _, PLANS>(3, record)
         }
+
         /// Writes a record [`Mark`].
         ///
         /// # Errors
@@ -1912,6 +1971,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 7);
             self.0.inner().put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
         }
+
         /// Writes a record [`Ref`].
         ///
         /// # Errors
@@ -1921,10 +1981,12 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             const PLANS: usize = runtime::plans(&FORMAT, 7);
             self.0.inner().put::<runtime::Shape<Protocol, 7, 18>, _, PLANS>(7, record)
         }
+
         /// The elements of section `names`.
         pub fn names(&mut self) -> runtime::Table<'_, AnySink, Name> {
             self.0.table(4)
         }
+
         /// The elements of section `points`.
         pub fn points(&mut self) -> runtime::Table<'_, AnySink, Point> {
             self.0.table(5)
@@ -1973,81 +2035,97 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub fn mark(&self) -> MarkColumns<'_> {
             MarkColumns::of(&self.0, 0)
         }
+
         /// Returns the columns of the records [`Mark`].
         #[must_use]
         pub fn numbers_mark(&self) -> MarkColumns<'_> {
             MarkColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Mark`].
         #[must_use]
         pub fn lists_mark(&self) -> MarkColumns<'_> {
             MarkColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Mark`].
         #[must_use]
         pub fn bytes_mark(&self) -> MarkColumns<'_> {
             MarkColumns::of(&self.0, 3)
         }
+
         /// Returns the columns of the records [`Mark`].
         #[must_use]
         pub fn refs_mark(&self) -> MarkColumns<'_> {
             MarkColumns::of(&self.0, 7)
         }
+
         /// Returns the columns of the records [`Kinds`].
         #[must_use]
         pub fn kinds(&self) -> KindsColumns<'_> {
             KindsColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Constants`].
         #[must_use]
         pub fn constants(&self) -> ConstantsColumns<'_> {
             ConstantsColumns::of(&self.0, 1)
         }
+
         /// Returns the columns of the records [`Leaves`].
         #[must_use]
         pub fn leaves(&self) -> LeavesColumns<'_> {
             LeavesColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Groups`].
         #[must_use]
         pub fn groups(&self) -> GroupsColumns<'_> {
             GroupsColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Pairs`].
         #[must_use]
         pub fn pairs(&self) -> PairsColumns<'_> {
             PairsColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Early`].
         #[must_use]
         pub fn early(&self) -> EarlyColumns<'_> {
             EarlyColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Twice`].
         #[must_use]
         pub fn twice(&self) -> TwiceColumns<'_> {
             TwiceColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Fixed`].
         #[must_use]
         pub fn fixed(&self) -> FixedColumns<'_> {
             FixedColumns::of(&self.0, 2)
         }
+
         /// Returns the columns of the records [`Direct`].
         #[must_use]
         pub fn direct(&self) -> DirectColumns<'_> {
             DirectColumns::of(&self.0, 3)
         }
+
         /// Returns the columns of the records [`Sized`].
         #[must_use]
         pub fn sized(&self) -> SizedColumns<'_> {
             SizedColumns::of(&self.0, 3)
         }
+
         /// Returns the columns of the records [`Other`].
         #[must_use]
         pub fn other(&self) -> OtherColumns<'_> {
             OtherColumns::of(&self.0, 3)
         }
+
         /// Returns the columns of the records [`Ref`].
         #[must_use]
         pub fn r#ref(&self) -> RefColumns<'_> {
@@ -2475,170 +2553,1145 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    runtime::records! {
-        format "shapes.dtd" 0x38326deeb1016a29 1;
-        types Record<Bytes>, Element<Bytes>;
-        section 0 "" tagged {
-            records [0 1 2 3];
-            cells [2 3 4 0 1];
-            initials [zero 5];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "shapes.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record<Bytes>;
+        type Element<Bytes> = Element<Bytes>;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                0 => {
+                    <Global as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Global)
+                }
+                1 => {
+                    <Numbers as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Numbers)
+                }
+                2 => {
+                    <Lists as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Lists)
+                }
+                3 => {
+                    <BytesSection as runtime::SectionFamily>::read::<
+                        Bytes,
+                        AnyRow,
+                    >(record, row)
+                        .map(Record::Bytes)
+                }
+                7 => {
+                    <Refs as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::Refs)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 1 "numbers" tagged {
-            records [0 1 2 3 4 5];
-            cells [12 13 14 0 1 2 3 4 5 6 7 8 9 10 11];
-            initials [zero 15];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                0 => {
+                    <Global as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Global(record)))
+                }
+                1 => {
+                    <Numbers as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Numbers(record)))
+                }
+                2 => {
+                    <Lists as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Lists(record)))
+                }
+                3 => {
+                    <BytesSection as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Bytes(record)))
+                }
+                7 => {
+                    <Refs as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::Refs(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 2 "lists" tagged {
-            records [0 1 2 3 6 7 8 9 10 11];
-            cells [41 42 43 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
-                31 32 33 34 35 36 37 38 39 40];
-            initials [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 10 0 0 0 0 0 0 0 0 0 0
-                0];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                0 => {
+                    <Global as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Global)
+                }
+                1 => {
+                    <Numbers as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Numbers)
+                }
+                2 => {
+                    <Lists as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Lists)
+                }
+                3 => {
+                    <BytesSection as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Bytes)
+                }
+                7 => {
+                    <Refs as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::Refs)
+                }
+                _ => None,
+            }
         }
-        section 3 "bytes" tagged {
-            records [0 1 2 3 12 13 14];
-            cells [14 15 16 0 1 2 3 4 5 6 7 8 9 10 11 12 13];
-            initials [zero 17];
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                4 => runtime::ReadFields::read_fields(row, 0).map(Element::Names),
+                5 => runtime::ReadFields::read_fields(row, 0).map(Element::Points),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Element::Values),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 4 "names" stream {
-            records [15];
-            cells [0 1];
-            initials [zero 2];
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
+        const SECTION: Option<usize> = runtime::only_section(&[0, 1, 2, 3, 7]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Global(ref record) => record.place(),
+                Self::Numbers(ref record) => record.place(),
+                Self::Lists(ref record) => record.place(),
+                Self::Bytes(ref record) => record.place(),
+                Self::Refs(ref record) => record.place(),
+            }
         }
-        section 5 "points" stream {
-            records [16];
-            cells [0 1 2 3 4];
-            initials [zero 5];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::Global(ref record) => record.put(writer),
+                Self::Numbers(ref record) => record.put(writer),
+                Self::Lists(ref record) => record.put(writer),
+                Self::Bytes(ref record) => record.put(writer),
+                Self::Refs(ref record) => record.put(writer),
+            }
         }
-        section 6 "values" stream {
-            records [17];
-            cells [0];
-            initials [zero 1];
+    }
+
+    impl runtime::SectionFamily for Global {
+        const SECTION: usize = 0;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 0);
+        type With<Bytes> = Global;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Global::Mark),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 7 "refs" tagged {
-            records [0 1 2 3 18];
-            cells [6 7 8 0 1 2 3 4 5];
-            initials [zero 9];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 90 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 0, 3>, _>()
+                    .map(Global::Mark);
+            }
+            None
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 0) }, Break>(each)
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 0) }>()
         }
-        record 3 "mark" 90
-            (Mark [0 Global Global Mark, 1 Numbers Numbers Mark, 2 Lists Lists Mark, 3 Bytes BytesSection Mark, 7 Refs Refs Mark]) {
-            "tag" tag(),
-            "when" number(2 Delta 0)
+    }
+
+    impl runtime::DataRecord for Global {
+        const SECTION: Option<usize> = Some(0);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Mark(..) => (0, 3),
+            }
         }
-        record 4 "kinds" 4 (Kinds [1 Numbers Numbers Kinds]) {
-            "tag" tag(),
-            "plain" number(4 None),
-            "signed" number(2 BaseOffset 0),
-            "float" number(8 None),
-            "name" array(9),
-            "blob" array(33)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 0);
+            match *self {
+                Self::Mark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
+                }
+            }
         }
-        record 5 "constants" 5 (Constants [1 Numbers Numbers Constants]) {
-            "tag" tag(),
-            "magic" number(4 None) = 3405705229,
-            "x" number(1 None),
-            "magic_2"("magic") number(4 None) = 3405705229
+    }
+
+    impl runtime::SectionFamily for Numbers {
+        const SECTION: usize = 1;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
+        type With<Bytes> = Numbers<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Numbers::Mark),
+                4 => runtime::ReadFields::read_fields(row, 0).map(Numbers::Kinds),
+                5 => runtime::ReadFields::read_fields(row, 0).map(Numbers::Constants),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 6 "leaves" 4 (Leaves [2 Lists Lists Leaves]) {
-            "tag" tag(), "n" number(1 None), "x" number(1 None), "m" number(1 None),
-                "m_items.length"("length") number(1 None), "m_items.data"("data") variable(Leaf(4)), "k"
-                number(0 Default 2), "z" array(10), "j" number(1 None), "w" number(8 None);
-            number(0) number(1) repeat(1, 4) number(2) number(3) repeat(3, 8) number(4) bytes(5) number(6) repeat(6, 11) bytes(7) number(8) repeat(8, 14) number(9)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 90 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 3>, _>()
+                    .map(Numbers::Mark);
+            }
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 4>, _>()
+                    .map(Numbers::Kinds);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 1, 5>, _>()
+                    .map(Numbers::Constants);
+            }
+            None
         }
-        record 7 "groups" 5 (Groups [2 Lists Lists Groups]) {
-            "tag" tag(), "n" number(1 None), "n_items.x"("x") number(1 None), "n_items.m"("m") number(1 None),
-                "n_items.m_items.x"("x") number(1 None), "n_items.m_items.len"("len") number(2 None),
-                "n_items.m_items.data"("data") variable(Leaf(5)), "n_items.pair.x"("x") number(1 None),
-                "n_items.pair.y"("y") number(2 Delta 0);
-            number(0) number(1) repeat(1, 11) number(2) number(3) repeat(3, 9) number(4) number(5) bytes(6) number(7) number(8)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
         }
-        record 8 "pairs" 6 (Pairs [2 Lists Lists Pairs]) {
-            "tag" tag(), "pair.x"("x") number(1 None), "pair.y"("y") number(2 Delta 0), "n" number(1 None),
-                "n_items.x"("x") number(1 None), "n_items.y"("y") number(2 Delta 0), "pair_2.x"("x")
-                number(1 None), "pair_2.y"("y") number(2 Delta 0);
-            number(0) number(1) number(2) number(3) repeat(3, 7) number(4) number(5) number(6) number(7)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
-        record 9 "early" 7 (Early [2 Lists Lists Early]) {
-            "tag" tag(), "n" number(1 None), "x" number(1 None), "y" number(4 Delta 10);
-            number(0) number(1) number(2) repeat(1, 5) number(3)
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Numbers<Bytes> {
+        const SECTION: Option<usize> = Some(1);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Mark(..) => (1, 3),
+                Self::Kinds(..) => (1, 4),
+                Self::Constants(..) => (1, 5),
+            }
         }
-        record 10 "twice" 8 (Twice [2 Lists Lists Twice]) {
-            "tag" tag(), "n" number(1 None), "x" number(1 None), "n_items.y"("y") number(1 None),
-                "n_items.z"("z") number(1 None);
-            number(0) number(1) repeat(1, 4) number(2) repeat(1, 8) number(3) repeat(1, 8) number(4)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 1);
+            match *self {
+                Self::Mark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+                }
+                Self::Kinds(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                }
+                Self::Constants(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                }
+            }
         }
-        record 11 "fixed" 9 (Fixed [2 Lists Lists Fixed]) {
-            "tag" tag(), "n" number(1 None), "c" number(1 None) = 7;
-            number(0) number(1) repeat(1, 4) number(2)
+    }
+
+    impl runtime::SectionFamily for Lists {
+        const SECTION: usize = 2;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 2);
+        type With<Bytes> = Lists<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Lists::Mark),
+                6 => runtime::ReadFields::read_fields(row, 0).map(Lists::Leaves),
+                7 => runtime::ReadFields::read_fields(row, 0).map(Lists::Groups),
+                8 => runtime::ReadFields::read_fields(row, 0).map(Lists::Pairs),
+                9 => runtime::ReadFields::read_fields(row, 0).map(Lists::Early),
+                10 => runtime::ReadFields::read_fields(row, 0).map(Lists::Twice),
+                11 => runtime::ReadFields::read_fields(row, 0).map(Lists::Fixed),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 12 "direct" 4 (Direct [3 Bytes BytesSection Direct]) {
-            "tag" tag(),
-            "len" number(2 None),
-            "x" number(1 None),
-            "data" variable(Leaf(1))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 90 {
+                return rows.read::<runtime::Shape<Protocol, 2, 3>, _>().map(Lists::Mark);
+            }
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 6>, _>()
+                    .map(Lists::Leaves);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 7>, _>()
+                    .map(Lists::Groups);
+            }
+            if (6..=8).contains(&tag) {
+                if tag == 6 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 2, 8>, _>()
+                        .map(Lists::Pairs);
+                }
+                if tag == 7 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 2, 9>, _>()
+                        .map(Lists::Early);
+                }
+                if tag == 8 {
+                    return rows
+                        .read::<runtime::Shape<Protocol, 2, 10>, _>()
+                        .map(Lists::Twice);
+                }
+            }
+            if tag == 9 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 2, 11>, _>()
+                    .map(Lists::Fixed);
+            }
+            None
         }
-        record 13 "sized" 5 (Sized [3 Bytes BytesSection Sized]) {
-            "tag" tag(),
-            "size" number(2 None),
-            "text" variable(Leaf(1), Push(3), Sub)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 2) }, Break>(each)
         }
-        record 14 "other" 6 (Other [3 Bytes BytesSection Other]) {
-            "tag" tag(),
-            "vfield.length"("length") number(2 None),
-            "vfield.data"("data") variable(Leaf(1)),
-            "pair.x"("x") number(4 None) = 3,
-            "pair.y"("y") number(2 Delta 0)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
         }
-        record 15 "name" 0 () {
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(0))
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Lists<Bytes> {
+        const SECTION: Option<usize> = Some(2);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Mark(..) => (2, 3),
+                Self::Leaves(..) => (2, 6),
+                Self::Groups(..) => (2, 7),
+                Self::Pairs(..) => (2, 8),
+                Self::Early(..) => (2, 9),
+                Self::Twice(..) => (2, 10),
+                Self::Fixed(..) => (2, 11),
+            }
         }
-        record 16 "point" 0 () {
-            "pair.x"("x") number(1 None), "pair.y"("y") number(2 Delta 0), "n" number(1 None),
-                "n_items.length"("length") number(1 None), "n_items.data"("data") variable(Leaf(3));
-            number(0) number(1) number(2) repeat(2, 6) number(3) bytes(4)
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            match *self {
+                Self::Mark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
+                }
+                Self::Leaves(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 6>, _, PLANS>(2, record)
+                }
+                Self::Groups(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 7>, _, PLANS>(2, record)
+                }
+                Self::Pairs(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 8>, _, PLANS>(2, record)
+                }
+                Self::Early(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 9>, _, PLANS>(2, record)
+                }
+                Self::Twice(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 10>, _, PLANS>(2, record)
+                }
+                Self::Fixed(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 11>, _, PLANS>(2, record)
+                }
+            }
         }
-        record 17 "value" 0 () { "v" number(4 Delta 0) }
-        record 18 "ref" 4 (Ref [7 Refs Refs Ref]) {
-            "tag" tag(),
-            "name" number(2 SectionOffset 4),
-            "point" number(2 SectionOffset 5),
-            "v" number(0 SectionStride 6 1)
+    }
+
+    impl runtime::SectionFamily for BytesSection {
+        const SECTION: usize = 3;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 3);
+        type With<Bytes> = BytesSection<Bytes>;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(BytesSection::Mark),
+                12 => runtime::ReadFields::read_fields(row, 0).map(BytesSection::Direct),
+                13 => runtime::ReadFields::read_fields(row, 0).map(BytesSection::Sized),
+                14 => runtime::ReadFields::read_fields(row, 0).map(BytesSection::Other),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        enum 0 Global(Global) {
-            3 Mark;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 90 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 3, 3>, _>()
+                    .map(BytesSection::Mark);
+            }
+            if tag == 4 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 3, 12>, _>()
+                    .map(BytesSection::Direct);
+            }
+            if tag == 5 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 3, 13>, _>()
+                    .map(BytesSection::Sized);
+            }
+            if tag == 6 {
+                return rows
+                    .read::<runtime::Shape<Protocol, 3, 14>, _>()
+                    .map(BytesSection::Other);
+            }
+            None
         }
-        enum 1 Numbers(Numbers<Bytes>) {
-            3 Mark, 4 Kinds, 5 Constants;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 3) }, Break>(each)
         }
-        enum 2 Lists(Lists<Bytes>) {
-            3 Mark, 6 Leaves, 7 Groups;
-            8 Pairs, 9 Early, 10 Twice;
-            11 Fixed;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
         }
-        enum 3 Bytes(BytesSection<Bytes>) {
-            3 Mark, 12 Direct, 13 Sized;
-            14 Other;
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::DataRecord for BytesSection<Bytes> {
+        const SECTION: Option<usize> = Some(3);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Mark(..) => (3, 3),
+                Self::Direct(..) => (3, 12),
+                Self::Sized(..) => (3, 13),
+                Self::Other(..) => (3, 14),
+            }
         }
-        enum 7 Refs(Refs) {
-            3 Mark, 18 Ref;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 3);
+            match *self {
+                Self::Mark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 3>, _, PLANS>(3, record)
+                }
+                Self::Direct(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 12>, _, PLANS>(3, record)
+                }
+                Self::Sized(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 13>, _, PLANS>(3, record)
+                }
+                Self::Other(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 3, 14>, _, PLANS>(3, record)
+                }
+            }
         }
-        elements 4 Names(Name<Bytes>);
-        elements 5 Points(Point<Bytes>);
-        elements 6 Values(Value);
+    }
+
+    impl runtime::SectionFamily for Refs {
+        const SECTION: usize = 7;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 7);
+        type With<Bytes> = Refs;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                3 => runtime::ReadFields::read_fields(row, 0).map(Refs::Mark),
+                18 => runtime::ReadFields::read_fields(row, 0).map(Refs::Ref),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 90 {
+                return rows.read::<runtime::Shape<Protocol, 7, 3>, _>().map(Refs::Mark);
+            }
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 7, 18>, _>().map(Refs::Ref);
+            }
+            None
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 7) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 7) }>()
+        }
+    }
+
+    impl runtime::DataRecord for Refs {
+        const SECTION: Option<usize> = Some(7);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Mark(..) => (7, 3),
+                Self::Ref(..) => (7, 18),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 7);
+            match *self {
+                Self::Mark(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
+                }
+                Self::Ref(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 7, 18>, _, PLANS>(7, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Mark {
+        const PLACES: &'static [(usize, u16)] = &[
+            (0, 3),
+            (1, 3),
+            (2, 3),
+            (3, 3),
+            (7, 3),
+        ];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Global(Global::Mark(record)) => Some(record),
+                Record::Numbers(Numbers::Mark(record)) => Some(record),
+                Record::Lists(Lists::Mark(record)) => Some(record),
+                Record::Bytes(BytesSection::Mark(record)) => Some(record),
+                Record::Refs(Refs::Mark(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Kinds {
+        const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Numbers(Numbers::Kinds(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Constants {
+        const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Numbers(Numbers::Constants(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Leaves {
+        const PLACES: &'static [(usize, u16)] = &[(2, 6)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Lists(Lists::Leaves(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Groups {
+        const PLACES: &'static [(usize, u16)] = &[(2, 7)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Lists(Lists::Groups(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Pairs {
+        const PLACES: &'static [(usize, u16)] = &[(2, 8)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Lists(Lists::Pairs(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Early {
+        const PLACES: &'static [(usize, u16)] = &[(2, 9)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Lists(Lists::Early(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Twice {
+        const PLACES: &'static [(usize, u16)] = &[(2, 10)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Lists(Lists::Twice(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Fixed {
+        const PLACES: &'static [(usize, u16)] = &[(2, 11)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Lists(Lists::Fixed(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Direct {
+        const PLACES: &'static [(usize, u16)] = &[(3, 12)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Bytes(BytesSection::Direct(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Sized {
+        const PLACES: &'static [(usize, u16)] = &[(3, 13)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Bytes(BytesSection::Sized(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Other {
+        const PLACES: &'static [(usize, u16)] = &[(3, 14)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Bytes(BytesSection::Other(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Ref {
+        const PLACES: &'static [(usize, u16)] = &[(7, 18)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::Refs(Refs::Ref(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0x38326deeb1016a29,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2, 3], &[2, 3, 4, 0, 1], &[0; 5]),
+            Section::tagged(
+                1,
+                "numbers",
+                &[0, 1, 2, 3, 4, 5],
+                &[12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+                &[0; 15],
+            ),
+            Section::tagged(
+                2,
+                "lists",
+                &[0, 1, 2, 3, 6, 7, 8, 9, 10, 11],
+                &[
+                    41, 42, 43, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
+                    34, 35, 36, 37, 38, 39, 40,
+                ],
+                &[
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                ],
+            ),
+            Section::tagged(
+                3,
+                "bytes",
+                &[0, 1, 2, 3, 12, 13, 14],
+                &[14, 15, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
+                &[0; 17],
+            ),
+            Section::stream(4, "names", &[15], &[0, 1], &[0; 2]),
+            Section::stream(5, "points", &[16], &[0, 1, 2, 3, 4], &[0; 5]),
+            Section::stream(6, "values", &[17], &[0], &[0; 1]),
+            Section::tagged(
+                7,
+                "refs",
+                &[0, 1, 2, 3, 18],
+                &[6, 7, 8, 0, 1, 2, 3, 4, 5],
+                &[0; 9],
+            ),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("mark", 90, MARK, &in_order(MARK)),
+            Record::new("kinds", 4, KINDS, &in_order(KINDS)),
+            Record::new("constants", 5, CONSTANTS, &in_order(CONSTANTS)),
+            Record::new(
+                "leaves",
+                4,
+                LEAVES,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Repeat { count: 1, end: 4 },
+                    Step::Number(2),
+                    Step::Number(3),
+                    Step::Repeat { count: 3, end: 8 },
+                    Step::Number(4),
+                    Step::Bytes(5),
+                    Step::Number(6),
+                    Step::Repeat { count: 6, end: 11 },
+                    Step::Bytes(7),
+                    Step::Number(8),
+                    Step::Repeat { count: 8, end: 14 },
+                    Step::Number(9),
+                ],
+            ),
+            Record::new(
+                "groups",
+                5,
+                GROUPS,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Repeat { count: 1, end: 11 },
+                    Step::Number(2),
+                    Step::Number(3),
+                    Step::Repeat { count: 3, end: 9 },
+                    Step::Number(4),
+                    Step::Number(5),
+                    Step::Bytes(6),
+                    Step::Number(7),
+                    Step::Number(8),
+                ],
+            ),
+            Record::new(
+                "pairs",
+                6,
+                PAIRS,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Number(3),
+                    Step::Repeat { count: 3, end: 7 },
+                    Step::Number(4),
+                    Step::Number(5),
+                    Step::Number(6),
+                    Step::Number(7),
+                ],
+            ),
+            Record::new(
+                "early",
+                7,
+                EARLY,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Repeat { count: 1, end: 5 },
+                    Step::Number(3),
+                ],
+            ),
+            Record::new(
+                "twice",
+                8,
+                TWICE,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Repeat { count: 1, end: 4 },
+                    Step::Number(2),
+                    Step::Repeat { count: 1, end: 8 },
+                    Step::Number(3),
+                    Step::Repeat { count: 1, end: 8 },
+                    Step::Number(4),
+                ],
+            ),
+            Record::new(
+                "fixed",
+                9,
+                FIXED,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Repeat { count: 1, end: 4 },
+                    Step::Number(2),
+                ],
+            ),
+            Record::new("direct", 4, DIRECT, &in_order(DIRECT)),
+            Record::new("sized", 5, SIZED, &in_order(SIZED)),
+            Record::new("other", 6, OTHER, &in_order(OTHER)),
+            Record::new("name", 0, NAME, &in_order(NAME)),
+            Record::new(
+                "point",
+                0,
+                POINT,
+                &[
+                    Step::Number(0),
+                    Step::Number(1),
+                    Step::Number(2),
+                    Step::Repeat { count: 2, end: 6 },
+                    Step::Number(3),
+                    Step::Bytes(4),
+                ],
+            ),
+            Record::new("value", 0, VALUE, &in_order(VALUE)),
+            Record::new("ref", 4, REF, &in_order(REF)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `mark`.
+        const MARK: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("when", 2, Interpretation::Delta(0)),
+        ];
+        /// The leaves of `kinds`.
+        const KINDS: &[Leaf; 6] = &[
+            Leaf::tag(),
+            Leaf::number("plain", 4, Interpretation::None),
+            Leaf::number("signed", 2, Interpretation::BaseOffset(0)),
+            Leaf::number("float", 8, Interpretation::None),
+            Leaf::array("name", 9),
+            Leaf::array("blob", 33),
+        ];
+        /// The leaves of `constants`.
+        const CONSTANTS: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("magic", 4, Interpretation::None)
+                .with("magic", &[], Some(3405705229)),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("magic_2", 4, Interpretation::None)
+                .with("magic", &[], Some(3405705229)),
+        ];
+        /// The leaves of `leaves`.
+        const LEAVES: &[Leaf; 10] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("m", 1, Interpretation::None),
+            Leaf::number("m_items.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("m_items.data", &[ExprOp::Leaf(4)]).with("data", &[], None),
+            Leaf::number("k", 0, Interpretation::Default(2)),
+            Leaf::array("z", 10),
+            Leaf::number("j", 1, Interpretation::None),
+            Leaf::number("w", 8, Interpretation::None),
+        ];
+        /// The leaves of `groups`.
+        const GROUPS: &[Leaf; 9] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("n_items.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("n_items.m", 1, Interpretation::None).with("m", &[], None),
+            Leaf::number("n_items.m_items.x", 1, Interpretation::None)
+                .with("x", &[], None),
+            Leaf::number("n_items.m_items.len", 2, Interpretation::None)
+                .with("len", &[], None),
+            Leaf::variable("n_items.m_items.data", &[ExprOp::Leaf(5)])
+                .with("data", &[], None),
+            Leaf::number("n_items.pair.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("n_items.pair.y", 2, Interpretation::Delta(0))
+                .with("y", &[], None),
+        ];
+        /// The leaves of `pairs`.
+        const PAIRS: &[Leaf; 8] = &[
+            Leaf::tag(),
+            Leaf::number("pair.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("pair.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("n_items.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("n_items.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("pair_2.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("pair_2.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+        ];
+        /// The leaves of `early`.
+        const EARLY: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("y", 4, Interpretation::Delta(10)),
+        ];
+        /// The leaves of `twice`.
+        const TWICE: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::number("n_items.y", 1, Interpretation::None).with("y", &[], None),
+            Leaf::number("n_items.z", 1, Interpretation::None).with("z", &[], None),
+        ];
+        /// The leaves of `fixed`.
+        const FIXED: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("c", 1, Interpretation::None).with("c", &[], Some(7)),
+        ];
+        /// The leaves of `direct`.
+        const DIRECT: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("len", 2, Interpretation::None),
+            Leaf::number("x", 1, Interpretation::None),
+            Leaf::variable("data", &[ExprOp::Leaf(1)]),
+        ];
+        /// The leaves of `sized`.
+        const SIZED: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("size", 2, Interpretation::None),
+            Leaf::variable("text", &[ExprOp::Leaf(1), ExprOp::Push(3), ExprOp::Sub]),
+        ];
+        /// The leaves of `other`.
+        const OTHER: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 2, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("pair.x", 4, Interpretation::None).with("x", &[], Some(3)),
+            Leaf::number("pair.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+        ];
+        /// The leaves of `name`.
+        const NAME: &[Leaf; 2] = &[
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+        ];
+        /// The leaves of `point`.
+        const POINT: &[Leaf; 5] = &[
+            Leaf::number("pair.x", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("pair.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("n", 1, Interpretation::None),
+            Leaf::number("n_items.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("n_items.data", &[ExprOp::Leaf(3)]).with("data", &[], None),
+        ];
+        /// The leaves of `value`.
+        const VALUE: &[Leaf; 1] = &[Leaf::number("v", 4, Interpretation::Delta(0))];
+        /// The leaves of `ref`.
+        const REF: &[Leaf; 4] = &[
+            Leaf::tag(),
+            Leaf::number("name", 2, Interpretation::SectionOffset(4)),
+            Leaf::number("point", 2, Interpretation::SectionOffset(5)),
+            Leaf::number("v", 0, Interpretation::SectionStride(6, 1)),
+        ];
     }
 }
 

@@ -9,6 +9,7 @@
 #[allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -57,7 +58,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
-    const _: () = runtime::check_codegen(6);
+    const _: () = runtime::check_version(6);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"section names 3 { type_name: vfield { vfield.data.format = "utf8"; } }
@@ -74,7 +75,7 @@ section s 1 {
     }
 
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TypeName<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -86,7 +87,7 @@ section s 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TypeName<Bytes> {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -114,11 +115,13 @@ section s 1 {
         pub fn to_owned(&self) -> TypeName {
             self.with_bytes(<[u8]>::to_vec)
         }
+
         /// Returns a copy that borrows its bytes from this one.
         #[must_use]
         pub fn borrow(&self) -> TypeName<&[u8]> {
             self.with_bytes(|bytes| bytes)
         }
+
         /// Returns a copy with byte arrays created by `bytes`.
         fn with_bytes<'s, NewBytes>(
             &'s self,
@@ -140,7 +143,7 @@ section s 1 {
     }
 
     impl<'a> runtime::ReadFields<'a> for Alloc {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
             row: &mut AnyRow,
             base: u8,
@@ -152,7 +155,7 @@ section s 1 {
     }
 
     impl runtime::WriteFields for Alloc {
-        #[inline]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
             &self,
             row: &mut AnyRow,
@@ -210,6 +213,7 @@ section s 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().open(path).map(Self)
         }
+
         /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
         /// causes an error instead of a signal.
         ///
@@ -230,6 +234,7 @@ section s 1 {
         pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
+
         /// Reads a trace from a stream.
         ///
         /// # Errors
@@ -239,15 +244,18 @@ section s 1 {
         ) -> Result<Self, runtime::OpenError> {
             runtime::TraceOptions::new().from_read(read).map(Self)
         }
+
         /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
         pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
             Self(trace)
         }
+
         /// Section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
+
         /// The elements of section `names`.
         pub fn names(&mut self) -> runtime::Elements<'t, Protocol, TypeName> {
             self.0.elements(1)
@@ -297,6 +305,7 @@ section s 1 {
         pub fn new(sink: AnySink) -> runtime::Result<Self> {
             runtime::Writer::new(sink).map(Self)
         }
+
         /// Starts a trace.
         ///
         /// # Errors
@@ -307,6 +316,7 @@ section s 1 {
         ) -> runtime::Result<Self> {
             runtime::Writer::with_options(sink, options).map(Self)
         }
+
         /// Writes the remaining data, closes the trace and returns the sink.
         ///
         /// # Errors
@@ -314,10 +324,12 @@ section s 1 {
         pub fn finish(self) -> runtime::Result<AnySink> {
             self.0.finish()
         }
+
         /// Drops the writer without printing a message. The trace in the sink remains incomplete.
         pub fn abandon(self) {
             self.0.abandon();
         }
+
         /// Writes a record [`Alloc`].
         ///
         /// # Errors
@@ -327,6 +339,7 @@ section s 1 {
             const PLANS: usize = runtime::plans(&FORMAT, 2);
             self.0.inner().put::<runtime::Shape<Protocol, 2, 4>, _, PLANS>(2, record)
         }
+
         /// The elements of section `names`.
         pub fn names(&mut self) -> runtime::Table<'_, AnySink, TypeName> {
             self.0.table(1)
@@ -422,50 +435,234 @@ section s 1 {
         }
     }
 
-    runtime::records! {
-        format "string_table.dtd" 0xf6defd94bb406958 1;
-        types Record, Element<Bytes>;
-        section 0 "" tagged {
-            records [0 1 2];
-            cells [0 1 2];
-            initials [zero 3];
+    /// The format as a type for the runtime.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Protocol;
+
+    impl runtime::Protocol for Protocol {
+        const SOURCE: &'static str = "string_table.dtd";
+        const FORMAT: &'static runtime::tables::Format = &FORMAT;
+        type Record<Bytes> = Record;
+        type Element<Bytes> = Element<Bytes>;
+        #[inline]
+        fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+            match section {
+                2 => {
+                    <S as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row)
+                        .map(Record::S)
+                }
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        section 3 "names" stream {
-            records [3];
-            cells [0 1];
-            initials [zero 2];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            section: usize,
+            run: &mut impl runtime::Reads<'a>,
+            mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            match section {
+                2 => {
+                    <S as runtime::SectionFamily>::run::<
+                        Bytes,
+                        Break,
+                    >(run, |record| each(Record::S(record)))
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            }
         }
-        section 1 "s" tagged {
-            records [0 1 2 4];
-            cells [3 4 5 0 1 2];
-            initials [zero 6];
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::Record<Bytes>> {
+            match one.section() {
+                2 => {
+                    <S as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                        .map(Record::S)
+                }
+                _ => None,
+            }
         }
-        record 0 "comment" 1 () {
-            "tag" tag(),
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(1))
+
+        #[inline]
+        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            section: usize,
+            row: &mut AnyRow,
+        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+            match section {
+                1 => runtime::ReadFields::read_fields(row, 0).map(Element::Names),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        record 1 "section" 2 () { "tag" tag(), "number" number(1 None) }
-        record 2 "metadata" 3 () {
-            "tag" tag(),
-            "record" number(1 None),
-            "field" number(1 None),
-            "property" number(1 None),
-            "value" number(8 None)
+    }
+
+    impl runtime::DataRecord for Record {
+        const SECTION: Option<usize> = runtime::only_section(&[2]);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::S(ref record) => record.place(),
+            }
         }
-        record 3 "type_name" 0 () {
-            "vfield.length"("length") number(1 None),
-            "vfield.data"("data") variable(Leaf(0))
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            match *self {
+                Self::S(ref record) => record.put(writer),
+            }
         }
-        record 4 "alloc" 4 (Alloc [2 S S Alloc]) {
-            "tag" tag(),
-            "type" number(2 SectionOffset 3),
-            "size" number(1 None)
+    }
+
+    impl runtime::SectionFamily for S {
+        const SECTION: usize = 2;
+        const TAG_WIDTH: usize = 1;
+        const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 2);
+        type With<Bytes> = S;
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            record: u16,
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            match record {
+                4 => runtime::ReadFields::read_fields(row, 0).map(S::Alloc),
+                _ => Err(row.stop(runtime::no_such_record())),
+            }
         }
-        enum 2 S(S) {
-            4 Alloc;
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+            tag: u32,
+            rows: &mut AnyRows,
+        ) -> Option<Self::With<Bytes>> {
+            if tag == 4 {
+                return rows.read::<runtime::Shape<Protocol, 2, 4>, _>().map(S::Alloc);
+            }
+            None
         }
-        elements 1 Names(TypeName<Bytes>);
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn run<'a, Bytes: From<&'a [u8]>, Break>(
+            run: &mut impl runtime::Reads<'a>,
+            each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+        ) -> std::ops::ControlFlow<Break> {
+            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 2) }, Break>(each)
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+            one: runtime::One<'a, '_, KNOWN>,
+        ) -> Option<Self::With<Bytes>> {
+            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
+        }
+    }
+
+    impl runtime::DataRecord for S {
+        const SECTION: Option<usize> = Some(2);
+        #[inline]
+        fn place(&self) -> (usize, u16) {
+            match *self {
+                Self::Alloc(..) => (2, 4),
+            }
+        }
+
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn put<AnyWriter: runtime::Puts>(
+            &self,
+            writer: &mut AnyWriter,
+        ) -> AnyWriter::Done {
+            const PLANS: usize = runtime::plans(&FORMAT, 2);
+            match *self {
+                Self::Alloc(ref record) => {
+                    writer.put::<runtime::Shape<Protocol, 2, 4>, _, PLANS>(2, record)
+                }
+            }
+        }
+    }
+
+    impl runtime::RecordType<Protocol> for Alloc {
+        const PLACES: &'static [(usize, u16)] = &[(2, 4)];
+        #[allow(unreachable_patterns, reason = "the format may have only one record")]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn pick<Bytes>(
+            record: <Protocol as runtime::Protocol>::Record<Bytes>,
+        ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            match record {
+                Record::S(S::Alloc(record)) => Some(record),
+                _ => None,
+            }
+        }
+    }
+
+    pub use tables::FORMAT;
+
+    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    mod tables {
+        use super::runtime::tables::{
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
+            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
+            Step, in_order,
+        };
+        use std::borrow::Cow::Borrowed;
+        /// The tables of the format.
+        pub static FORMAT: Format = Format::new(
+            super::DTD,
+            0xf6defd94bb406958,
+            1,
+            SECTIONS,
+            RECORDS,
+        );
+        const SECTIONS: &[Section] = &[
+            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
+            Section::stream(3, "names", &[3], &[0, 1], &[0; 2]),
+            Section::tagged(1, "s", &[0, 1, 2, 4], &[3, 4, 5, 0, 1, 2], &[0; 6]),
+        ];
+        const RECORDS: &[Record] = &[
+            Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
+            Record::new("section", 2, SECTION, &in_order(SECTION)),
+            Record::new("metadata", 3, METADATA, &in_order(METADATA)),
+            Record::new("type_name", 0, TYPE_NAME, &in_order(TYPE_NAME)),
+            Record::new("alloc", 4, ALLOC, &in_order(ALLOC)),
+        ];
+        /// The leaves of `comment`.
+        const COMMENT: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+        ];
+        /// The leaves of `section`.
+        const SECTION: &[Leaf; 2] = &[
+            Leaf::tag(),
+            Leaf::number("number", 1, Interpretation::None),
+        ];
+        /// The leaves of `metadata`.
+        const METADATA: &[Leaf; 5] = &[
+            Leaf::tag(),
+            Leaf::number("record", 1, Interpretation::None),
+            Leaf::number("field", 1, Interpretation::None),
+            Leaf::number("property", 1, Interpretation::None),
+            Leaf::number("value", 8, Interpretation::None),
+        ];
+        /// The leaves of `type_name`.
+        const TYPE_NAME: &[Leaf; 2] = &[
+            Leaf::number("vfield.length", 1, Interpretation::None)
+                .with("length", &[], None),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+        ];
+        /// The leaves of `alloc`.
+        const ALLOC: &[Leaf; 3] = &[
+            Leaf::tag(),
+            Leaf::number("type", 2, Interpretation::SectionOffset(3)),
+            Leaf::number("size", 1, Interpretation::None),
+        ];
     }
 }
 

@@ -29,11 +29,13 @@
 mod floor;
 mod raw;
 mod steps;
+mod tables;
 
 pub use floor::Floor;
 pub(crate) use floor::floor;
 pub use raw::{Magic, RawFile, RawStart};
 pub use steps::Steps;
+pub use tables::in_order;
 
 use std::borrow::Cow;
 use std::ops::Deref;

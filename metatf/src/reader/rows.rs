@@ -9,9 +9,10 @@
 use super::RecordReader;
 use crate::decode::{DecodedBy, Decoding, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, WINDOW, log, tag};
 use crate::formula::{Plan, window};
-use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
-use crate::state::bit;
+use crate::record::{Known, ReadFields, Reads, Rows, SectionFamily, Source};
+use crate::state::{Encoding, bit};
 use metatf_container::Order;
+use std::hint::cold_path;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -85,7 +86,7 @@ impl<'r> Run<'r> {
     ) -> ControlFlow<C> {
         let (data, position, count) = (self.data, self.position, self.count);
         let mut rows = InLine { data, position, count, tier: Specialized, observer };
-        let flow = F::rows(&mut rows, each);
+        let flow = rows.run::<F, B, C>(each);
         (self.position, self.count) = (rows.position, rows.count);
         flow
     }
@@ -100,7 +101,7 @@ impl<'r> Run<'r> {
         let Some(plans) = self.state.encoding.plans.first_chunk() else { return ControlFlow::Continue(()) };
         let (data, position, count, tier) = (self.data, self.position, self.count, Planned::<PLANS> { plans });
         let mut rows = InLine { data, position, count, tier, observer };
-        let flow = F::rows(&mut rows, each);
+        let flow = rows.run::<F, B, C>(each);
         (self.position, self.count) = (rows.position, rows.count);
         flow
     }
@@ -117,7 +118,7 @@ impl<'r> Run<'r> {
         let mut decoding = self.decoding();
         let Some(tier) = Mixed::<PLANS>::new(&mut decoding) else { return ControlFlow::Continue(()) };
         let mut rows = InLine { data, position, count, tier, observer };
-        let flow = F::rows(&mut rows, each);
+        let flow = rows.run::<F, B, C>(each);
         let InLine { position, count, .. } = rows;
         (self.position, self.count) = (position, count);
         flow
@@ -270,12 +271,28 @@ struct InLine<'k, 'r, D, K> {
     observer: &'k mut K,
 }
 
-impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
+impl<'r, D: DecodeTier<'r>, K: Observer<'r>> InLine<'_, 'r, D, K> {
+    /// Reads the records of a section until another event follows.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tag(&self, width: usize) -> Option<u32> {
-        if self.observer.has_room(self.count) { self.tier.tag(self.data, self.position, width) } else { None }
+    fn run<F: SectionFamily, B: From<&'r [u8]>, C>(
+        &mut self,
+        mut each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        while self.observer.has_room(self.count)
+            && let Some(tag) = self.tier.tag(self.data, self.position, F::TAG_WIDTH)
+        {
+            let Some(record) = F::next::<B, Self>(tag, self) else {
+                // Keeps the variables of the loop in registers, rather than the variables of the code after it.
+                cold_path();
+                break;
+            };
+            each(record)?;
+        }
+        ControlFlow::Continue(())
     }
+}
 
+impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         if !self.observer.takes::<S>() {
@@ -288,116 +305,87 @@ impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
     }
 }
 
-/// The next record, decoded according to its tier.
-pub(crate) struct One<'r, 'c> {
+/// The next record. If `KNOWN` is set, it is decoded only if it is specialized or planned; otherwise, it is decoded in any
+/// tier.
+pub struct One<'r, 'c, const KNOWN: bool> {
     /// The reader, for which [`has_one`](RecordReader::has_one) must be true.
     pub(crate) reader: &'r mut RecordReader<'c>,
 }
 
-impl<'r> ReadsOne<'r> for One<'r, '_> {
+impl<'r, const KNOWN: bool> One<'r, '_, KNOWN> {
+    /// Returns the index of the section that contains the record.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn section(&self) -> usize {
+    #[must_use]
+    pub fn section(&self) -> usize {
         self.reader.section().unwrap_or(usize::MAX)
     }
 
+    /// Decodes the record, which belongs to a section with `PLANS` plans. Returns `None` if the record is not decoded
+    /// here; in this case, either nothing has changed, or an error has stopped the reader.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
-        self,
-        found: impl FnOnce(F::With<B>) -> T,
-        none: impl FnOnce(Self) -> T,
-    ) -> T {
-        let Some(data) = self.reader.content().map(std::ptr::from_ref) else { return none(self) };
-        let single = Single::<PLANS> { one: self, section: F::SECTION, data };
-        F::row(single, found, |single| none(single.one))
+    pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize>(self) -> Option<F::With<B>> {
+        if KNOWN { self.reader.next_known::<F, B, PLANS>() } else { self.reader.next_unplanned::<F, B, PLANS>() }
     }
 }
 
-/// See [`One`].
-struct Single<'r, 'c, const PLANS: usize> {
-    one: One<'r, 'c>,
-    section: usize,
-    /// The content of the part, which is looked up once per record. It is not a reference, which would alias the reader
-    /// as it advances.
-    data: *const [u8],
+/// The next record of a part's content, if it is specialized or planned.
+struct KnownRow<'r, const PLANS: usize> {
+    data: &'r [u8],
+    encoding: &'r Encoding,
+    position: &'r mut usize,
+    found: &'r mut u64,
 }
 
-impl<'r, const PLANS: usize> Single<'r, '_, PLANS> {
+impl<'r, const PLANS: usize> Rows<'r> for KnownRow<'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn data(&self) -> &'r [u8] {
-        // SAFETY: the data is borrowed from the reader, which is borrowed for as long as `'r`. The reader has not
-        // advanced, because every method that advances it consumes `self`.
-        unsafe { &*self.data }
-    }
-}
-
-impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tag(&self, width: usize) -> Option<u32> {
-        // This covers records of all tiers. The last bytes of a part are read in a different way.
-        Specialized.tag(self.data(), self.one.reader.current.as_ref()?.position, width)
-    }
-
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R {
-        let (data, section) = (self.data(), self.section);
-        let reader = std::ptr::from_mut(self.one.reader);
-        // SAFETY: `self` is consumed, so this is the only user of the reader.
-        if let Some(fields) = unsafe { &mut *reader }.next_known::<S, T, PLANS>(section, data) {
-            return found(fields);
-        }
-        // SAFETY: no borrow remains from an attempt without a result, although the borrow checker cannot prove that.
-        if let Some(fields) = unsafe { &mut *reader }.next_unplanned::<S, T, PLANS>() {
-            return found(fields);
-        }
-        // SAFETY: as above.
-        none(Self { one: One { reader: unsafe { &mut *reader } }, section, data })
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let Self { data, encoding, .. } = *self;
+        let (fields, position) = if S::CAN_SPECIALIZE && encoding.tiers.are_specialized() {
+            Specialized.read::<S, T>(data, *self.position, &mut (), 0)?
+        } else if encoding.tiers.planned() & const { bit(S::POSITION) } != 0 {
+            let plans = encoding.plans.first_chunk()?;
+            Planned::<PLANS> { plans }.read::<S, T>(data, *self.position, &mut (), 0)?
+        } else {
+            return None;
+        };
+        *self.position = position;
+        *self.found += 1;
+        Some(fields)
     }
 }
 
 impl RecordReader<'_> {
-    /// Returns the content of the current part.
+    /// Returns the next record in the section's content if it is specialized or planned. Otherwise, nothing changes.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn content(&self) -> Option<&[u8]> {
-        self.container.bytes_of(&self.current.as_ref()?.content)
-    }
-
-    /// Returns the fields of the next record in the section's content, an `S`, if the record is specialized or planned.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn next_known<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
-        &'r mut self,
-        section: usize,
-        data: &'r [u8],
-    ) -> Option<T> {
+    fn next_known<'r, F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize>(&'r mut self) -> Option<F::With<B>> {
         let current = self.current.as_mut()?;
-        let encoding = &self.states.get(section)?.encoding;
-        let (fields, position) = if S::CAN_SPECIALIZE && encoding.tiers.are_specialized() {
-            Specialized.read::<S, T>(data, current.position, &mut (), 0)?
-        } else if encoding.tiers.planned() & const { bit(S::POSITION) } != 0 {
-            let plans = encoding.plans.first_chunk()?;
-            Planned::<PLANS> { plans }.read::<S, T>(data, current.position, &mut (), 0)?
-        } else {
-            return None;
-        };
-        current.position = position;
-        current.found += 1;
-        Some(fields)
+        let data = self.container.bytes_of(&current.content)?;
+        let encoding = &self.states.get(F::SECTION)?.encoding;
+        // This covers records of all tiers. The last bytes of a part are read in a different way.
+        let tag = Specialized.tag(data, current.position, F::TAG_WIDTH)?;
+        let (position, found) = (&mut current.position, &mut current.found);
+        F::next::<B, _>(tag, &mut KnownRow::<PLANS> { data, encoding, position, found })
     }
 
-    /// Returns the fields of the next record, an unplanned `S`, or `None` if the record cannot be decoded here. If
-    /// `None` is returned, either the state is unchanged, or an error has stopped the reader.
-    #[inline(never)]
-    fn next_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
+    /// Returns the next record in any tier, or `None` if the record cannot be decoded here. If `None` is returned,
+    /// either the state is unchanged, or an error has stopped the reader.
+    fn next_unplanned<'r, F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize>(&'r mut self) -> Option<F::With<B>> {
         let (mut run, mut end) = self.start_run()?;
         let (data, position) = (run.data, run.position);
-        let read = Mixed::<PLANS>::new(&mut run.decoding())?.read::<S, T>(data, position, &mut (), 0);
-        match read {
-            Some((_, position)) => end.tell(position, 1, false),
+        let tag = Specialized.tag(data, position, F::TAG_WIDTH)?;
+        let mut decoding = run.decoding();
+        let tier = Mixed::<PLANS>::new(&mut decoding)?;
+        let mut rows = InLine { data, position, count: 0, tier, observer: &mut () };
+        let record = F::next::<B, _>(tag, &mut rows);
+        let position = rows.position;
+        match &record {
+            Some(_) => end.tell(position, 1, false),
             // After an error, the reader cannot decode the record in another way, because the record may have changed
             // the state.
             None if run.has_stopped() => end.finish(),
             None => {}
         }
-        read.map(|(fields, _)| fields)
+        record
     }
 }
 
@@ -407,17 +395,18 @@ pub(crate) struct LeafByLeaf<'a, 'r>(pub(super) &'a mut Run<'r>);
 impl<'r> Reads<'r> for LeafByLeaf<'_, 'r> {
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
-        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+        mut each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        F::rows(self, each)
+        while let Some(tag) = tag(self.0.data, self.0.position, F::TAG_WIDTH, self.0.order)
+            && let Some(record) = F::next::<B, Self>(tag, self)
+        {
+            each(record)?;
+        }
+        ControlFlow::Continue(())
     }
 }
 
 impl<'r> Rows<'r> for LeafByLeaf<'_, 'r> {
-    fn tag(&self, width: usize) -> Option<u32> {
-        tag(self.0.data, self.0.position, width, self.0.order)
-    }
-
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let position = self.0.position;
         let (fields, position) = general::<S, T>(&mut self.0.decoding(), position, &mut (), 0)?;

@@ -4,23 +4,10 @@ use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, S
 use crate::formula::{Plan, Width};
 use crate::state::expected;
 
-/// A record as listed by a section.
-#[derive(Clone, Copy, Debug)]
-pub struct Listed {
-    pub(super) tag: u32,
-    /// Whether the record is the first data record of its section.
-    pub(super) is_first: bool,
-}
-
 /// Compile-time constants that describe a record.
 pub trait Known {
     /// The record's tag.
     const TAG: u32;
-    /// The tag, and whether the record is the first data record of its section.
-    const LISTED: Listed;
-    /// Whether this is the catch-all record, which accepts all tags that no other record uses, and therefore cannot be
-    /// found by its tag.
-    const IS_CATCH_ALL: bool;
     /// Size of a tag in bytes.
     const TAG_WIDTH: usize;
     /// The record's index in the format.
@@ -78,25 +65,6 @@ pub const fn only_section(sections: &[usize]) -> Option<usize> {
     if let [section] = sections { Some(*section) } else { None }
 }
 
-/// Returns whether the DTD lets leaves of a section's records stride through stream sections element by element.
-#[must_use]
-pub const fn has_streamed(format: &Format, section: usize) -> bool {
-    let listed = borrowed(&borrowed(&format.sections)[section].records);
-    let mut i = 0;
-    while i < listed.len() {
-        let leaves = borrowed(&record(format, listed[i]).leaves);
-        let mut leaf = 0;
-        while leaf < leaves.len() {
-            if let LeafKind::Number { interpretation: Interpretation::SectionStride(_, 1), .. } = leaves[leaf].kind {
-                return true;
-            }
-            leaf += 1;
-        }
-        i += 1;
-    }
-    false
-}
-
 /// Returns the position of a record in its section and the index of its first plan.
 pub(super) const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
@@ -111,6 +79,11 @@ pub(super) const fn place(format: &Format, section: usize, wanted: u16) -> (usiz
     (position, first)
 }
 
+/// Returns whether no record of the format, as declared in the DTD, depends on earlier records.
+pub(crate) const fn is_stateless(format: &Format) -> bool {
+    borrowed(&format.models).is_empty() && !has_streams(format) && !has_history(format)
+}
+
 pub(super) const fn has_streams(format: &Format) -> bool {
     let sections = borrowed(&format.sections);
     let mut i = 0;
@@ -121,19 +94,6 @@ pub(super) const fn has_streams(format: &Format) -> bool {
         i += 1;
     }
     false
-}
-
-/// Returns the index of the first plan of a section's first data record.
-pub(super) const fn first(format: &Format, section: usize) -> usize {
-    let listed = borrowed(&borrowed(&format.sections)[section].records);
-    let mut position = 0;
-    while position < listed.len() {
-        if listed[position] > METADATA {
-            return place(format, section, listed[position]).1;
-        }
-        position += 1;
-    }
-    0
 }
 
 pub(super) const fn has_history(format: &Format) -> bool {
@@ -210,22 +170,4 @@ pub(super) const fn record_can_specialize(format: &Format, index: u16, predicted
         leaf += 1;
     }
     true
-}
-
-/// Returns whether the tag may belong to one of these records, which is false if the tag is outside the range of their
-/// tags. The first records of a section, which are usually the most frequent, are not checked.
-#[cfg_attr(not(debug_assertions), inline(always))]
-#[must_use]
-pub const fn among(tag: u32, records: &[Listed]) -> bool {
-    let (mut least, mut most) = (u32::MAX, 0);
-    let mut i = 0;
-    while i < records.len() {
-        if records[i].is_first {
-            return true;
-        }
-        least = if records[i].tag < least { records[i].tag } else { least };
-        most = if records[i].tag > most { records[i].tag } else { most };
-        i += 1;
-    }
-    least <= tag && tag <= most
 }

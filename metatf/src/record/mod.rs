@@ -13,11 +13,11 @@ mod visit;
 pub use fields::{Family, ReadFields, WriteFields};
 #[doc(hidden)]
 pub use fields::{array, each, fmt_flags, optional, put_each, read_vfield};
-pub(crate) use known::has_slots;
 #[doc(hidden)]
-pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};
+pub use known::{Known, can_specialize, only_section, plans};
+pub(crate) use known::{has_slots, is_stateless};
 pub use protocol::{DataRecord, Protocol, Puts};
-pub use reads::{OneRow, Reads, ReadsOne, Rows, SectionFamily};
+pub use reads::{Reads, Rows, SectionFamily};
 pub(crate) use row::MOST_UNTIL;
 pub use row::{FREE_ITEMS, Put, Row, Source, Stopped};
 #[doc(hidden)]

@@ -1,7 +1,8 @@
 //! The runtime's view of a generated module, which consists of its format and its types.
 
-use super::{Known, Reads, ReadsOne, Source, WriteFields};
+use super::{Known, Reads, Source, WriteFields};
 use crate::format::Format;
+use crate::reader::One;
 use metatf_container::Result;
 use std::ops::ControlFlow;
 
@@ -36,13 +37,8 @@ pub trait Protocol: 'static {
         each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
 
-    /// Passes the next data record to `found` if straight-line code can decode it; otherwise calls `none`. Passing a
-    /// closure lets the compiler construct the result of `found` in its final location instead of moving it there.
-    fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
-        one: O,
-        found: impl FnOnce(Self::Record<B>) -> T,
-        none: impl FnOnce(O) -> T,
-    ) -> T;
+    /// Returns the next data record if straight-line code can decode it.
+    fn one<'r, B: From<&'r [u8]>, const KNOWN: bool>(one: One<'r, '_, KNOWN>) -> Option<Self::Record<B>>;
 
     /// Reads an element of a stream section.
     ///

@@ -1,8 +1,6 @@
 //! The compile-time description of each record of a generated module.
 
-use super::known::{
-    Known, Listed, first, floors, has_history, has_streams, place, record, record_can_specialize, specialized_plans,
-};
+use super::known::{Known, floors, has_history, has_streams, place, record, record_can_specialize, specialized_plans};
 use super::protocol::Protocol;
 use crate::format::{Floor, borrowed};
 use crate::formula::Plan;
@@ -14,8 +12,6 @@ pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
     const TAG: u32 = record(P::FORMAT, RECORD).tag;
-    const LISTED: Listed = Listed { tag: Self::TAG, is_first: Self::FIRST == first(P::FORMAT, SECTION) };
-    const IS_CATCH_ALL: bool = record(P::FORMAT, RECORD).is_catch_all();
     const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
     const RECORD: u16 = RECORD;
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;

@@ -46,13 +46,10 @@ mod unmatched;
 mod writer;
 
 pub use crate::record::{
-    DataRecord, Family, OneRow, Protocol, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source,
-    WriteFields,
+    DataRecord, Family, Protocol, Puts, ReadFields, Reads, Rows, SectionFamily, Source, WriteFields,
 };
 #[doc(hidden)]
-pub use crate::record::{
-    Known, Shape, among, can_specialize, has_streamed, only_section, plans,
-};
+pub use crate::record::{Known, Shape};
 pub use error::OpenError;
 pub use nested::{Nested, NestedWriter};
 pub use only::{Only, RecordType};

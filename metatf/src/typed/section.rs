@@ -65,11 +65,27 @@ fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     if !trace.has_one() {
         return if trace.map.is_some() { next_mapped::<P, S, B>(trace) } else { next_slow::<S, B>(&mut trace.reader) };
     }
-    let reader = &mut trace.reader;
-    if reader.section() != Some(S::SECTION) {
-        return next_slow::<S, B>(reader);
+    // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
+    let reader = unsafe { trace.reader.once_more() };
+    if reader.section() == Some(S::SECTION)
+        && let Some(record) = S::one::<B, true>(One { reader })
+    {
+        return Ok(Some(record));
     }
-    S::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<S, B>(one.reader))
+    next_other::<S, B>(&mut trace.reader)
+}
+
+/// Returns the section's next record in any tier.
+#[inline(never)]
+fn next_other<'s, S: SectionFamily, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<S::With<B>>> {
+    // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
+    let again = unsafe { reader.once_more() };
+    if again.section() == Some(S::SECTION)
+        && let Some(record) = S::one::<B, false>(One { reader: again })
+    {
+        return Ok(Some(record));
+    }
+    next_slow::<S, B>(reader)
 }
 
 /// Returns the next record on the slow path: leaf by leaf, after handling any event that precedes it.

@@ -6,7 +6,7 @@ use super::unmatched::Unmatched;
 use crate::columns::Columns;
 use crate::decode::ContentRow;
 use crate::reader::{At, Event as RawEvent, Metadata, One, RecordReader, why};
-use crate::record::{Protocol, Row, has_slots};
+use crate::record::{Protocol, Row, has_slots, is_stateless};
 use metatf_container::{Error, Header, LossReport, Result, Warning};
 use std::fmt;
 use std::marker::PhantomData;
@@ -71,8 +71,14 @@ impl<'t, P: Protocol> Trace<'t, P> {
         if !self.has_one() {
             return if self.map.is_some() { self.next_mapped() } else { next_slow::<P, B>(&mut self.reader) };
         }
-        let reader = &mut self.reader;
-        P::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<P, B>(one.reader))
+        // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
+        let reader = unsafe { self.reader.once_more() };
+        if const { is_stateless(P::FORMAT) }
+            && let Some(record) = P::one::<B, true>(One { reader })
+        {
+            return Ok(Some(record));
+        }
+        next_other::<P, B>(&mut self.reader)
     }
 
     /// Returns whether the next item is a record in the reader's own format, based only on what has been decoded so
@@ -329,6 +335,16 @@ impl<'t, P: Protocol> Trace<'t, P> {
             return self.reader.decode(|row| Ok(P::element(at.section, row)?));
         };
         self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map)?))
+    }
+}
+
+/// Returns the next record in any tier.
+#[inline(never)]
+fn next_other<'s, P: Protocol, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<P::Record<B>>> {
+    // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
+    match P::one::<B, false>(One { reader: unsafe { reader.once_more() } }) {
+        Some(record) => Ok(Some(record)),
+        None => next_slow::<P, B>(reader),
     }
 }
 

@@ -22,7 +22,7 @@ fn the_page_of_versions_has_the_numbers_of_the_code() {
     let numbers = [
         ("[revision of a model](#models)", "metatf-parser/src/schema/mod.rs", "MODEL_REVISION"),
         ("[heap traces](#heap-traces)", "heap/hatf-trace/src/heap/mod.rs", "VERSION"),
-        ("[generated code](#programs-of-one-version)", "metatf/src/private/mod.rs", "CODEGEN_VERSION"),
+        ("[generated code](#programs-of-one-version)", "metatf/src/generated.rs", "VERSION"),
         ("spool of a recording", "heap/hatf-record/src/layout.rs", "VERSION"),
         ("buffers of telemetry", "telemetry/metatf-telemetry/src/layout.rs", "VERSION"),
         ("[reports as JSON](#reports)", "output/metatf-cli/src/streams.rs", "JSON_VERSION"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::named;
 use super::named::{
-    Bits, File, FileState, Mode, ModeItem, Odd, Pair, PairState, Record, SResult, S, State, Task, TaskNItem, TaskState,
+    Bits, File, FileState, Mode, ModeItem, Odd, Pair, PairState, Record, S, SResult, State, Task, TaskNItem, TaskState,
     Trace, Writer,
 };
 

@@ -1,7 +1,9 @@
 //! Optional items, computed counts, and byte arrays that contain records (spec 3.3, 3.7).
 
 use super::evolution;
-use super::optional::{Columns, Element, Flags, OptionsOption, Parts, Point, Protocol, R, RItemsItem, Record, S, Step, Text};
+use super::optional::{
+    Columns, Element, Flags, OptionsOption, Parts, Point, Protocol, R, RItemsItem, Record, S, Step, Text,
+};
 use super::optional::{Trace, Writer};
 use metatf::container::{Order, WriteOptions};
 use metatf::typed::NestedWriter;

@@ -1,0 +1,263 @@
+//! The connection between the format's numbers and the generated types: `Protocol`, and the functions of each section.
+
+use metatf_parser::schema::Dtd;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::enums::{any_bytes, element_bytes};
+use super::{generic, number};
+use crate::model::{Listed, Model, Tagged};
+use crate::names::ident;
+use crate::options::Options;
+
+/// Emits everything.
+pub(super) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> TokenStream {
+    let protocol = protocol(model, options);
+    let records = data_records(model);
+    let sections = model.tagged.iter().map(|s| section(dtd, s));
+    let picks = model.columns.iter().map(|columns| pick(model, &columns.of, columns.record));
+    quote! {
+        #protocol
+        #records
+        #(#sections)*
+        #(#picks)*
+    }
+}
+
+fn protocol(model: &Model, options: &Options) -> TokenStream {
+    let source = &options.source;
+    let record = generic("Record", any_bytes(model));
+    let element = if model.streams.is_empty() {
+        quote!(std::convert::Infallible)
+    } else {
+        generic("Element", element_bytes(model))
+    };
+    let sections: Vec<_> =
+        model.tagged.iter().map(|s| (number(s.index as u64), ident(&s.name), ident(&s.variant))).collect();
+    let read = sections.iter().map(|(index, name, variant)| {
+        quote!(#index => <#name as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row).map(Record::#variant),)
+    });
+    let run = sections.iter().map(|(index, name, variant)| {
+        quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, Break>(run, |record| each(Record::#variant(record))),)
+    });
+    let next = sections.iter().map(|(index, name, variant)| {
+        quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes, KNOWN>(one).map(Record::#variant),)
+    });
+    let elements = model.streams.iter().map(|stream| {
+        let (index, variant) = (number(stream.index as u64), ident(&stream.variant));
+        quote!(#index => runtime::ReadFields::read_fields(row, 0).map(Element::#variant),)
+    });
+    quote! {
+        /// The format as a type for the runtime.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Protocol;
+        impl runtime::Protocol for Protocol {
+            const SOURCE: &'static str = #source;
+            const FORMAT: &'static runtime::tables::Format = &FORMAT;
+            type Record<Bytes> = #record;
+            type Element<Bytes> = #element;
+            #[inline]
+            fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+                section: usize,
+                record: u16,
+                row: &mut AnyRow,
+            ) -> Result<Self::Record<Bytes>, AnyRow::Error> {
+                match section {
+                    #(#read)*
+                    _ => Err(row.stop(runtime::no_such_record())),
+                }
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn run<'a, Bytes: From<&'a [u8]>, Break>(
+                section: usize,
+                run: &mut impl runtime::Reads<'a>,
+                mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
+            ) -> std::ops::ControlFlow<Break> {
+                match section {
+                    #(#run)*
+                    _ => std::ops::ControlFlow::Continue(()),
+                }
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+                one: runtime::One<'a, '_, KNOWN>,
+            ) -> Option<Self::Record<Bytes>> {
+                match one.section() {
+                    #(#next)*
+                    _ => None,
+                }
+            }
+            #[inline]
+            fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+                section: usize,
+                row: &mut AnyRow,
+            ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
+                match section {
+                    #(#elements)*
+                    _ => Err(row.stop(runtime::no_such_record())),
+                }
+            }
+        }
+    }
+}
+
+/// Emits the implementation of `DataRecord` for `Record`.
+fn data_records(model: &Model) -> TokenStream {
+    let name = generic("Record", any_bytes(model));
+    let parameters = any_bytes(model).then(|| quote!(<Bytes: AsRef<[u8]>>));
+    let indices = model.tagged.iter().map(|s| number(s.index as u64));
+    let variants: Vec<Ident> = model.tagged.iter().map(|s| ident(&s.variant)).collect();
+    quote! {
+        impl #parameters runtime::DataRecord for #name {
+            const SECTION: Option<usize> = runtime::only_section(&[#(#indices),*]);
+            #[inline]
+            fn place(&self) -> (usize, u16) {
+                match *self { #(Self::#variants(ref record) => record.place(),)* }
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn put<AnyWriter: runtime::Puts>(&self, writer: &mut AnyWriter) -> AnyWriter::Done {
+                match *self { #(Self::#variants(ref record) => record.put(writer),)* }
+            }
+        }
+    }
+}
+
+/// Returns the type with the compile-time description of a record in a section.
+pub(super) fn shape(section: &Tagged, listed: &Listed) -> TokenStream {
+    let (section, record) = (number(section.index as u64), number(listed.record as u64));
+    quote!(runtime::Shape<Protocol, #section, #record>)
+}
+
+/// Emits the functions of a section.
+fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
+    let (index, name) = (number(section.index as u64), ident(&section.name));
+    let with = generic(&section.name, section.bytes);
+    let tag_width = number(dtd.tag_width);
+    let read = section.records.iter().map(|listed| {
+        let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
+        quote!(#record => runtime::ReadFields::read_fields(row, 0).map(#name::#variant),)
+    });
+    let tags = tags(dtd, section);
+    let places = section.records.iter().map(|listed| {
+        let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
+        quote!(Self::#variant(..) => (#index, #record),)
+    });
+    let puts = section.records.iter().map(|listed| {
+        let (shape, variant) = (shape(section, listed), ident(&listed.variant));
+        quote!(Self::#variant(ref record) => writer.put::<#shape, _, PLANS>(#index, record),)
+    });
+    let parameters = section.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
+    quote! {
+        impl runtime::SectionFamily for #name {
+            const SECTION: usize = #index;
+            const TAG_WIDTH: usize = #tag_width;
+            const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, #index);
+            type With<Bytes> = #with;
+            #[inline]
+            fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+                record: u16,
+                row: &mut AnyRow,
+            ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+                match record {
+                    #(#read)*
+                    _ => Err(row.stop(runtime::no_such_record())),
+                }
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
+                tag: u32,
+                rows: &mut AnyRows,
+            ) -> Option<Self::With<Bytes>> {
+                #tags
+                None
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn run<'a, Bytes: From<&'a [u8]>, Break>(
+                run: &mut impl runtime::Reads<'a>,
+                each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
+            ) -> std::ops::ControlFlow<Break> {
+                run.section::<Self, Bytes, { runtime::plans(&FORMAT, #index) }, Break>(each)
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
+                one: runtime::One<'a, '_, KNOWN>,
+            ) -> Option<Self::With<Bytes>> {
+                one.read::<Self, Bytes, { runtime::plans(&FORMAT, #index) }>()
+            }
+        }
+        impl #parameters runtime::DataRecord for #with {
+            const SECTION: Option<usize> = Some(#index);
+            #[inline]
+            fn place(&self) -> (usize, u16) {
+                match *self { #(#places)* }
+            }
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn put<AnyWriter: runtime::Puts>(&self, writer: &mut AnyWriter) -> AnyWriter::Done {
+                const PLANS: usize = runtime::plans(&FORMAT, #index);
+                match *self { #(#puts)* }
+            }
+        }
+    }
+}
+
+/// Emits the match arms for the tags of a section's records. A catch-all record has no tag of its own.
+///
+/// The first records, which are usually the most frequent, come first. The other records follow in groups of consecutive
+/// tags. With three arms at a time, the compiler generates comparisons, which are faster than a jump table if a few kinds
+/// of records prevail.
+fn tags(dtd: &Dtd, section: &Tagged) -> TokenStream {
+    const ARMS: usize = 3;
+    let name = ident(&section.name);
+    let tagged = section.records.iter().filter_map(|listed| {
+        let record = dtd.records.get(listed.record).filter(|record| !record.catch_all)?;
+        Some((record.tag?, listed))
+    });
+    let tagged: Vec<_> = tagged.collect();
+    let arm = |(tag, listed): &(u32, &Listed)| {
+        let (tag, shape, variant) = (number(*tag), shape(section, listed), ident(&listed.variant));
+        quote!(if tag == #tag { return rows.read::<#shape, _>().map(#name::#variant); })
+    };
+    let (first, rest) = tagged.split_at(tagged.len().min(ARMS));
+    let first = first.iter().map(arm);
+    let mut rest = rest.to_vec();
+    rest.sort_by_key(|(tag, _)| *tag);
+    let groups = rest.chunks(ARMS).map(|group| match group {
+        [one] => arm(one),
+        [(least, _), .., (most, _)] => {
+            let (least, most, arms) = (number(*least), number(*most), group.iter().map(arm));
+            quote!(if (#least..=#most).contains(&tag) { #(#arms)* })
+        }
+        [] => TokenStream::new(),
+    });
+    quote!(#(#first)* #(#groups)*)
+}
+
+/// Emits the function that finds a record's struct among the variants of its sections.
+fn pick(model: &Model, name: &str, record: usize) -> TokenStream {
+    let name = ident(name);
+    let listed = model.tagged.iter().flat_map(|s| s.records.iter().map(move |listed| (s, listed)));
+    let listed: Vec<_> = listed.filter(|(_, listed)| listed.record == record).collect();
+    let places = listed.iter().map(|(s, listed)| {
+        let (section, record) = (number(s.index as u64), number(listed.record as u64));
+        quote!((#section, #record))
+    });
+    let arms = listed.iter().map(|(s, listed)| {
+        let (top, section, variant) = (ident(&s.variant), ident(&s.name), ident(&listed.variant));
+        quote!(Record::#top(#section::#variant(record)) => Some(record),)
+    });
+    quote! {
+        impl runtime::RecordType<Protocol> for #name {
+            const PLACES: &'static [(usize, u16)] = &[#(#places),*];
+            #[allow(unreachable_patterns, reason = "the format may have only one record")]
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            fn pick<Bytes>(
+                record: <Protocol as runtime::Protocol>::Record<Bytes>,
+            ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+                match record {
+                    #(#arms)*
+                    _ => None,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The interface between generated code and this crate. Generated code uses nothing else.
+//!
+//! The interface has a version of its own, which generated code checks when it is compiled.
+
+pub use crate::columns::{Arrays, Columns};
+pub use crate::reader::One;
+pub use crate::record::{
+    DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, Rows, SectionFamily, Shape, Source, WriteFields, array,
+    can_specialize, each, fmt_flags, only_section, optional, plans, put_each, read_vfield,
+};
+pub use crate::typed::{Elements, OpenError, RecordType, Records, Section, Table, Trace, TraceOptions, Writer};
+pub use metatf_container::{Result, Sink, WriteOptions};
+
+use metatf_container::{Error, ErrorKind};
+
+/// The types of a format's tables.
+pub mod tables {
+    pub use crate::format::{
+        ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model, ModelKind, Predictor,
+        PredictorKind, RawFile, RawStart, Record, Section, Step, in_order,
+    };
+}
+
+/// Version of this interface.
+pub const VERSION: u32 = 6;
+
+/// Fails to compile if code was generated for a different version of this interface.
+pub const fn check_version(version: u32) {
+    assert!(
+        version == VERSION,
+        "the metatf-codegen that generated this code does not match this version of metatf: generate the code again, \
+         or use the same version of both crates"
+    );
+}
+
+/// Returns the error for a section or record index unknown to the generated code, which means that the format and the
+/// code do not match.
+#[must_use]
+#[cold]
+pub fn no_such_record() -> Error {
+    Error::at(0, ErrorKind::Usage("the generated code has no such record"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VERSION, check_version};
+
+    #[test]
+    fn code_of_this_version_is_taken() {
+        check_version(VERSION);
+    }
+
+    #[test]
+    #[should_panic(expected = "generate the code again")]
+    fn stale_code_is_refused_with_a_sentence() {
+        check_version(VERSION + 1);
+    }
+}
