@@ -3,10 +3,9 @@
 //! The interface has a version of its own, which generated code checks when it is compiled.
 
 pub use crate::columns::{Arrays, Columns};
-pub use crate::reader::One;
 pub use crate::record::{
-    DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, Rows, SectionFamily, Shape, Source, WriteFields, array,
-    can_specialize, each, fmt_flags, only_section, optional, plans, put_each, read_vfield,
+    DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Shape, Source,
+    WriteFields, array, can_specialize, each, fmt_flags, only_section, optional, plans, put_each, read_vfield,
 };
 pub use crate::typed::{Elements, OpenError, RecordType, Records, Section, Table, Trace, TraceOptions, Writer};
 pub use metatf_container::{Result, Sink, WriteOptions};

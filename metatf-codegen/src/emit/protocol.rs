@@ -41,7 +41,7 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, Break>(run, |record| each(Record::#variant(record))),)
     });
     let next = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes, KNOWN>(one).map(Record::#variant),)
+        quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(one).map(Record::#variant),)
     });
     let elements = model.streams.iter().map(|stream| {
         let (index, variant) = (number(stream.index as u64), ident(&stream.variant));
@@ -79,9 +79,7 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                 }
             }
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-                one: runtime::One<'a, '_, KNOWN>,
-            ) -> Option<Self::Record<Bytes>> {
+            fn one<'a, Bytes: From<&'a [u8]>>(one: impl runtime::ReadsOne<'a>) -> Option<Self::Record<Bytes>> {
                 match one.section() {
                     #(#next)*
                     _ => None,
@@ -179,9 +177,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 run.section::<Self, Bytes, { runtime::plans(&FORMAT, #index) }, Break>(each)
             }
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-                one: runtime::One<'a, '_, KNOWN>,
-            ) -> Option<Self::With<Bytes>> {
+            fn one<'a, Bytes: From<&'a [u8]>>(one: impl runtime::ReadsOne<'a>) -> Option<Self::With<Bytes>> {
                 one.read::<Self, Bytes, { runtime::plans(&FORMAT, #index) }>()
             }
         }

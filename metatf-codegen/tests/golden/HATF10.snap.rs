@@ -1301,13 +1301,12 @@ section heap 1 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
             match one.section() {
                 1 => {
-                    <Heap as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::Heap)
+                    <Heap as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Heap)
                 }
                 _ => None,
             }
@@ -1416,8 +1415,8 @@ section heap 1 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }

@@ -3431,34 +3431,25 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
             match one.section() {
                 0 => {
-                    <Global as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Global as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Global)
                 }
                 1 => {
-                    <Self_ as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Self_ as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Self_)
                 }
                 2 => {
-                    <RecordSection as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <RecordSection as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Record)
                 }
-                5 => {
-                    <Sub as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::Sub)
-                }
-                6 => {
-                    <B as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::B)
-                }
-                7 => {
-                    <R as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::R)
-                }
+                5 => <Sub as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Sub),
+                6 => <B as runtime::SectionFamily>::one::<Bytes>(one).map(Record::B),
+                7 => <R as runtime::SectionFamily>::one::<Bytes>(one).map(Record::R),
                 _ => None,
             }
         }
@@ -3545,8 +3536,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 0) }>()
         }
@@ -3729,8 +3720,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
@@ -3915,8 +3906,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
         }
@@ -4011,8 +4002,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 5) }>()
         }
@@ -4087,8 +4078,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 6) }>()
         }
@@ -4163,8 +4154,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 7) }>()
         }

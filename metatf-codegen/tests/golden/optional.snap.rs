@@ -1124,16 +1124,13 @@ section parts 3 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
             match one.section() {
-                1 => {
-                    <S as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::S)
-                }
+                1 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
                 3 => {
-                    <Parts as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Parts as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Parts)
                 }
                 _ => None,
@@ -1210,8 +1207,8 @@ section parts 3 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
@@ -1280,8 +1277,8 @@ section parts 3 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
         }

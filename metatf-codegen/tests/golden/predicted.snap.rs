@@ -1026,16 +1026,15 @@ section words 4 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
             match one.section() {
                 1 => {
-                    <Heap as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::Heap)
+                    <Heap as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Heap)
                 }
                 4 => {
-                    <Words as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Words as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Words)
                 }
                 _ => None,
@@ -1127,8 +1126,8 @@ section words 4 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
@@ -1213,8 +1212,8 @@ section words 4 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 4) }>()
         }

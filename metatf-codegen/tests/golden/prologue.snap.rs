@@ -792,12 +792,12 @@ section behind 4 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
             match one.section() {
                 3 => {
-                    <Records as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Records as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Records)
                 }
                 _ => None,
@@ -878,8 +878,8 @@ section behind 4 {
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
         }

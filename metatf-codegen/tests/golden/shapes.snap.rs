@@ -2644,29 +2644,28 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
             match one.section() {
                 0 => {
-                    <Global as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Global as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Global)
                 }
                 1 => {
-                    <Numbers as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Numbers as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Numbers)
                 }
                 2 => {
-                    <Lists as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <Lists as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Lists)
                 }
                 3 => {
-                    <BytesSection as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
+                    <BytesSection as runtime::SectionFamily>::one::<Bytes>(one)
                         .map(Record::Bytes)
                 }
                 7 => {
-                    <Refs as runtime::SectionFamily>::one::<Bytes, KNOWN>(one)
-                        .map(Record::Refs)
+                    <Refs as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Refs)
                 }
                 _ => None,
             }
@@ -2752,8 +2751,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 0) }>()
         }
@@ -2832,8 +2831,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
         }
@@ -2944,8 +2943,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
         }
@@ -3054,8 +3053,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
         }
@@ -3136,8 +3135,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         #[cfg_attr(not(debug_assertions), inline(always))]
-        fn one<'a, Bytes: From<&'a [u8]>, const KNOWN: bool>(
-            one: runtime::One<'a, '_, KNOWN>,
+        fn one<'a, Bytes: From<&'a [u8]>>(
+            one: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
             one.read::<Self, Bytes, { runtime::plans(&FORMAT, 7) }>()
         }

@@ -51,7 +51,7 @@ pub use crate::state::Metadata;
 pub use annotate::VisitField;
 pub(crate) use element_table::{SharedTable, lock};
 pub use recognize::{RecognizedFile, begins_as, recognize, recognized};
-pub use rows::One;
+pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
 pub(crate) use split::{GroupList, GroupSummary, StatePool, Tables};
 pub use views::{Item, RecordView};

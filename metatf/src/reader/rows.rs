@@ -9,7 +9,7 @@
 use super::RecordReader;
 use crate::decode::{DecodedBy, Decoding, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, WINDOW, log, tag};
 use crate::formula::{Plan, window};
-use crate::record::{Known, ReadFields, Reads, Rows, SectionFamily, Source};
+use crate::record::{Known, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
 use crate::state::{Encoding, bit};
 use metatf_container::Order;
 use std::hint::cold_path;
@@ -307,23 +307,19 @@ impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
 
 /// The next record. If `KNOWN` is set, it is decoded only if it is specialized or planned; otherwise, it is decoded in any
 /// tier.
-pub struct One<'r, 'c, const KNOWN: bool> {
+pub(crate) struct One<'r, 'c, const KNOWN: bool> {
     /// The reader, for which [`has_one`](RecordReader::has_one) must be true.
     pub(crate) reader: &'r mut RecordReader<'c>,
 }
 
-impl<'r, const KNOWN: bool> One<'r, '_, KNOWN> {
-    /// Returns the index of the section that contains the record.
+impl<'r, const KNOWN: bool> ReadsOne<'r> for One<'r, '_, KNOWN> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[must_use]
-    pub fn section(&self) -> usize {
+    fn section(&self) -> usize {
         self.reader.section().unwrap_or(usize::MAX)
     }
 
-    /// Decodes the record, which belongs to a section with `PLANS` plans. Returns `None` if the record is not decoded
-    /// here; in this case, either nothing has changed, or an error has stopped the reader.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize>(self) -> Option<F::With<B>> {
+    fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize>(self) -> Option<F::With<B>> {
         if KNOWN { self.reader.next_known::<F, B, PLANS>() } else { self.reader.next_unplanned::<F, B, PLANS>() }
     }
 }

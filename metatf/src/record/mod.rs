@@ -17,7 +17,7 @@ pub use fields::{array, each, fmt_flags, optional, put_each, read_vfield};
 pub use known::{Known, can_specialize, only_section, plans};
 pub(crate) use known::{has_slots, is_stateless};
 pub use protocol::{DataRecord, Protocol, Puts};
-pub use reads::{Reads, Rows, SectionFamily};
+pub use reads::{Reads, ReadsOne, Rows, SectionFamily};
 pub(crate) use row::MOST_UNTIL;
 pub use row::{FREE_ITEMS, Put, Row, Source, Stopped};
 #[doc(hidden)]

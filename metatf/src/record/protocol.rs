@@ -1,8 +1,7 @@
 //! The runtime's view of a generated module, which consists of its format and its types.
 
-use super::{Known, Reads, Source, WriteFields};
+use super::{Known, Reads, ReadsOne, Source, WriteFields};
 use crate::format::Format;
-use crate::reader::One;
 use metatf_container::Result;
 use std::ops::ControlFlow;
 
@@ -38,7 +37,7 @@ pub trait Protocol: 'static {
     ) -> ControlFlow<C>;
 
     /// Returns the next data record if straight-line code can decode it.
-    fn one<'r, B: From<&'r [u8]>, const KNOWN: bool>(one: One<'r, '_, KNOWN>) -> Option<Self::Record<B>>;
+    fn one<'r, B: From<&'r [u8]>>(one: impl ReadsOne<'r>) -> Option<Self::Record<B>>;
 
     /// Reads an element of a stream section.
     ///

@@ -1,7 +1,6 @@
 //! The interface through which generated code reads the records of a section: all records of a run, or a single one.
 
 use super::{Known, ReadFields, Source};
-use crate::reader::One;
 use std::ops::ControlFlow;
 
 /// The records of one section.
@@ -35,7 +34,7 @@ pub trait SectionFamily {
     ) -> ControlFlow<C>;
 
     /// Implements [`Protocol::one`](super::Protocol::one) for records of this section.
-    fn one<'r, B: From<&'r [u8]>, const KNOWN: bool>(one: One<'r, '_, KNOWN>) -> Option<Self::With<B>>;
+    fn one<'r, B: From<&'r [u8]>>(one: impl ReadsOne<'r>) -> Option<Self::With<B>>;
 }
 
 /// Reads one or more records of a section.
@@ -51,4 +50,14 @@ pub trait Reads<'r> {
 pub trait Rows<'r> {
     /// Returns the fields of the next record, an `S`, or `None` if the record cannot be read here.
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
+}
+
+/// Reads the next record.
+pub trait ReadsOne<'r>: Sized {
+    /// Returns the index of the section that contains the record.
+    fn section(&self) -> usize;
+
+    /// Decodes the record, which belongs to a section with `PLANS` plans. Returns `None` if the record is not decoded
+    /// here; in this case, either nothing has changed, or an error has stopped the reader.
+    fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize>(self) -> Option<F::With<B>>;
 }

@@ -46,7 +46,7 @@ mod unmatched;
 mod writer;
 
 pub use crate::record::{
-    DataRecord, Family, Protocol, Puts, ReadFields, Reads, Rows, SectionFamily, Source, WriteFields,
+    DataRecord, Family, Protocol, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source, WriteFields,
 };
 #[doc(hidden)]
 pub use crate::record::{Known, Shape};

@@ -68,7 +68,7 @@ fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
     let reader = unsafe { trace.reader.once_more() };
     if reader.section() == Some(S::SECTION)
-        && let Some(record) = S::one::<B, true>(One { reader })
+        && let Some(record) = S::one::<B>(One::<true> { reader })
     {
         return Ok(Some(record));
     }
@@ -81,7 +81,7 @@ fn next_other<'s, S: SectionFamily, B: From<&'s [u8]>>(reader: &'s mut RecordRea
     // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
     let again = unsafe { reader.once_more() };
     if again.section() == Some(S::SECTION)
-        && let Some(record) = S::one::<B, false>(One { reader: again })
+        && let Some(record) = S::one::<B>(One::<false> { reader: again })
     {
         return Ok(Some(record));
     }

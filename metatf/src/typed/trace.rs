@@ -74,7 +74,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
         let reader = unsafe { self.reader.once_more() };
         if const { is_stateless(P::FORMAT) }
-            && let Some(record) = P::one::<B, true>(One { reader })
+            && let Some(record) = P::one::<B>(One::<true> { reader })
         {
             return Ok(Some(record));
         }
@@ -342,7 +342,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
 #[inline(never)]
 fn next_other<'s, P: Protocol, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<P::Record<B>>> {
     // SAFETY: a record is returned immediately; without a record, no borrow from this call remains.
-    match P::one::<B, false>(One { reader: unsafe { reader.once_more() } }) {
+    match P::one::<B>(One::<false> { reader: unsafe { reader.once_more() } }) {
         Some(record) => Ok(Some(record)),
         None => next_slow::<P, B>(reader),
     }
