@@ -5,12 +5,11 @@
 pub use crate::columns::{Arrays, Columns};
 pub use crate::record::{
     DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Shape, Source,
-    WriteFields, array, can_specialize, each, fmt_flags, only_section, optional, plans, put_each, read_vfield,
+    WriteFields, array, can_specialize, each, fmt_flags, no_such_record, only_section, optional, plans, put_each,
+    read_vfield,
 };
 pub use crate::typed::{Elements, OpenError, RecordType, Records, Section, Table, Trace, TraceOptions, Writer};
 pub use metatf_container::{Result, Sink, WriteOptions};
-
-use metatf_container::{Error, ErrorKind};
 
 /// The types of a format's tables.
 pub mod tables {
@@ -30,14 +29,6 @@ pub const fn check_version(version: u32) {
         "the metatf-codegen that generated this code does not match this version of metatf: generate the code again, \
          or use the same version of both crates"
     );
-}
-
-/// Returns the error for a section or record index unknown to the generated code, which means that the format and the
-/// code do not match.
-#[must_use]
-#[cold]
-pub fn no_such_record() -> Error {
-    Error::at(0, ErrorKind::Usage("the generated code has no such record"))
 }
 
 #[cfg(test)]

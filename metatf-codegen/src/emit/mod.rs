@@ -86,7 +86,7 @@ fn lints() -> TokenStream {
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
             clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars, clippy::module_inception,
             clippy::module_name_repetitions, clippy::similar_names, clippy::struct_field_names,
-            clippy::type_complexity, clippy::upper_case_acronyms,
+            clippy::too_many_lines, clippy::type_complexity, clippy::upper_case_acronyms,
             reason = "names and structure come from the DTD"
         )]
         #[allow(

@@ -47,15 +47,8 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         let (index, variant) = (number(stream.index as u64), ident(&stream.variant));
         quote!(#index => runtime::ReadFields::read_fields(row, 0).map(Element::#variant),)
     });
-    quote! {
-        /// The format as a type for the runtime.
-        #[derive(Clone, Copy, Debug)]
-        pub struct Protocol;
-        impl runtime::Protocol for Protocol {
-            const SOURCE: &'static str = #source;
-            const FORMAT: &'static runtime::tables::Format = &FORMAT;
-            type Record<Bytes> = #record;
-            type Element<Bytes> = #element;
+    let records = (!sections.is_empty()).then(|| {
+        quote! {
             #[inline]
             fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 section: usize,
@@ -85,6 +78,10 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => None,
                 }
             }
+        }
+    });
+    let elements = (!model.streams.is_empty()).then(|| {
+        quote! {
             #[inline]
             fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 section: usize,
@@ -95,6 +92,19 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => Err(row.stop(runtime::no_such_record())),
                 }
             }
+        }
+    });
+    quote! {
+        /// The format as a type for the runtime.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Protocol;
+        impl runtime::Protocol for Protocol {
+            const SOURCE: &'static str = #source;
+            const FORMAT: &'static runtime::tables::Format = &FORMAT;
+            type Record<Bytes> = #record;
+            type Element<Bytes> = #element;
+            #records
+            #elements
         }
     }
 }
@@ -237,22 +247,35 @@ fn pick(model: &Model, name: &str, record: usize) -> TokenStream {
         let (section, record) = (number(s.index as u64), number(listed.record as u64));
         quote!((#section, #record))
     });
-    let arms = listed.iter().map(|(s, listed)| {
-        let (top, section, variant) = (ident(&s.variant), ident(&s.name), ident(&listed.variant));
-        quote!(Record::#top(#section::#variant(record)) => Some(record),)
-    });
+    let patterns: Vec<_> = listed
+        .iter()
+        .map(|(s, listed)| {
+            let (top, section, variant) = (ident(&s.variant), ident(&s.name), ident(&listed.variant));
+            quote!(Record::#top(#section::#variant(record)))
+        })
+        .collect();
+    let is_only = model.tagged.iter().map(|s| s.records.len()).sum::<usize>() == 1;
+    let body = match patterns.as_slice() {
+        [only] if is_only => quote! {
+            let #only = record;
+            Some(record)
+        },
+        [one] => quote!(if let #one = record { Some(record) } else { None }),
+        all => quote! {
+            match record {
+                #(#all)|* => Some(record),
+                _ => None,
+            }
+        },
+    };
     quote! {
         impl runtime::RecordType<Protocol> for #name {
             const PLACES: &'static [(usize, u16)] = &[#(#places),*];
-            #[allow(unreachable_patterns, reason = "the format may have only one record")]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn pick<Bytes>(
                 record: <Protocol as runtime::Protocol>::Record<Bytes>,
             ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-                match record {
-                    #(#arms)*
-                    _ => None,
-                }
+                #body
             }
         }
     }

@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -1311,16 +1312,6 @@ section heap 1 {
                 _ => None,
             }
         }
-
-        #[inline]
-        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            section: usize,
-            row: &mut AnyRow,
-        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
-            match section {
-                _ => Err(row.stop(runtime::no_such_record())),
-            }
-        }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
@@ -1471,98 +1462,98 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for Alloc {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::Alloc(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::Alloc(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Realloc {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::Realloc(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::Realloc(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Free {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::Free(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::Free(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for CreateHeap {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::CreateHeap(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::CreateHeap(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for DestroyHeap {
         const PLACES: &'static [(usize, u16)] = &[(1, 7)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::DestroyHeap(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::DestroyHeap(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for CreateThread {
         const PLACES: &'static [(usize, u16)] = &[(1, 8)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::CreateThread(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::CreateThread(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for DestroyThread {
         const PLACES: &'static [(usize, u16)] = &[(1, 9)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Heap(Heap::DestroyThread(record)) => Some(record),
-                _ => None,
+            if let Record::Heap(Heap::DestroyThread(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }

@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -565,16 +566,6 @@ section events 1 {
                 _ => None,
             }
         }
-
-        #[inline]
-        fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            section: usize,
-            row: &mut AnyRow,
-        ) -> Result<Self::Element<Bytes>, AnyRow::Error> {
-            match section {
-                _ => Err(row.stop(runtime::no_such_record())),
-            }
-        }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
@@ -672,28 +663,28 @@ section events 1 {
 
     impl runtime::RecordType<Protocol> for Start {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Events(Events::Start(record)) => Some(record),
-                _ => None,
+            if let Record::Events(Events::Start(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Other {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Events(Events::Other(record)) => Some(record),
-                _ => None,
+            if let Record::Events(Events::Other(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }

@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -4197,18 +4198,17 @@ section t 8 { Bytes: (vfield) { } }
             (6, 3),
             (7, 3),
         ];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
             match record {
-                Record::Global(Global::GlobalMark(record)) => Some(record),
-                Record::Self_(Self_::GlobalMark(record)) => Some(record),
-                Record::Record(RecordSection::GlobalMark(record)) => Some(record),
-                Record::Sub(Sub::GlobalMark(record)) => Some(record),
-                Record::B(B::GlobalMark(record)) => Some(record),
-                Record::R(R::GlobalMark(record)) => Some(record),
+                Record::Global(Global::GlobalMark(record))
+                | Record::Self_(Self_::GlobalMark(record))
+                | Record::Record(RecordSection::GlobalMark(record))
+                | Record::Sub(Sub::GlobalMark(record))
+                | Record::B(B::GlobalMark(record))
+                | Record::R(R::GlobalMark(record)) => Some(record),
                 _ => None,
             }
         }
@@ -4216,379 +4216,367 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfSelf {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Self_(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Self_(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfOption {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Option(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Option(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfResult {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Result(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Result(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfVec {
         const PLACES: &'static [(usize, u16)] = &[(1, 7)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Vec(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Vec(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfTrace {
         const PLACES: &'static [(usize, u16)] = &[(1, 8)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Trace(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Trace(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfWriter {
         const PLACES: &'static [(usize, u16)] = &[(1, 9)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Writer(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Writer(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfRecord {
         const PLACES: &'static [(usize, u16)] = &[(1, 10)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Record(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Record(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfFinish {
         const PLACES: &'static [(usize, u16)] = &[(1, 11)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Finish(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Finish(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfFinishRecord {
         const PLACES: &'static [(usize, u16)] = &[(1, 12)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Finish2(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Finish2(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfOk {
         const PLACES: &'static [(usize, u16)] = &[(1, 13)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Ok(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Ok(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfSome {
         const PLACES: &'static [(usize, u16)] = &[(1, 14)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Some(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Some(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for String {
         const PLACES: &'static [(usize, u16)] = &[(1, 15)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::String(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::String(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for C {
         const PLACES: &'static [(usize, u16)] = &[(1, 16)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::C(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::C(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfProtocol {
         const PLACES: &'static [(usize, u16)] = &[(1, 17)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::Protocol(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::Protocol(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for W {
         const PLACES: &'static [(usize, u16)] = &[(1, 18)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::W(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::W(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfR {
         const PLACES: &'static [(usize, u16)] = &[(1, 19)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::R(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::R(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SelfN {
         const PLACES: &'static [(usize, u16)] = &[(1, 20)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::N(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::N(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for U64 {
         const PLACES: &'static [(usize, u16)] = &[(1, 21)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Self_(Self_::U64(record)) => Some(record),
-                _ => None,
+            if let Record::Self_(Self_::U64(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for RecordSelf {
         const PLACES: &'static [(usize, u16)] = &[(2, 22)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Record(RecordSection::Self_(record)) => Some(record),
-                _ => None,
+            if let Record::Record(RecordSection::Self_(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for RecordSelfRecord {
         const PLACES: &'static [(usize, u16)] = &[(2, 23)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Record(RecordSection::Self_2(record)) => Some(record),
-                _ => None,
+            if let Record::Record(RecordSection::Self_2(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for RecordRecord {
         const PLACES: &'static [(usize, u16)] = &[(2, 24)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Record(RecordSection::Record(record)) => Some(record),
-                _ => None,
+            if let Record::Record(RecordSection::Record(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for RecordFooBar {
         const PLACES: &'static [(usize, u16)] = &[(2, 25)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Record(RecordSection::FooBar(record)) => Some(record),
-                _ => None,
+            if let Record::Record(RecordSection::FooBar(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for RecordFooBarRecord {
         const PLACES: &'static [(usize, u16)] = &[(2, 26)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Record(RecordSection::FooBar2(record)) => Some(record),
-                _ => None,
+            if let Record::Record(RecordSection::FooBar2(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for EmptyCount {
         const PLACES: &'static [(usize, u16)] = &[(2, 27)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Record(RecordSection::EmptyCount(record)) => Some(record),
-                _ => None,
+            if let Record::Record(RecordSection::EmptyCount(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for SubN {
         const PLACES: &'static [(usize, u16)] = &[(5, 30)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Sub(Sub::N(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::Sub(Sub::N(record)) = record { Some(record) } else { None }
         }
     }
 
     impl runtime::RecordType<Protocol> for BR {
         const PLACES: &'static [(usize, u16)] = &[(6, 31)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::B(B::R(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::B(B::R(record)) = record { Some(record) } else { None }
         }
     }
 
     impl runtime::RecordType<Protocol> for RB {
         const PLACES: &'static [(usize, u16)] = &[(7, 32)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::R(R::B(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::R(R::B(record)) = record { Some(record) } else { None }
         }
     }
 

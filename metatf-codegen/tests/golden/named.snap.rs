@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -1842,57 +1843,41 @@ section modes 2 { mode_item: (mode) { } }
 
     impl runtime::RecordType<Protocol> for Task {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::Task(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::S(S::Task(record)) = record { Some(record) } else { None }
         }
     }
 
     impl runtime::RecordType<Protocol> for File {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::File(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::S(S::File(record)) = record { Some(record) } else { None }
         }
     }
 
     impl runtime::RecordType<Protocol> for State {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::State(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::S(S::State(record)) = record { Some(record) } else { None }
         }
     }
 
     impl runtime::RecordType<Protocol> for SResult {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::Result(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::S(S::Result(record)) = record { Some(record) } else { None }
         }
     }
 

@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -914,28 +915,28 @@ section behind 4 {
 
     impl runtime::RecordType<Protocol> for R {
         const PLACES: &'static [(usize, u16)] = &[(3, 5)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Records(Records::R(record)) => Some(record),
-                _ => None,
+            if let Record::Records(Records::R(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Q {
         const PLACES: &'static [(usize, u16)] = &[(3, 6)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Records(Records::Q(record)) => Some(record),
-                _ => None,
+            if let Record::Records(Records::Q(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }

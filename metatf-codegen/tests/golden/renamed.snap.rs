@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -892,29 +893,21 @@ section items 2 { item: (line) }
 
     impl runtime::RecordType<Protocol> for Jump {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::Jump(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::S(S::Jump(record)) = record { Some(record) } else { None }
         }
     }
 
     impl runtime::RecordType<Protocol> for Stay {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::Stay(record)) => Some(record),
-                _ => None,
-            }
+            if let Record::S(S::Stay(record)) = record { Some(record) } else { None }
         }
     }
 

@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -3177,17 +3178,16 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             (3, 3),
             (7, 3),
         ];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
             match record {
-                Record::Global(Global::Mark(record)) => Some(record),
-                Record::Numbers(Numbers::Mark(record)) => Some(record),
-                Record::Lists(Lists::Mark(record)) => Some(record),
-                Record::Bytes(BytesSection::Mark(record)) => Some(record),
-                Record::Refs(Refs::Mark(record)) => Some(record),
+                Record::Global(Global::Mark(record))
+                | Record::Numbers(Numbers::Mark(record))
+                | Record::Lists(Lists::Mark(record))
+                | Record::Bytes(BytesSection::Mark(record))
+                | Record::Refs(Refs::Mark(record)) => Some(record),
                 _ => None,
             }
         }
@@ -3195,168 +3195,168 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Kinds {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Numbers(Numbers::Kinds(record)) => Some(record),
-                _ => None,
+            if let Record::Numbers(Numbers::Kinds(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Constants {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Numbers(Numbers::Constants(record)) => Some(record),
-                _ => None,
+            if let Record::Numbers(Numbers::Constants(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Leaves {
         const PLACES: &'static [(usize, u16)] = &[(2, 6)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Lists(Lists::Leaves(record)) => Some(record),
-                _ => None,
+            if let Record::Lists(Lists::Leaves(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Groups {
         const PLACES: &'static [(usize, u16)] = &[(2, 7)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Lists(Lists::Groups(record)) => Some(record),
-                _ => None,
+            if let Record::Lists(Lists::Groups(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Pairs {
         const PLACES: &'static [(usize, u16)] = &[(2, 8)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Lists(Lists::Pairs(record)) => Some(record),
-                _ => None,
+            if let Record::Lists(Lists::Pairs(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Early {
         const PLACES: &'static [(usize, u16)] = &[(2, 9)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Lists(Lists::Early(record)) => Some(record),
-                _ => None,
+            if let Record::Lists(Lists::Early(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Twice {
         const PLACES: &'static [(usize, u16)] = &[(2, 10)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Lists(Lists::Twice(record)) => Some(record),
-                _ => None,
+            if let Record::Lists(Lists::Twice(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Fixed {
         const PLACES: &'static [(usize, u16)] = &[(2, 11)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Lists(Lists::Fixed(record)) => Some(record),
-                _ => None,
+            if let Record::Lists(Lists::Fixed(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Direct {
         const PLACES: &'static [(usize, u16)] = &[(3, 12)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Bytes(BytesSection::Direct(record)) => Some(record),
-                _ => None,
+            if let Record::Bytes(BytesSection::Direct(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Sized {
         const PLACES: &'static [(usize, u16)] = &[(3, 13)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Bytes(BytesSection::Sized(record)) => Some(record),
-                _ => None,
+            if let Record::Bytes(BytesSection::Sized(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Other {
         const PLACES: &'static [(usize, u16)] = &[(3, 14)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Bytes(BytesSection::Other(record)) => Some(record),
-                _ => None,
+            if let Record::Bytes(BytesSection::Other(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Ref {
         const PLACES: &'static [(usize, u16)] = &[(7, 18)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::Refs(Refs::Ref(record)) => Some(record),
-                _ => None,
+            if let Record::Refs(Refs::Ref(record)) = record {
+                Some(record)
+            } else {
+                None
             }
         }
     }

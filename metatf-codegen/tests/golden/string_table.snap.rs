@@ -27,6 +27,7 @@
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,
+    clippy::too_many_lines,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     reason = "names and structure come from the DTD"
@@ -586,15 +587,12 @@ section s 1 {
 
     impl runtime::RecordType<Protocol> for Alloc {
         const PLACES: &'static [(usize, u16)] = &[(2, 4)];
-        #[allow(unreachable_patterns, reason = "the format may have only one record")]
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
         ) -> Option<<Self as runtime::Family>::With<Bytes>> {
-            match record {
-                Record::S(S::Alloc(record)) => Some(record),
-                _ => None,
-            }
+            let Record::S(S::Alloc(record)) = record;
+            Some(record)
         }
     }
 

@@ -80,13 +80,13 @@ fn expected_widths_reach_the_tables() {
 }
 
 /// Returns the record, the leaf and the width of each expected width in generated code.
-fn expected_widths(code: &str) -> Vec<(u16, u8, u8)> {
+fn expected_widths(code: &str) -> Vec<(u16, u16, u16)> {
     let start = code.find("const EXPECTED").unwrap();
     let list = code[start..].split_once(';').unwrap().0;
     let numbers =
         |row: &str| row.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect::<Vec<u16>>();
     let rows = list.split("ExpectedWidth {").skip(1).map(|row| numbers(row.split('}').next().unwrap()));
-    rows.map(|row| (row[0], row[1] as u8, row[2] as u8)).collect()
+    rows.map(|row| (row[0], row[1], row[2])).collect()
 }
 
 #[test]

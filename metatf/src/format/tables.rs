@@ -9,6 +9,7 @@ use std::borrow::Cow::{self, Borrowed};
 use std::mem::forget;
 
 /// Returns the static table in a `Cow`. Constructors store nothing else.
+#[allow(clippy::ptr_arg, reason = "constants cannot dereference a `Cow`")]
 const fn table<T: Clone>(cow: &Cow<'static, [T]>) -> Cow<'static, [T]> {
     match cow {
         Borrowed(table) => Borrowed(table),
@@ -17,6 +18,7 @@ const fn table<T: Clone>(cow: &Cow<'static, [T]>) -> Cow<'static, [T]> {
 }
 
 /// Returns the static text in a `Cow`.
+#[allow(clippy::ptr_arg, reason = "constants cannot dereference a `Cow`")]
 const fn text(cow: &Cow<'static, str>) -> Cow<'static, str> {
     match cow {
         Borrowed(text) => Borrowed(text),

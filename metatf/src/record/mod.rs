@@ -16,6 +16,8 @@ pub use fields::{array, each, fmt_flags, optional, put_each, read_vfield};
 #[doc(hidden)]
 pub use known::{Known, can_specialize, only_section, plans};
 pub(crate) use known::{has_slots, is_stateless};
+#[doc(hidden)]
+pub use protocol::no_such_record;
 pub use protocol::{DataRecord, Protocol, Puts};
 pub use reads::{Reads, ReadsOne, Rows, SectionFamily};
 pub(crate) use row::MOST_UNTIL;

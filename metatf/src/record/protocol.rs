@@ -2,10 +2,11 @@
 
 use super::{Known, Reads, ReadsOne, Source, WriteFields};
 use crate::format::Format;
-use metatf_container::Result;
+use metatf_container::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-/// A generated module, with the format of its DTD and the conversion of records to its types.
+/// A generated module, with the format of its DTD and the conversion of records to its types. The default functions are
+/// those of a format without data records or stream sections.
 pub trait Protocol: 'static {
     /// File name of the DTD, which is stored in the header of traces without an embedded DTD.
     const SOURCE: &'static str;
@@ -24,27 +25,45 @@ pub trait Protocol: 'static {
     /// # Errors
     /// Returns an error from the row.
     fn record<'a, B: From<&'a [u8]>, R: Source<'a>>(
-        section: usize,
-        record: u16,
+        _section: usize,
+        _record: u16,
         row: &mut R,
-    ) -> Result<Self::Record<B>, R::Error>;
+    ) -> Result<Self::Record<B>, R::Error> {
+        Err(row.stop(no_such_record()))
+    }
 
     /// Reads the data records of a section until another event follows.
     fn run<'r, B: From<&'r [u8]>, C>(
-        section: usize,
-        run: &mut impl Reads<'r>,
-        each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
-    ) -> ControlFlow<C>;
+        _section: usize,
+        _run: &mut impl Reads<'r>,
+        _each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        ControlFlow::Continue(())
+    }
 
     /// Returns the next data record if straight-line code can decode it.
-    fn one<'r, B: From<&'r [u8]>>(one: impl ReadsOne<'r>) -> Option<Self::Record<B>>;
+    fn one<'r, B: From<&'r [u8]>>(_one: impl ReadsOne<'r>) -> Option<Self::Record<B>> {
+        None
+    }
 
     /// Reads an element of a stream section.
     ///
     /// # Errors
     /// Returns an error from the row.
-    fn element<'a, B: From<&'a [u8]>, R: Source<'a>>(section: usize, row: &mut R)
-    -> Result<Self::Element<B>, R::Error>;
+    fn element<'a, B: From<&'a [u8]>, R: Source<'a>>(
+        _section: usize,
+        row: &mut R,
+    ) -> Result<Self::Element<B>, R::Error> {
+        Err(row.stop(no_such_record()))
+    }
+}
+
+/// Returns the error for a section or record index unknown to the generated code, which means that the format and the
+/// code do not match.
+#[must_use]
+#[cold]
+pub fn no_such_record() -> Error {
+    Error::at(0, ErrorKind::Usage("the generated code has no such record"))
 }
 
 /// A record that identifies its section. It is the enum of one section or the enum of all sections.
