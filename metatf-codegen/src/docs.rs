@@ -25,7 +25,7 @@ pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -
         Width::Variable(_) => vec![format!("`{}` bytes", record.width_text(&leaf.width))],
     };
     if leaf.is_numeric() {
-        parts.push(format!("`{}`", dtd.interpretation_text(record, leaf)));
+        parts.push(format!("interpretation `{}`", dtd.interpretation_text(record, leaf)));
     }
     parts.extend(leaf.constant.map(|value| format!("always {value}")));
     parts.extend(leaf.unit.as_ref().map(|unit| format!("in {}", unit.trim())));
@@ -40,11 +40,11 @@ pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -
 pub(crate) fn of_vfield(name: &str, doc: Option<&str>, length: &Leaf, repeated: bool) -> Vec<String> {
     let many = if repeated { ", repeated" } else { "" };
     let length = match (length.constant, &length.width) {
-        (Some(constant), _) => format!("always {constant}"),
-        (None, Width::Number(width)) => format!("after their length of {}", bytes((*width).into())),
-        _ => "after their length".to_owned(),
+        (Some(constant), _) => format!("always {}", bytes(u32::try_from(constant).unwrap_or(u32::MAX))),
+        (None, Width::Number(width)) => format!("preceded by its length ({})", bytes((*width).into())),
+        _ => "preceded by its length".to_owned(),
     };
-    under(doc, format!("`{name}`{many}: bytes, {length}."))
+    under(doc, format!("`{name}`{many}: a byte array, {length}."))
 }
 
 /// Appends a generated line to the DTD comment, if any.
@@ -54,6 +54,19 @@ pub(crate) fn under(doc: Option<&str>, line: String) -> Vec<String> {
         lines.push(String::new());
     }
     lines.push(line);
+    lines
+}
+
+/// Puts a generated line above the DTD comment of a section. The default comments of sections are omitted.
+pub(crate) fn above(comment: &[String], line: String) -> Vec<String> {
+    let mut lines = vec![line];
+    if !comment
+        .first()
+        .is_none_or(|first| first.starts_with("Section `") || first.starts_with("The elements of section `"))
+    {
+        lines.push(String::new());
+        lines.extend_from_slice(comment);
+    }
     lines
 }
 

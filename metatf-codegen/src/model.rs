@@ -136,6 +136,10 @@ pub(crate) struct Tagged {
     /// The name of the enum.
     pub(crate) name: String,
     pub(crate) docs: Vec<String>,
+    /// The name in the DTD.
+    pub(crate) title: String,
+    /// The constant with the number of leaves.
+    pub(crate) plans: String,
     /// The variant of `Record`.
     pub(crate) variant: String,
     /// The method of `Trace`.
@@ -154,12 +158,16 @@ pub(crate) struct Listed {
     pub(crate) variant: String,
     /// The method of `Writer`.
     pub(crate) method: String,
+    /// The type with the compile-time description of the record in this section.
+    pub(crate) shape: String,
 }
 
 /// A stream section.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) index: usize,
+    /// The name in the DTD.
+    pub(crate) title: String,
     pub(crate) item: usize,
     /// The variant of `Element`.
     pub(crate) variant: String,

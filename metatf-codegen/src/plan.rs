@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use heck::ToShoutySnakeCase;
 use metatf_parser::schema::{Dtd, METADATA, Record, RecordId, Section, SectionId};
 
 use crate::columns::columns;
@@ -241,12 +242,10 @@ impl<'d> Planner<'_, 'd> {
             let Some((record, item)) = found else { continue };
             let paths = self.paths(record);
             let wanted = self.lookup.rename(&paths).unwrap_or_else(|| record.name.clone());
-            records.push(Listed {
-                record: id.0 as usize,
-                item,
-                variant: variants.take(&[ident(&camel(&wanted)).to_string()]),
-                method: self.writer_method(section, record, &wanted),
-            });
+            let variant = variants.take(&[ident(&camel(&wanted)).to_string()]);
+            let shape = self.types.take(&[format!("{variant}In{name}")]);
+            let method = self.writer_method(section, record, &wanted);
+            records.push(Listed { record: id.0 as usize, item, variant, method, shape });
         }
         let bytes = records.iter().any(|r| self.model.item_has_bytes(r.item));
         let docs = match (&section.doc, &section.name) {
@@ -254,7 +253,9 @@ impl<'d> Planner<'_, 'd> {
             (None, Some(name)) => vec![format!("Section `{name}`.")],
             (None, None) => vec!["The global section.".to_owned()],
         };
-        self.model.tagged.push(Tagged { index, name, docs, variant, method, records, bytes });
+        let title = section_name(section).to_owned();
+        let plans = self.types.take(&[format!("{}_LEAVES", name.to_shouty_snake_case())]);
+        self.model.tagged.push(Tagged { index, name, docs, title, plans, variant, method, records, bytes });
     }
 
     /// Chooses the name of a record's method of `Writer`. A global record keeps its name in the global section; in
@@ -279,7 +280,8 @@ impl<'d> Planner<'_, 'd> {
         let strided = self.strided.contains(&section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
         let variant = self.variants_of_elements(&camel(&wanted));
-        self.model.streams.push(Stream { index, item, variant, method, strided, docs });
+        let title = name.to_owned();
+        self.model.streams.push(Stream { index, title, item, variant, method, strided, docs });
     }
 
     /// Chooses the names of the columns of the records in sections. These names are chosen last, so that existing names

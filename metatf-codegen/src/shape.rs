@@ -82,8 +82,10 @@ impl Shaper<'_, '_> {
                 let optional = record.is_optional(*count);
                 let (ty, mut docs) = self.repeated(draft, key, body, !optional)?;
                 if let Some(count) = leaf(record, *count).filter(|l| l.computed.is_some()) {
-                    let how = if optional { "Present if this is 1" } else { "Number of items" };
-                    docs.push(format!("{how}: `{}`.", count.key));
+                    docs.push(match optional {
+                        true => format!("Present if `{}` is 1.", count.key),
+                        false => format!("The number of items is `{}`.", count.key),
+                    });
                 }
                 (key, if optional { Ty::Optional(Box::new(ty)) } else { Ty::List(Box::new(ty)) }, docs)
             }

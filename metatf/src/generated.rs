@@ -1,6 +1,9 @@
 //! The interface between generated code and this crate. Generated code uses nothing else.
 //!
 //! The interface has a version of its own, which generated code checks when it is compiled.
+//!
+//! Type parameters in generated code begin with `Any`, so that no record has their name. Functions called for each record
+//! are inlined in optimized builds only, because a debug build would reserve stack space for every inlined function.
 
 pub use crate::columns::{Arrays, Columns};
 pub use crate::record::{

@@ -32,7 +32,7 @@ pub(crate) fn emit(
 ) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
     let named = names::emit(model)?;
-    let structs = structs::emit(model)?;
+    let (structs, coding) = (structs::emit(model)?, structs::coding(model));
     let enums = enums::emit(model);
     let emitters = emitters::emit(emitters, options)?;
     let (trace, writer, columns) = (trace::trace(model), trace::writer(model), columns::emit(model));
@@ -62,15 +62,16 @@ pub(crate) fn emit(
             const _: () = runtime::check_version(#version);
             /// The text of the DTD.
             pub const DTD: &str = #text;
-            #named
-            #structs
-            #enums
             #trace
             #writer
+            #enums
+            #structs
+            #named
             #columns
+            #emitters
+            #coding
             #protocol
             #tables
-            #emitters
         }
         #reexport
     })
@@ -80,7 +81,7 @@ pub(crate) fn emit(
 fn lints() -> TokenStream {
     quote! {
         #[allow(unknown_lints, renamed_and_removed_lints, reason = "different versions have different lints")]
-        #[allow(dead_code, unreachable_pub, unused_imports, reason = "covers the entire format, whatever the program uses")]
+        #[allow(dead_code, unreachable_pub, reason = "covers the entire format, whatever the program uses")]
         #[allow(
             non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,

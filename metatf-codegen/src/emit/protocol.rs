@@ -38,10 +38,10 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         quote!(#index => <#name as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row).map(Record::#variant),)
     });
     let run = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, Break>(run, |record| each(Record::#variant(record))),)
+        quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, Break>(reads, |record| each(Record::#variant(record))),)
     });
     let next = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(one).map(Record::#variant),)
+        quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(next).map(Record::#variant),)
     });
     let elements = model.streams.iter().map(|stream| {
         let (index, variant) = (number(stream.index as u64), ident(&stream.variant));
@@ -49,6 +49,7 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
     });
     let records = (!sections.is_empty()).then(|| {
         quote! {
+            /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
             #[inline]
             fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 section: usize,
@@ -60,10 +61,12 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => Err(row.stop(runtime::no_such_record())),
                 }
             }
+            /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+            /// follows.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 section: usize,
-                run: &mut impl runtime::Reads<'a>,
+                reads: &mut impl runtime::Reads<'a>,
                 mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
             ) -> std::ops::ControlFlow<Break> {
                 match section {
@@ -71,9 +74,10 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => std::ops::ControlFlow::Continue(()),
                 }
             }
+            /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn one<'a, Bytes: From<&'a [u8]>>(one: impl runtime::ReadsOne<'a>) -> Option<Self::Record<Bytes>> {
-                match one.section() {
+            fn one<'a, Bytes: From<&'a [u8]>>(next: impl runtime::ReadsOne<'a>) -> Option<Self::Record<Bytes>> {
+                match next.section() {
                     #(#next)*
                     _ => None,
                 }
@@ -82,6 +86,7 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
     });
     let elements = (!model.streams.is_empty()).then(|| {
         quote! {
+            /// Reads an element of the stream section with this index in [`FORMAT`].
             #[inline]
             fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 section: usize,
@@ -113,27 +118,46 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
 fn data_records(model: &Model) -> TokenStream {
     let name = generic("Record", any_bytes(model));
     let parameters = any_bytes(model).then(|| quote!(<Bytes: AsRef<[u8]>>));
-    let indices = model.tagged.iter().map(|s| number(s.index as u64));
+    let indices: Vec<_> = model.tagged.iter().map(|s| number(s.index as u64)).collect();
     let variants: Vec<Ident> = model.tagged.iter().map(|s| ident(&s.variant)).collect();
+    let only = match indices.as_slice() {
+        [only] => quote!(Some(#only)),
+        _ => quote!(None),
+    };
+    // A match on a reference to an enum without variants needs a wildcard, unlike a match on the enum.
+    let (place, put) = if variants.is_empty() {
+        (quote!(match *self {}), quote!(match *self {}))
+    } else {
+        (
+            quote!(match self { #(Self::#variants(record) => record.place(),)* }),
+            quote!(match self { #(Self::#variants(record) => record.put(writer),)* }),
+        )
+    };
     quote! {
         impl #parameters runtime::DataRecord for #name {
-            const SECTION: Option<usize> = runtime::only_section(&[#(#indices),*]);
+            const SECTION: Option<usize> = #only;
+            /// Returns the indices of the section and the record in [`FORMAT`].
             #[inline]
             fn place(&self) -> (usize, u16) {
-                match *self { #(Self::#variants(ref record) => record.place(),)* }
+                #place
             }
+            /// Passes the record to a writer.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn put<AnyWriter: runtime::Puts>(&self, writer: &mut AnyWriter) -> AnyWriter::Done {
-                match *self { #(Self::#variants(ref record) => record.put(writer),)* }
+                #put
             }
         }
     }
 }
 
-/// Returns the type with the compile-time description of a record in a section.
-pub(super) fn shape(section: &Tagged, listed: &Listed) -> TokenStream {
-    let (section, record) = (number(section.index as u64), number(listed.record as u64));
-    quote!(runtime::Shape<Protocol, #section, #record>)
+/// Returns the name of the type with the compile-time description of a record in a section.
+pub(super) fn shape(listed: &Listed) -> Ident {
+    ident(&listed.shape)
+}
+
+/// Returns the name of the constant with the number of leaves in a section.
+pub(super) fn plans(section: &Tagged) -> Ident {
+    ident(&section.plans)
 }
 
 /// Emits the functions of a section.
@@ -145,22 +169,35 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
         quote!(#record => runtime::ReadFields::read_fields(row, 0).map(#name::#variant),)
     });
-    let tags = tags(dtd, section);
+    let (tags, plans) = (tags(dtd, section), plans(section));
+    let shapes = section.records.iter().map(|listed| {
+        let (alias, record) = (shape(listed), number(listed.record as u64));
+        let docs = format!(
+            " The record `{}` of the section as compile-time constants.",
+            dtd.records.get(listed.record).map_or("", |r| &r.name)
+        );
+        quote!(#[doc = #docs] type #alias = runtime::Shape<Protocol, #index, #record>;)
+    });
+    let docs = format!(" Number of leaves of the records in section `{}`, including comments.", section.title);
     let places = section.records.iter().map(|listed| {
         let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
         quote!(Self::#variant(..) => (#index, #record),)
     });
     let puts = section.records.iter().map(|listed| {
-        let (shape, variant) = (shape(section, listed), ident(&listed.variant));
-        quote!(Self::#variant(ref record) => writer.put::<#shape, _, PLANS>(#index, record),)
+        let (shape, variant) = (shape(listed), ident(&listed.variant));
+        quote!(Self::#variant(record) => writer.put::<#shape, _, #plans>(#index, record),)
     });
     let parameters = section.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     quote! {
+        #[doc = #docs]
+        const #plans: usize = runtime::plans(&FORMAT, #index);
+        #(#shapes)*
         impl runtime::SectionFamily for #name {
             const SECTION: usize = #index;
             const TAG_WIDTH: usize = #tag_width;
             const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, #index);
             type With<Bytes> = #with;
+            /// Reads the record with this index in [`FORMAT`] leaf by leaf.
             #[inline]
             fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 record: u16,
@@ -171,6 +208,9 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                     _ => Err(row.stop(runtime::no_such_record())),
                 }
             }
+            /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+            /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+            /// one by one, in groups of three, is faster than a jump table.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
                 tag: u32,
@@ -179,28 +219,31 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 #tags
                 None
             }
+            /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
-                run: &mut impl runtime::Reads<'a>,
+                reads: &mut impl runtime::Reads<'a>,
                 each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
             ) -> std::ops::ControlFlow<Break> {
-                run.section::<Self, Bytes, { runtime::plans(&FORMAT, #index) }, Break>(each)
+                reads.section::<Self, Bytes, #plans, Break>(each)
             }
+            /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn one<'a, Bytes: From<&'a [u8]>>(one: impl runtime::ReadsOne<'a>) -> Option<Self::With<Bytes>> {
-                one.read::<Self, Bytes, { runtime::plans(&FORMAT, #index) }>()
+            fn one<'a, Bytes: From<&'a [u8]>>(next: impl runtime::ReadsOne<'a>) -> Option<Self::With<Bytes>> {
+                next.read::<Self, Bytes, #plans>()
             }
         }
         impl #parameters runtime::DataRecord for #with {
             const SECTION: Option<usize> = Some(#index);
+            /// Returns the indices of the section and the record in [`FORMAT`].
             #[inline]
             fn place(&self) -> (usize, u16) {
-                match *self { #(#places)* }
+                match self { #(#places)* }
             }
+            /// Passes the record to a writer.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn put<AnyWriter: runtime::Puts>(&self, writer: &mut AnyWriter) -> AnyWriter::Done {
-                const PLANS: usize = runtime::plans(&FORMAT, #index);
-                match *self { #(#puts)* }
+                match self { #(#puts)* }
             }
         }
     }
@@ -220,7 +263,7 @@ fn tags(dtd: &Dtd, section: &Tagged) -> TokenStream {
     });
     let tagged: Vec<_> = tagged.collect();
     let arm = |(tag, listed): &(u32, &Listed)| {
-        let (tag, shape, variant) = (number(*tag), shape(section, listed), ident(&listed.variant));
+        let (tag, shape, variant) = (number(*tag), shape(listed), ident(&listed.variant));
         quote!(if tag == #tag { return rows.read::<#shape, _>().map(#name::#variant); })
     };
     let (first, rest) = tagged.split_at(tagged.len().min(ARMS));
@@ -271,6 +314,7 @@ fn pick(model: &Model, name: &str, record: usize) -> TokenStream {
     quote! {
         impl runtime::RecordType<Protocol> for #name {
             const PLACES: &'static [(usize, u16)] = &[#(#places),*];
+            /// Returns the record if it is of this kind.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn pick<Bytes>(
                 record: <Protocol as runtime::Protocol>::Record<Bytes>,

@@ -22,18 +22,26 @@ fn one(model: &Model, s: &Struct) -> Result<TokenStream, OptionError> {
     let attributes = attributes(&s.attributes)?;
     let name = declared(&s.name, s.shape.bytes);
     let fields: TokenStream = s.shape.fields.iter().map(|f| field(model, f)).collect::<Result<_, _>>()?;
-    let (read, write, family) = (read(model, s), write(s), family(s));
     let conversions = s.shape.bytes.then(|| conversions(model, s));
     Ok(quote! {
         #docs
         #[derive(Clone, Debug, Default, PartialEq)]
         #attributes
         pub struct #name { #fields }
-        #read
-        #write
-        #family
         #conversions
     })
+}
+
+/// Emits the functions that read and write each struct.
+pub(super) fn coding(model: &Model) -> TokenStream {
+    let listed = model.tagged.iter().flat_map(|section| section.records.iter().map(|listed| listed.item));
+    let tops: BTreeSet<usize> = listed.chain(model.streams.iter().map(|stream| stream.item)).collect();
+    let one = |(index, s): (usize, &Struct)| {
+        let (read, write) = (read(model, s), write(s));
+        let family = tops.contains(&index).then(|| family(s));
+        quote!(#read #write #family)
+    };
+    model.structs.iter().enumerate().map(one).collect()
 }
 
 fn field(model: &Model, field: &Field) -> Result<TokenStream, OptionError> {
@@ -68,6 +76,8 @@ fn read(model: &Model, s: &Struct) -> TokenStream {
     });
     quote! {
         impl<#parameters> runtime::ReadFields<'a> for #name {
+            /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+            /// the record.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_fields<AnyRow: runtime::Source<'a>>(#row: &mut AnyRow, #base: u8) -> Result<Self, AnyRow::Error> {
                 #(#lines)*
@@ -132,10 +142,9 @@ fn read_piece(model: &Model, s: &Struct, locals: &Locals<'_>, piece: &Piece) -> 
             quote!(let #local = #value;)
         }
         // A constant is checked; a length or a count is implied by a field.
-        Piece::Constant { leaf: at, .. } | Piece::Length { leaf: at, .. } | Piece::Count { leaf: at, .. } => {
-            let at = leaf(*at);
-            quote!(row.number(#at)?;)
-        }
+        Piece::Constant { leaf: at, .. } => discard("constant", *at),
+        Piece::Length { leaf: at, .. } => discard("length", *at),
+        Piece::Count { leaf: at, .. } => discard("count", *at),
         Piece::Nested { base, field } => {
             let (local, at) = (locals.of(field), leaf(*base));
             quote!(let #local = runtime::ReadFields::read_fields(row, #at)?;)
@@ -149,6 +158,11 @@ fn read_piece(model: &Model, s: &Struct, locals: &Locals<'_>, piece: &Piece) -> 
             quote!(let #local = runtime::optional(row, #at, |row| #body)?;)
         }
     }
+}
+
+fn discard(what: &str, at: u8) -> TokenStream {
+    let (name, at) = (format_ident!("_{what}"), leaf(at));
+    quote!(let #name = row.number(#at)?;)
 }
 
 /// Emits the expression for an item of a repetition.
@@ -205,6 +219,7 @@ fn write(s: &Struct) -> TokenStream {
     let (row, base) = parameters_of(s);
     quote! {
         impl #parameters runtime::WriteFields for #name {
+            /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn write_fields<AnyRow: runtime::Put>(&self, #row: &mut AnyRow, #base: u8) -> Result<(), AnyRow::Error> {
                 #(#lines)*
@@ -296,6 +311,7 @@ fn family(s: &Struct) -> TokenStream {
     quote! {
         impl runtime::Family for #name {
             type With<Bytes> = #with;
+            /// Reads a value whose byte arrays have type `Bytes`.
             #[inline]
             fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 row: &mut AnyRow,

@@ -47,21 +47,48 @@ pub(super) fn emit(dtd: &Dtd, expected: &[Expected]) -> TokenStream {
             #starts
         }
     });
-    quote! {
-        pub use tables::FORMAT;
-        /// The format as tables, for tools and for records whose encoding differs from the DTD.
-        mod tables {
-            use super::runtime::tables::{
-                ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model, ModelKind, Predictor,
-                PredictorKind, RawFile, RawStart, Record, Section, Step, in_order,
-            };
-            use std::borrow::Cow::Borrowed;
+    let items = quote! {
             /// The tables of the format.
             pub static FORMAT: Format = Format::new(super::DTD, #fingerprint, #tag_width, SECTIONS, RECORDS) #with;
             const SECTIONS: &[Section] = &[#(#sections),*];
             const RECORDS: &[Record] = &[#(#rows),*];
             #more
             #(#leaves)*
+    };
+    let types = [
+        "ExpectedWidth",
+        "ExprOp",
+        "Format",
+        "HeapRole",
+        "Interpretation",
+        "Leaf",
+        "Magic",
+        "Model",
+        "ModelKind",
+        "Predictor",
+        "PredictorKind",
+        "RawFile",
+        "RawStart",
+        "Record",
+        "Section",
+        "Step",
+        "in_order",
+    ];
+    let text = items.to_string();
+    let is_used = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+    let types = types.into_iter().filter(|name| is_used(name)).map(ident);
+    let borrowed = is_used("Borrowed").then(|| {
+        quote!(
+            use std::borrow::Cow::Borrowed;
+        )
+    });
+    quote! {
+        pub use tables::FORMAT;
+        /// Describes the format as data, for tools and for records that the functions above cannot read.
+        mod tables {
+            use super::runtime::tables::{#(#types),*};
+            #borrowed
+            #items
         }
     }
 }
@@ -78,7 +105,7 @@ fn section(section: &Section) -> TokenStream {
         let initials = section.cell_initials.iter().map(|value| number(*value));
         quote!([#(#initials),*])
     };
-    quote!(Section::#kind(#n, #name, &[#(#records),*], &[#(#cells),*], &#initials))
+    quote!(Section::#kind(#n, #name, &[#(#records),*]).cells(&[#(#cells),*]).initials(&#initials))
 }
 
 /// Emits a record, whose leaves are a constant with the same name.
@@ -88,15 +115,12 @@ fn row(constant: &Ident, record: &Record) -> TokenStream {
     layout(record, &record.items, &mut steps);
     let repeats = record.leaves.iter().any(|l| l.repeated) || steps.len() != record.leaves.len();
     let steps = if repeats { quote!([#(#steps),*]) } else { quote!(in_order(#constant)) };
-    let was = (!record.was.is_empty()).then(|| {
-        let names = borrowed(&record.was);
-        quote!(.was(#names))
-    });
+    let was = earlier(&record.was);
     quote!(Record::new(#name, #tag, #constant, &#steps)#was)
 }
 
-fn borrowed(names: &[String]) -> TokenStream {
-    quote!(&[#(Borrowed(#names)),*])
+fn earlier(names: &[String]) -> Option<TokenStream> {
+    (!names.is_empty()).then(|| quote!(.was(&[#(Borrowed(#names)),*])))
 }
 
 /// Emits the leaves of a record.
@@ -136,12 +160,16 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String]) -> TokenStream {
             quote!(Leaf::variable(#path, #program))
         }
     };
-    if path == leaf.name && was.is_empty() && leaf.constant.is_none() {
-        return base;
-    }
-    let (name, was) = (&leaf.name, borrowed(was));
-    let constant = leaf.constant.map(number).map_or(quote!(None), |value| quote!(Some(#value)));
-    quote!(#base.with(#name, #was, #constant))
+    let named = (path != leaf.name).then(|| {
+        let name = &leaf.name;
+        quote!(.named(#name))
+    });
+    let was = earlier(was);
+    let constant = leaf.constant.map(|value| {
+        let value = number(value);
+        quote!(.constant(#value))
+    });
+    quote!(#base #named #was #constant)
 }
 
 fn numeric(path: &str, width: u8, interpretation: Interpretation) -> TokenStream {

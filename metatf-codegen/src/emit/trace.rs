@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::enums::item_type;
-use super::protocol::shape;
+use super::protocol::{plans, shape};
 use super::{number, raw};
 use crate::docs;
 use crate::model::{Model, Stream, Ty};
@@ -14,7 +14,9 @@ use crate::names::ident;
 /// Emits `Trace`.
 pub(super) fn trace(model: &Model) -> TokenStream {
     let sections = model.tagged.iter().map(|section| {
-        let (docs, method, name) = (docs::attributes(&section.docs), ident(&section.method), ident(&section.name));
+        let docs =
+            docs::above(&section.docs, format!("Returns a reader of the records in section `{}`.", section.title));
+        let (docs, method, name) = (docs::attributes(&docs), ident(&section.method), ident(&section.name));
         quote! {
             #docs
             pub fn #method(&mut self) -> runtime::Section<'_, 't, Protocol, #name> {
@@ -23,7 +25,9 @@ pub(super) fn trace(model: &Model) -> TokenStream {
         }
     });
     let elements = model.streams.iter().map(|stream| {
-        let (docs, method) = (docs::attributes(&stream.docs), ident(&stream.method));
+        let docs =
+            docs::above(&stream.docs, format!("Returns the elements of section `{}` by their offsets.", stream.title));
+        let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
         quote! {
             #docs
@@ -105,7 +109,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             let item = model.structs.get(listed.item)?;
             let (method, name) = (ident(&listed.method), ident(&item.name));
             let record = if item.shape.bytes { quote!(#name<&[u8]>) } else { quote!(#name) };
-            let (shape, section) = (shape(section, listed), number(section.index as u64));
+            let (shape, plans, section) = (shape(listed), plans(section), number(section.index as u64));
             let docs = format!(" Writes a record [`{}`].", item.name);
             Some(quote! {
                 #[doc = #docs]
@@ -114,14 +118,14 @@ pub(super) fn writer(model: &Model) -> TokenStream {
                 /// Returns an error from the sink, or one for a value that cannot be encoded.
                 #[inline]
                 pub fn #method(&mut self, record: &#record) -> runtime::Result<()> {
-                    const PLANS: usize = runtime::plans(&FORMAT, #section);
-                    self.0.inner().put::<#shape, _, PLANS>(#section, record)
+                    self.0.inner().put::<#shape, _, #plans>(#section, record)
                 }
             })
         })
     });
     let tables = model.streams.iter().filter(|stream| !stream.strided).map(|stream| {
-        let (docs, method) = (docs::attributes(&stream.docs), ident(&stream.method));
+        let docs = docs::above(&stream.docs, format!("Returns section `{}`, to add elements to it.", stream.title));
+        let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
         quote! {
             #docs

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -82,585 +81,219 @@ section heap 1 {
 }
 "#;
 
-    /// Record `alloc`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Alloc<Bytes = Vec<u8>> {
-        /// `size`: 4 bytes, `none`.
-        pub size: u64,
-        /// `address`: 4 bytes, `none`.
-        pub address: u64,
-        /// `time`: no bytes, `default 0`.
-        pub time: u64,
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `heap`: no bytes, `default 0`.
-        pub heap: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
 
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Alloc<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let size = row.number(base + 1)?;
-            let address = row.number(base + 2)?;
-            let time = row.number(base + 3)?;
-            let thread = row.number(base + 4)?;
-            let heap = row.number(base + 5)?;
-            row.number(base + 6)?;
-            let vfield = Bytes::from(row.bytes(base + 7)?);
-            Ok(Self {
-                size,
-                address,
-                time,
-                thread,
-                heap,
-                vfield,
-            })
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Alloc<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.size)?;
-            row.number(base + 2, self.address)?;
-            row.number(base + 3, self.time)?;
-            row.number(base + 4, self.thread)?;
-            row.number(base + 5, self.heap)?;
-            row.number(base + 6, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 7, self.vfield.as_ref())?;
-            Ok(())
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+
+        /// Returns a reader of the records in section `heap`.
+        pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
+            self.0.section()
         }
     }
 
-    impl runtime::Family for Alloc {
-        type With<Bytes> = Alloc<Bytes>;
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+
+        /// Writes a record [`Alloc`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Alloc<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Alloc {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn alloc(&mut self, record: &Alloc<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<AllocInHeap, _, HEAP_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Alloc<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Alloc<NewBytes> {
-            Alloc {
-                size: self.size,
-                address: self.address,
-                time: self.time,
-                thread: self.thread,
-                heap: self.heap,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `realloc`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Realloc<Bytes = Vec<u8>> {
-        /// `address`: 4 bytes, `none`.
-        pub address: u64,
-        /// `address`: 4 bytes, `none`.
-        pub address_2: u64,
-        /// `time`: no bytes, `default 0`.
-        pub time: u64,
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `heap`: no bytes, `default 0`.
-        pub heap: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Realloc<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let address = row.number(base + 1)?;
-            let address_2 = row.number(base + 2)?;
-            let time = row.number(base + 3)?;
-            let thread = row.number(base + 4)?;
-            let heap = row.number(base + 5)?;
-            row.number(base + 6)?;
-            let vfield = Bytes::from(row.bytes(base + 7)?);
-            Ok(Self {
-                address,
-                address_2,
-                time,
-                thread,
-                heap,
-                vfield,
-            })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Realloc<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.address)?;
-            row.number(base + 2, self.address_2)?;
-            row.number(base + 3, self.time)?;
-            row.number(base + 4, self.thread)?;
-            row.number(base + 5, self.heap)?;
-            row.number(base + 6, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 7, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Realloc {
-        type With<Bytes> = Realloc<Bytes>;
+        /// Writes a record [`Realloc`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Realloc<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Realloc {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn realloc(&mut self, record: &Realloc<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<ReallocInHeap, _, HEAP_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Realloc<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Realloc<NewBytes> {
-            Realloc {
-                address: self.address,
-                address_2: self.address_2,
-                time: self.time,
-                thread: self.thread,
-                heap: self.heap,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `free`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Free<Bytes = Vec<u8>> {
-        /// `address`: 4 bytes, `none`.
-        pub address: u64,
-        /// `time`: no bytes, `default 0`.
-        pub time: u64,
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `heap`: no bytes, `default 0`.
-        pub heap: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Free<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let address = row.number(base + 1)?;
-            let time = row.number(base + 2)?;
-            let thread = row.number(base + 3)?;
-            let heap = row.number(base + 4)?;
-            row.number(base + 5)?;
-            let vfield = Bytes::from(row.bytes(base + 6)?);
-            Ok(Self {
-                address,
-                time,
-                thread,
-                heap,
-                vfield,
-            })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Free<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.address)?;
-            row.number(base + 2, self.time)?;
-            row.number(base + 3, self.thread)?;
-            row.number(base + 4, self.heap)?;
-            row.number(base + 5, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 6, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Free {
-        type With<Bytes> = Free<Bytes>;
+        /// Writes a record [`Free`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Free<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Free {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn free(&mut self, record: &Free<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<FreeInHeap, _, HEAP_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Free<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Free<NewBytes> {
-            Free {
-                address: self.address,
-                time: self.time,
-                thread: self.thread,
-                heap: self.heap,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `createHeap`, tag 7.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct CreateHeap<Bytes = Vec<u8>> {
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `heap`: no bytes, `default 0`.
-        pub heap: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateHeap<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let thread = row.number(base + 1)?;
-            let heap = row.number(base + 2)?;
-            row.number(base + 3)?;
-            let vfield = Bytes::from(row.bytes(base + 4)?);
-            Ok(Self { thread, heap, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateHeap<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.thread)?;
-            row.number(base + 2, self.heap)?;
-            row.number(base + 3, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 4, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for CreateHeap {
-        type With<Bytes> = CreateHeap<Bytes>;
+        /// Writes a record [`CreateHeap`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> CreateHeap<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> CreateHeap {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn create_heap(
+            &mut self,
+            record: &CreateHeap<&[u8]>,
+        ) -> runtime::Result<()> {
+            self.0.inner().put::<CreateHeapInHeap, _, HEAP_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> CreateHeap<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> CreateHeap<NewBytes> {
-            CreateHeap {
-                thread: self.thread,
-                heap: self.heap,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `destroyHeap`, tag 8.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct DestroyHeap<Bytes = Vec<u8>> {
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `heap`: no bytes, `default 0`.
-        pub heap: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyHeap<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let thread = row.number(base + 1)?;
-            let heap = row.number(base + 2)?;
-            row.number(base + 3)?;
-            let vfield = Bytes::from(row.bytes(base + 4)?);
-            Ok(Self { thread, heap, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyHeap<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.thread)?;
-            row.number(base + 2, self.heap)?;
-            row.number(base + 3, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 4, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for DestroyHeap {
-        type With<Bytes> = DestroyHeap<Bytes>;
+        /// Writes a record [`DestroyHeap`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> DestroyHeap<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> DestroyHeap {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn destroy_heap(
+            &mut self,
+            record: &DestroyHeap<&[u8]>,
+        ) -> runtime::Result<()> {
+            self.0.inner().put::<DestroyHeapInHeap, _, HEAP_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> DestroyHeap<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> DestroyHeap<NewBytes> {
-            DestroyHeap {
-                thread: self.thread,
-                heap: self.heap,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `createThread`, tag 9.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct CreateThread<Bytes = Vec<u8>> {
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateThread<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let thread = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let vfield = Bytes::from(row.bytes(base + 3)?);
-            Ok(Self { thread, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateThread<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.thread)?;
-            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 3, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for CreateThread {
-        type With<Bytes> = CreateThread<Bytes>;
+        /// Writes a record [`CreateThread`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> CreateThread<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> CreateThread {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn create_thread(
+            &mut self,
+            record: &CreateThread<&[u8]>,
+        ) -> runtime::Result<()> {
+            self.0.inner().put::<CreateThreadInHeap, _, HEAP_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> CreateThread<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> CreateThread<NewBytes> {
-            CreateThread {
-                thread: self.thread,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `destroyThread`, tag 10.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct DestroyThread<Bytes = Vec<u8>> {
-        /// `thread`: no bytes, `default 0`.
-        pub thread: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyThread<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let thread = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let vfield = Bytes::from(row.bytes(base + 3)?);
-            Ok(Self { thread, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyThread<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.thread)?;
-            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 3, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for DestroyThread {
-        type With<Bytes> = DestroyThread<Bytes>;
+        /// Writes a record [`DestroyThread`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn destroy_thread(
+            &mut self,
+            record: &DestroyThread<&[u8]>,
+        ) -> runtime::Result<()> {
+            self.0.inner().put::<DestroyThreadInHeap, _, HEAP_LEAVES>(1, record)
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> DestroyThread<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> DestroyThread {
-            self.with_bytes(<[u8]>::to_vec)
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
         }
+    }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> DestroyThread<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> DestroyThread<NewBytes> {
-            DestroyThread {
-                thread: self.thread,
-                vfield: bytes(self.vfield.as_ref()),
-            }
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
         }
     }
 
@@ -748,226 +381,280 @@ section heap 1 {
         }
     }
 
-    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
-
-    impl Trace<'static> {
-        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
-        /// and if it is truncated, the program is killed.
-        ///
-        /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
-        pub fn open(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().open(path).map(Self)
-        }
-
-        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-        /// causes an error instead of a signal.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn read(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().read_file(path).map(Self)
-        }
+    /// Record `alloc`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Alloc<Bytes = Vec<u8>> {
+        /// `size`: 4 bytes, interpretation `none`.
+        pub size: u64,
+        /// `address`: 4 bytes, interpretation `none`.
+        pub address: u64,
+        /// `time`: no bytes, interpretation `default 0`.
+        pub time: u64,
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `heap`: no bytes, interpretation `default 0`.
+        pub heap: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
     }
 
-    impl<'t> Trace<'t> {
-        /// Reads a trace in memory.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_slice(bytes).map(Self)
-        }
-
-        /// Reads a trace from a stream.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_read(
-            read: impl std::io::Read + Send + 't,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_read(read).map(Self)
-        }
-
-        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+    impl<Bytes: AsRef<[u8]>> Alloc<Bytes> {
+        /// Returns a copy that owns its bytes.
         #[must_use]
-        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-            Self(trace)
+        pub fn to_owned(&self) -> Alloc {
+            self.with_bytes(<[u8]>::to_vec)
         }
 
-        /// Section `heap`.
-        pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
-            self.0.section()
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Alloc<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
-    }
 
-    impl<'t> std::ops::Deref for Trace<'t> {
-        type Target = runtime::Trace<'t, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    impl std::ops::DerefMut for Trace<'_> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
-        }
-    }
-
-    impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
-        type IntoIter = runtime::Records<'t, Protocol>;
-        fn into_iter(self) -> Self::IntoIter {
-            self.0.into_iter()
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Alloc<NewBytes> {
+            Alloc {
+                size: self.size,
+                address: self.address,
+                time: self.time,
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+    /// Record `realloc`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Realloc<Bytes = Vec<u8>> {
+        /// `address`: 4 bytes, interpretation `none`.
+        pub address: u64,
+        /// `address`: 4 bytes, interpretation `none`.
+        pub address_2: u64,
+        /// `time`: no bytes, interpretation `default 0`.
+        pub time: u64,
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `heap`: no bytes, interpretation `default 0`.
+        pub heap: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
 
-    impl Writer<std::io::BufWriter<std::fs::File>> {
-        /// Creates a file.
-        ///
-        /// # Errors
-        /// Returns file system errors.
-        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
-            runtime::Writer::create(path).map(Self)
+    impl<Bytes: AsRef<[u8]>> Realloc<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Realloc {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Realloc<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Realloc<NewBytes> {
+            Realloc {
+                address: self.address,
+                address_2: self.address_2,
+                time: self.time,
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> Writer<AnySink> {
-        /// Starts a trace with the default options.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn new(sink: AnySink) -> runtime::Result<Self> {
-            runtime::Writer::new(sink).map(Self)
+    /// Record `free`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Free<Bytes = Vec<u8>> {
+        /// `address`: 4 bytes, interpretation `none`.
+        pub address: u64,
+        /// `time`: no bytes, interpretation `default 0`.
+        pub time: u64,
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `heap`: no bytes, interpretation `default 0`.
+        pub heap: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Free<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Free {
+            self.with_bytes(<[u8]>::to_vec)
         }
 
-        /// Starts a trace.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn with_options(
-            sink: AnySink,
-            options: &runtime::WriteOptions,
-        ) -> runtime::Result<Self> {
-            runtime::Writer::with_options(sink, options).map(Self)
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Free<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
 
-        /// Writes the remaining data, closes the trace and returns the sink.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn finish(self) -> runtime::Result<AnySink> {
-            self.0.finish()
-        }
-
-        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-        pub fn abandon(self) {
-            self.0.abandon();
-        }
-
-        /// Writes a record [`Alloc`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn alloc(&mut self, record: &Alloc<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`Realloc`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn realloc(&mut self, record: &Realloc<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`Free`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn free(&mut self, record: &Free<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`CreateHeap`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn create_heap(
-            &mut self,
-            record: &CreateHeap<&[u8]>,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`DestroyHeap`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn destroy_heap(
-            &mut self,
-            record: &DestroyHeap<&[u8]>,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`CreateThread`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn create_thread(
-            &mut self,
-            record: &CreateThread<&[u8]>,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`DestroyThread`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn destroy_thread(
-            &mut self,
-            record: &DestroyThread<&[u8]>,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Free<NewBytes> {
+            Free {
+                address: self.address,
+                time: self.time,
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
-        type Target = runtime::Writer<AnySink, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
+    /// Record `createHeap`, tag 7.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct CreateHeap<Bytes = Vec<u8>> {
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `heap`: no bytes, interpretation `default 0`.
+        pub heap: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> CreateHeap<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> CreateHeap {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> CreateHeap<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> CreateHeap<NewBytes> {
+            CreateHeap {
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
+    /// Record `destroyHeap`, tag 8.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct DestroyHeap<Bytes = Vec<u8>> {
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `heap`: no bytes, interpretation `default 0`.
+        pub heap: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> DestroyHeap<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> DestroyHeap {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> DestroyHeap<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> DestroyHeap<NewBytes> {
+            DestroyHeap {
+                thread: self.thread,
+                heap: self.heap,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
+    /// Record `createThread`, tag 9.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct CreateThread<Bytes = Vec<u8>> {
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> CreateThread<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> CreateThread {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> CreateThread<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> CreateThread<NewBytes> {
+            CreateThread {
+                thread: self.thread,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
+    /// Record `destroyThread`, tag 10.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct DestroyThread<Bytes = Vec<u8>> {
+        /// `thread`: no bytes, interpretation `default 0`.
+        pub thread: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> DestroyThread<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> DestroyThread {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> DestroyThread<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> DestroyThread<NewBytes> {
+            DestroyThread {
+                thread: self.thread,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
@@ -1260,6 +947,339 @@ section heap 1 {
         }
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Alloc<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let size = row.number(base + 1)?;
+            let address = row.number(base + 2)?;
+            let time = row.number(base + 3)?;
+            let thread = row.number(base + 4)?;
+            let heap = row.number(base + 5)?;
+            let _length = row.number(base + 6)?;
+            let vfield = Bytes::from(row.bytes(base + 7)?);
+            Ok(Self {
+                size,
+                address,
+                time,
+                thread,
+                heap,
+                vfield,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Alloc<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.size)?;
+            row.number(base + 2, self.address)?;
+            row.number(base + 3, self.time)?;
+            row.number(base + 4, self.thread)?;
+            row.number(base + 5, self.heap)?;
+            row.number(base + 6, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 7, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Alloc {
+        type With<Bytes> = Alloc<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Realloc<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            let address_2 = row.number(base + 2)?;
+            let time = row.number(base + 3)?;
+            let thread = row.number(base + 4)?;
+            let heap = row.number(base + 5)?;
+            let _length = row.number(base + 6)?;
+            let vfield = Bytes::from(row.bytes(base + 7)?);
+            Ok(Self {
+                address,
+                address_2,
+                time,
+                thread,
+                heap,
+                vfield,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Realloc<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            row.number(base + 2, self.address_2)?;
+            row.number(base + 3, self.time)?;
+            row.number(base + 4, self.thread)?;
+            row.number(base + 5, self.heap)?;
+            row.number(base + 6, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 7, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Realloc {
+        type With<Bytes> = Realloc<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Free<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            let time = row.number(base + 2)?;
+            let thread = row.number(base + 3)?;
+            let heap = row.number(base + 4)?;
+            let _length = row.number(base + 5)?;
+            let vfield = Bytes::from(row.bytes(base + 6)?);
+            Ok(Self {
+                address,
+                time,
+                thread,
+                heap,
+                vfield,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Free<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            row.number(base + 2, self.time)?;
+            row.number(base + 3, self.thread)?;
+            row.number(base + 4, self.heap)?;
+            row.number(base + 5, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 6, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Free {
+        type With<Bytes> = Free<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateHeap<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            let heap = row.number(base + 2)?;
+            let _length = row.number(base + 3)?;
+            let vfield = Bytes::from(row.bytes(base + 4)?);
+            Ok(Self { thread, heap, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateHeap<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.heap)?;
+            row.number(base + 3, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 4, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for CreateHeap {
+        type With<Bytes> = CreateHeap<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyHeap<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            let heap = row.number(base + 2)?;
+            let _length = row.number(base + 3)?;
+            let vfield = Bytes::from(row.bytes(base + 4)?);
+            Ok(Self { thread, heap, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyHeap<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.heap)?;
+            row.number(base + 3, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 4, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for DestroyHeap {
+        type With<Bytes> = DestroyHeap<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for CreateThread<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            let _length = row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { thread, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for CreateThread<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for CreateThread {
+        type With<Bytes> = CreateThread<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for DestroyThread<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            let _length = row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { thread, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for DestroyThread<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for DestroyThread {
+        type With<Bytes> = DestroyThread<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -1269,6 +1289,7 @@ section heap 1 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = std::convert::Infallible;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1284,10 +1305,12 @@ section heap 1 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -1295,19 +1318,21 @@ section heap 1 {
                     <Heap as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Heap(record)))
+                    >(reads, |record| each(Record::Heap(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
+            match next.section() {
                 1 => {
-                    <Heap as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Heap)
+                    <Heap as runtime::SectionFamily>::one::<Bytes>(next)
+                        .map(Record::Heap)
                 }
                 _ => None,
             }
@@ -1315,30 +1340,57 @@ section heap 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::Heap(ref record) => record.place(),
+            match self {
+                Self::Heap(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::Heap(ref record) => record.put(writer),
+            match self {
+                Self::Heap(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `heap`, including comments.
+    const HEAP_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `alloc` of the section as compile-time constants.
+    type AllocInHeap = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `realloc` of the section as compile-time constants.
+    type ReallocInHeap = runtime::Shape<Protocol, 1, 4>;
+
+    /// The record `free` of the section as compile-time constants.
+    type FreeInHeap = runtime::Shape<Protocol, 1, 5>;
+
+    /// The record `createHeap` of the section as compile-time constants.
+    type CreateHeapInHeap = runtime::Shape<Protocol, 1, 6>;
+
+    /// The record `destroyHeap` of the section as compile-time constants.
+    type DestroyHeapInHeap = runtime::Shape<Protocol, 1, 7>;
+
+    /// The record `createThread` of the section as compile-time constants.
+    type CreateThreadInHeap = runtime::Shape<Protocol, 1, 8>;
+
+    /// The record `destroyThread` of the section as compile-time constants.
+    type DestroyThreadInHeap = runtime::Shape<Protocol, 1, 9>;
 
     impl runtime::SectionFamily for Heap {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = Heap<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -1356,68 +1408,64 @@ section heap 1 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(Heap::Alloc);
+                return rows.read::<AllocInHeap, _>().map(Heap::Alloc);
             }
             if tag == 5 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 4>, _>()
-                    .map(Heap::Realloc);
+                return rows.read::<ReallocInHeap, _>().map(Heap::Realloc);
             }
             if tag == 6 {
-                return rows.read::<runtime::Shape<Protocol, 1, 5>, _>().map(Heap::Free);
+                return rows.read::<FreeInHeap, _>().map(Heap::Free);
             }
             if (7..=9).contains(&tag) {
                 if tag == 7 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 6>, _>()
-                        .map(Heap::CreateHeap);
+                    return rows.read::<CreateHeapInHeap, _>().map(Heap::CreateHeap);
                 }
                 if tag == 8 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 7>, _>()
-                        .map(Heap::DestroyHeap);
+                    return rows.read::<DestroyHeapInHeap, _>().map(Heap::DestroyHeap);
                 }
                 if tag == 9 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 8>, _>()
-                        .map(Heap::CreateThread);
+                    return rows.read::<CreateThreadInHeap, _>().map(Heap::CreateThread);
                 }
             }
             if tag == 10 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 9>, _>()
-                    .map(Heap::DestroyThread);
+                return rows.read::<DestroyThreadInHeap, _>().map(Heap::DestroyThread);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, HEAP_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, HEAP_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Heap<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Alloc(..) => (1, 3),
                 Self::Realloc(..) => (1, 4),
                 Self::Free(..) => (1, 5),
@@ -1428,33 +1476,31 @@ section heap 1 {
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Alloc(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            match self {
+                Self::Alloc(record) => {
+                    writer.put::<AllocInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::Realloc(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                Self::Realloc(record) => {
+                    writer.put::<ReallocInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::Free(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                Self::Free(record) => writer.put::<FreeInHeap, _, HEAP_LEAVES>(1, record),
+                Self::CreateHeap(record) => {
+                    writer.put::<CreateHeapInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::CreateHeap(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                Self::DestroyHeap(record) => {
+                    writer.put::<DestroyHeapInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::DestroyHeap(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
+                Self::CreateThread(record) => {
+                    writer.put::<CreateThreadInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::CreateThread(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
-                }
-                Self::DestroyThread(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+                Self::DestroyThread(record) => {
+                    writer.put::<DestroyThreadInHeap, _, HEAP_LEAVES>(1, record)
                 }
             }
         }
@@ -1462,6 +1508,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for Alloc {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1476,6 +1523,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for Realloc {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1490,6 +1538,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for Free {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1504,6 +1553,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for CreateHeap {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1518,6 +1568,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for DestroyHeap {
         const PLACES: &'static [(usize, u16)] = &[(1, 7)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1532,6 +1583,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for CreateThread {
         const PLACES: &'static [(usize, u16)] = &[(1, 8)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1546,6 +1598,7 @@ section heap 1 {
 
     impl runtime::RecordType<Protocol> for DestroyThread {
         const PLACES: &'static [(usize, u16)] = &[(1, 9)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1560,14 +1613,11 @@ section heap 1 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -1577,18 +1627,16 @@ section heap 1 {
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "heap",
-                &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
-                &[
-                    41, 42, 43, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
-                    34, 35, 36, 37, 38, 39, 40,
-                ],
-                &[0; 44],
-            ),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "heap", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+                .cells(
+                    &[
+                        41, 42, 43, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                        32, 33, 34, 35, 36, 37, 38, 39, 40,
+                    ],
+                )
+                .initials(&[0; 44]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -1605,9 +1653,8 @@ section heap 1 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -1630,22 +1677,19 @@ section heap 1 {
             Leaf::number("time", 0, Interpretation::Default(0)),
             Leaf::number("thread", 0, Interpretation::Default(0)),
             Leaf::number("heap", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(6)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(6)]).named("data"),
         ];
         /// The leaves of `realloc`.
         const REALLOC: &[Leaf; 8] = &[
             Leaf::tag(),
             Leaf::number("address", 4, Interpretation::None),
-            Leaf::number("address_2", 4, Interpretation::None)
-                .with("address", &[], None),
+            Leaf::number("address_2", 4, Interpretation::None).named("address"),
             Leaf::number("time", 0, Interpretation::Default(0)),
             Leaf::number("thread", 0, Interpretation::Default(0)),
             Leaf::number("heap", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(6)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(6)]).named("data"),
         ];
         /// The leaves of `free`.
         const FREE: &[Leaf; 7] = &[
@@ -1654,43 +1698,38 @@ section heap 1 {
             Leaf::number("time", 0, Interpretation::Default(0)),
             Leaf::number("thread", 0, Interpretation::Default(0)),
             Leaf::number("heap", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(5)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(5)]).named("data"),
         ];
         /// The leaves of `createHeap`.
         const CREATE_HEAP: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("thread", 0, Interpretation::Default(0)),
             Leaf::number("heap", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(3)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(3)]).named("data"),
         ];
         /// The leaves of `destroyHeap`.
         const DESTROY_HEAP: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("thread", 0, Interpretation::Default(0)),
             Leaf::number("heap", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(3)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(3)]).named("data"),
         ];
         /// The leaves of `createThread`.
         const CREATE_THREAD: &[Leaf; 4] = &[
             Leaf::tag(),
             Leaf::number("thread", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).named("data"),
         ];
         /// The leaves of `destroyThread`.
         const DESTROY_THREAD: &[Leaf; 4] = &[
             Leaf::tag(),
             Leaf::number("thread", 0, Interpretation::Default(0)),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).named("data"),
         ];
     }
 }

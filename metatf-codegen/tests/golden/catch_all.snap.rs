@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -76,189 +75,6 @@ section events 1 {
 }
 "#;
 
-    /// Record `start`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Start {
-        /// `pid`: 4 bytes, `none`.
-        pub pid: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Start {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let pid = row.number(base + 2)?;
-            Ok(Self { pid })
-        }
-    }
-
-    impl runtime::WriteFields for Start {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, 8)?;
-            row.number(base + 2, self.pid)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Start {
-        type With<Bytes> = Start;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// An event of another version.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Other<Bytes = Vec<u8>> {
-        /// What event it is.
-        ///
-        /// `tag`: 2 bytes, `none`, format `hex`.
-        pub tag: u64,
-        /// `size`: 2 bytes, `none`.
-        pub size: u64,
-        /// `rest`: `size.value - 4` bytes.
-        pub rest: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let tag = row.number(base)?;
-            let size = row.number(base + 1)?;
-            let rest = Bytes::from(row.bytes(base + 2)?);
-            Ok(Self { tag, size, rest })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.tag)?;
-            row.number(base + 1, self.size)?;
-            row.bytes(base + 2, self.rest.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Other {
-        type With<Bytes> = Other<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Other<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Other {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Other<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Other<NewBytes> {
-            Other {
-                tag: self.tag,
-                size: self.size,
-                rest: bytes(self.rest.as_ref()),
-            }
-        }
-    }
-
-    /// Section `events`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Events<Bytes = Vec<u8>> {
-        /// Record `start`, tag 4.
-        Start(Start),
-        /// An event of another version.
-        Other(Other<Bytes>),
-    }
-
-    impl<Bytes: AsRef<[u8]>> Events<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Events {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Events<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Events<NewBytes> {
-            match self {
-                Self::Start(record) => Events::Start(record.clone()),
-                Self::Other(record) => Events::Other(record.with_bytes(bytes)),
-            }
-        }
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = Vec<u8>> {
-        /// Section `events`.
-        Events(Events<Bytes>),
-    }
-
-    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Record {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Record<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Record<NewBytes> {
-            match self {
-                Self::Events(record) => Record::Events(record.with_bytes(bytes)),
-            }
-        }
-    }
-
     /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     #[derive(Debug)]
     pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
@@ -312,7 +128,7 @@ section events 1 {
             Self(trace)
         }
 
-        /// Section `events`.
+        /// Returns a reader of the records in section `events`.
         pub fn events(&mut self) -> runtime::Section<'_, 't, Protocol, Events> {
             self.0.section()
         }
@@ -392,8 +208,7 @@ section events 1 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn start(&mut self, record: &Start) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            self.0.inner().put::<StartInEvents, _, EVENTS_LEAVES>(1, record)
         }
 
         /// Writes a record [`Other`].
@@ -402,8 +217,7 @@ section events 1 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn other(&mut self, record: &Other<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+            self.0.inner().put::<OtherInEvents, _, EVENTS_LEAVES>(1, record)
         }
     }
 
@@ -417,6 +231,117 @@ section events 1 {
     impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
         fn deref_mut(&mut self) -> &mut Self::Target {
             &mut self.0
+        }
+    }
+
+    /// Section `events`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Events<Bytes = Vec<u8>> {
+        /// Record `start`, tag 4.
+        Start(Start),
+        /// An event of another version.
+        Other(Other<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Events<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Events {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Events<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Events<NewBytes> {
+            match self {
+                Self::Start(record) => Events::Start(record.clone()),
+                Self::Other(record) => Events::Other(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record<Bytes = Vec<u8>> {
+        /// Section `events`.
+        Events(Events<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::Events(record) => Record::Events(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// Record `start`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Start {
+        /// `pid`: 4 bytes, interpretation `none`.
+        pub pid: u64,
+    }
+
+    /// An event of another version.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Other<Bytes = Vec<u8>> {
+        /// What event it is.
+        ///
+        /// `tag`: 2 bytes, interpretation `none`, format `hex`.
+        pub tag: u64,
+        /// `size`: 2 bytes, interpretation `none`.
+        pub size: u64,
+        /// `rest`: `size.value - 4` bytes.
+        pub rest: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Other<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Other {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Other<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Other<NewBytes> {
+            Other {
+                tag: self.tag,
+                size: self.size,
+                rest: bytes(self.rest.as_ref()),
+            }
         }
     }
 
@@ -510,6 +435,86 @@ section events 1 {
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for Start {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _constant = row.number(base + 1)?;
+            let pid = row.number(base + 2)?;
+            Ok(Self { pid })
+        }
+    }
+
+    impl runtime::WriteFields for Start {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, 8)?;
+            row.number(base + 2, self.pid)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Start {
+        type With<Bytes> = Start;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let tag = row.number(base)?;
+            let size = row.number(base + 1)?;
+            let rest = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { tag, size, rest })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.tag)?;
+            row.number(base + 1, self.size)?;
+            row.bytes(base + 2, self.rest.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Other {
+        type With<Bytes> = Other<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -519,6 +524,7 @@ section events 1 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = std::convert::Infallible;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -537,10 +543,12 @@ section events 1 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -548,19 +556,20 @@ section events 1 {
                     <Events as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Events(record)))
+                    >(reads, |record| each(Record::Events(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
+            match next.section() {
                 1 => {
-                    <Events as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Events as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Events)
                 }
                 _ => None,
@@ -569,30 +578,42 @@ section events 1 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::Events(ref record) => record.place(),
+            match self {
+                Self::Events(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::Events(ref record) => record.put(writer),
+            match self {
+                Self::Events(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `events`, including comments.
+    const EVENTS_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `start` of the section as compile-time constants.
+    type StartInEvents = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `other` of the section as compile-time constants.
+    type OtherInEvents = runtime::Shape<Protocol, 1, 4>;
 
     impl runtime::SectionFamily for Events {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = Events<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -605,57 +626,61 @@ section events 1 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 3>, _>()
-                    .map(Events::Start);
+                return rows.read::<StartInEvents, _>().map(Events::Start);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, EVENTS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, EVENTS_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Events<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Start(..) => (1, 3),
                 Self::Other(..) => (1, 4),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Start(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            match self {
+                Self::Start(record) => {
+                    writer.put::<StartInEvents, _, EVENTS_LEAVES>(1, record)
                 }
-                Self::Other(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                Self::Other(record) => {
+                    writer.put::<OtherInEvents, _, EVENTS_LEAVES>(1, record)
                 }
             }
         }
@@ -663,6 +688,7 @@ section events 1 {
 
     impl runtime::RecordType<Protocol> for Start {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -677,6 +703,7 @@ section events 1 {
 
     impl runtime::RecordType<Protocol> for Other {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -691,14 +718,11 @@ section events 1 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -708,14 +732,10 @@ section events 1 {
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "events",
-                &[0, 1, 2, 3, 4],
-                &[6, 7, 8, 0, 1, 2, 3, 4, 5],
-                &[0; 9],
-            ),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "events", &[0, 1, 2, 3, 4])
+                .cells(&[6, 7, 8, 0, 1, 2, 3, 4, 5])
+                .initials(&[0; 9]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -727,9 +747,8 @@ section events 1 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -747,7 +766,7 @@ section events 1 {
         /// The leaves of `start`.
         const START: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("size", 2, Interpretation::None).with("size", &[], Some(8)),
+            Leaf::number("size", 2, Interpretation::None).constant(8),
             Leaf::number("pid", 4, Interpretation::None),
         ];
         /// The leaves of `other`.

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -114,1525 +113,561 @@ section r 7 { b: (tag, x) { tag.value = 5; } }
 section t 8 { Bytes: (vfield) { } }
 "#;
 
-    /// Record `global_mark`, tag 1000.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct GlobalMark {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
 
-    impl<'a> runtime::ReadFields<'a> for GlobalMark {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
         }
     }
 
-    impl runtime::WriteFields for GlobalMark {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
         }
-    }
 
-    impl runtime::Family for GlobalMark {
-        type With<Bytes> = GlobalMark;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
         }
-    }
 
-    /// Record `self`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfSelf<Bytes = Vec<u8>> {
-        /// `self_field`: 1 byte, `none`.
-        pub self_field: u64,
-        /// `async`: 1 byte, `none`.
-        pub r#async: u64,
-        /// `gen`: 1 byte, `none`.
-        pub r#gen: u64,
-        /// `r`: 1 byte, `none`.
-        pub r: u64,
-        /// `row`: 1 byte, `none`.
-        pub row: u64,
-        /// `base`: 1 byte, `none`.
-        pub base: u64,
-        /// `this`: 1 byte, `none`.
-        pub this: u64,
-        /// `bytes`: 1 byte, `none`.
-        pub bytes: u64,
-        /// `Bytes`: `type.value` bytes.
-        pub bytes2: Bytes,
-        /// `option`: 1 byte, `none`.
-        pub option: u64,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfSelf<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let self_field = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let r#async = row.number(base + 3)?;
-            let r#gen = row.number(base + 4)?;
-            let r = row.number(base + 5)?;
-            let row_value = row.number(base + 6)?;
-            let base_value = row.number(base + 7)?;
-            let this = row.number(base + 8)?;
-            let bytes = row.number(base + 9)?;
-            let bytes2 = Bytes::from(row.bytes(base + 10)?);
-            let option = row.number(base + 11)?;
-            Ok(Self {
-                self_field,
-                r#async,
-                r#gen,
-                r,
-                row: row_value,
-                base: base_value,
-                this,
-                bytes,
-                bytes2,
-                option,
-            })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfSelf<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.self_field)?;
-            row.number(base + 2, self.bytes2.as_ref().len() as u64)?;
-            row.number(base + 3, self.r#async)?;
-            row.number(base + 4, self.r#gen)?;
-            row.number(base + 5, self.r)?;
-            row.number(base + 6, self.row)?;
-            row.number(base + 7, self.base)?;
-            row.number(base + 8, self.this)?;
-            row.number(base + 9, self.bytes)?;
-            row.bytes(base + 10, self.bytes2.as_ref())?;
-            row.number(base + 11, self.option)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfSelf {
-        type With<Bytes> = SelfSelf<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> SelfSelf<Bytes> {
-        /// Returns a copy that owns its bytes.
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
         #[must_use]
-        pub fn to_owned(&self) -> SelfSelf {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> SelfSelf<&[u8]> {
-            self.with_bytes(|bytes| bytes)
+        /// Returns a reader of the records in section `global`.
+        ///
+        /// The global section.
+        pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
+            self.0.section()
         }
 
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> SelfSelf<NewBytes> {
-            SelfSelf {
-                self_field: self.self_field,
-                r#async: self.r#async,
-                r#gen: self.r#gen,
-                r: self.r,
-                row: self.row,
-                base: self.base,
-                this: self.this,
-                bytes: self.bytes,
-                bytes2: bytes(self.bytes2.as_ref()),
-                option: self.option,
-            }
+        /// Returns a reader of the records in section `Self`.
+        ///
+        /// A doc with a fence
+        /// '''
+        /// let code = that().must_not(run);
+        /// '''
+        /// and [a link] to <nothing>, "quoted".
+        pub fn self_(&mut self) -> runtime::Section<'_, 't, Protocol, Self_> {
+            self.0.section()
         }
-    }
 
-    /// Record `Option`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfOption<Bytes = Vec<u8>> {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfOption<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let vfield = Bytes::from(row.bytes(base + 3)?);
-            Ok(Self { x, vfield })
+        /// Returns a reader of the records in section `record`.
+        pub fn record(&mut self) -> runtime::Section<'_, 't, Protocol, RecordSection> {
+            self.0.section()
         }
-    }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfOption<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 3, self.vfield.as_ref())?;
-            Ok(())
+        /// Returns a reader of the records in section `sub`.
+        pub fn sub(&mut self) -> runtime::Section<'_, 't, Protocol, Sub> {
+            self.0.section()
+        }
+
+        /// Returns a reader of the records in section `b`.
+        pub fn b(&mut self) -> runtime::Section<'_, 't, Protocol, B> {
+            self.0.section()
+        }
+
+        /// Returns a reader of the records in section `r`.
+        pub fn r(&mut self) -> runtime::Section<'_, 't, Protocol, R> {
+            self.0.section()
+        }
+
+        /// Returns the elements of section `open` by their offsets.
+        pub fn open_section(&mut self) -> runtime::Elements<'t, Protocol, Next> {
+            self.0.elements(3)
+        }
+
+        /// Returns the elements of section `next` by their offsets.
+        pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
+            self.0.elements(4)
+        }
+
+        /// Returns the elements of section `t` by their offsets.
+        pub fn t(&mut self) -> runtime::Elements<'t, Protocol, TBytes> {
+            self.0.elements(8)
         }
     }
 
-    impl runtime::Family for SelfOption {
-        type With<Bytes> = SelfOption<Bytes>;
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> SelfOption<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> SelfOption {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            self.0.inner().put::<GlobalMarkInGlobal, _, GLOBAL_LEAVES>(0, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> SelfOption<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> SelfOption<NewBytes> {
-            SelfOption {
-                x: self.x,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `Result`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfResult {
-        /// `_`, repeated: 1 byte, `none`.
-        pub item1: Vec<u64>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfResult {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let item1 = runtime::each(row, base + 1, |row| row.number(base + 2))?;
-            Ok(Self { item1 })
-        }
-    }
-
-    impl runtime::WriteFields for SelfResult {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.item1.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.item1,
-                |row, item| row.number(base + 2, *item),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfResult {
-        type With<Bytes> = SelfResult;
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            self.0.inner().put::<GlobalMarkInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `Vec`, tag 7.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfVec {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `super`: 1 byte, `none`.
-        pub super_: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfVec {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            let super_ = row.number(base + 2)?;
-            Ok(Self { x, super_ })
-        }
-    }
-
-    impl runtime::WriteFields for SelfVec {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            row.number(base + 2, self.super_)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfVec {
-        type With<Bytes> = SelfVec;
+        /// Writes a record [`SelfSelf`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_self(&mut self, record: &SelfSelf<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<Self_InSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `trace`, tag 8.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfTrace {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfTrace {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfTrace {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfTrace {
-        type With<Bytes> = SelfTrace;
+        /// Writes a record [`SelfOption`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn option(&mut self, record: &SelfOption<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<OptionInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `writer`, tag 9.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfWriter {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfWriter {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfWriter {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfWriter {
-        type With<Bytes> = SelfWriter;
+        /// Writes a record [`SelfResult`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn result(&mut self, record: &SelfResult) -> runtime::Result<()> {
+            self.0.inner().put::<ResultInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `record`, tag 10.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfRecord {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfRecord {
-        type With<Bytes> = SelfRecord;
+        /// Writes a record [`SelfVec`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn vec(&mut self, record: &SelfVec) -> runtime::Result<()> {
+            self.0.inner().put::<VecInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `finish`, tag 11.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfFinish {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfFinish {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfFinish {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfFinish {
-        type With<Bytes> = SelfFinish;
+        /// Writes a record [`SelfTrace`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn trace(&mut self, record: &SelfTrace) -> runtime::Result<()> {
+            self.0.inner().put::<TraceInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `finish_`, tag 12.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfFinishRecord {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfFinishRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfFinishRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfFinishRecord {
-        type With<Bytes> = SelfFinishRecord;
+        /// Writes a record [`SelfWriter`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn writer(&mut self, record: &SelfWriter) -> runtime::Result<()> {
+            self.0.inner().put::<WriterInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `Ok`, tag 13.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfOk {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfOk {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfOk {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfOk {
-        type With<Bytes> = SelfOk;
+        /// Writes a record [`SelfRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_record(&mut self, record: &SelfRecord) -> runtime::Result<()> {
+            self.0.inner().put::<RecordInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `Some`, tag 14.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfSome {
-        /// `Some_`: 9 bytes.
-        pub some: [u8; 9],
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfSome {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let some = runtime::array(row, base + 1)?;
-            let x = row.number(base + 2)?;
-            Ok(Self { some, x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfSome {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.bytes(base + 1, &self.some)?;
-            row.number(base + 2, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfSome {
-        type With<Bytes> = SelfSome;
+        /// Writes a record [`SelfFinish`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_finish(&mut self, record: &SelfFinish) -> runtime::Result<()> {
+            self.0.inner().put::<FinishInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `String`, tag 15.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct String {}
-
-    impl<'a> runtime::ReadFields<'a> for String {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            _row: &mut AnyRow,
-            _base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            Ok(Self {})
-        }
-    }
-
-    impl runtime::WriteFields for String {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            _row: &mut AnyRow,
-            _base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for String {
-        type With<Bytes> = String;
+        /// Writes a record [`SelfFinishRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_finish_record(
+            &mut self,
+            record: &SelfFinishRecord,
+        ) -> runtime::Result<()> {
+            self.0.inner().put::<Finish2InSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `C`, tag 16.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct C<Bytes = Vec<u8>> {
-        /// `B`: 1 byte, `none`.
-        pub b: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for C<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let b = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let vfield = Bytes::from(row.bytes(base + 3)?);
-            Ok(Self { b, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for C<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.b)?;
-            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 3, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for C {
-        type With<Bytes> = C<Bytes>;
+        /// Writes a record [`SelfOk`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> C<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> C {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn ok(&mut self, record: &SelfOk) -> runtime::Result<()> {
+            self.0.inner().put::<OkInSelf, _, SELF_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> C<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> C<NewBytes> {
-            C {
-                b: self.b,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `protocol`, tag 17.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfProtocol {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfProtocol {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfProtocol {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfProtocol {
-        type With<Bytes> = SelfProtocol;
+        /// Writes a record [`SelfSome`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn some(&mut self, record: &SelfSome) -> runtime::Result<()> {
+            self.0.inner().put::<SomeInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `w`, tag 19.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct W {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for W {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for W {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for W {
-        type With<Bytes> = W;
+        /// Writes a record [`String`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn string(&mut self, record: &String) -> runtime::Result<()> {
+            self.0.inner().put::<StringInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `R`, tag 20.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfR {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfR {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfR {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfR {
-        type With<Bytes> = SelfR;
+        /// Writes a record [`C`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn c(&mut self, record: &C<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<CInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `N`, tag 21.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SelfN {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SelfN {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for SelfN {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SelfN {
-        type With<Bytes> = SelfN;
+        /// Writes a record [`SelfProtocol`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn protocol(&mut self, record: &SelfProtocol) -> runtime::Result<()> {
+            self.0.inner().put::<ProtocolInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `u64`, tag 18.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct U64 {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `str`: 1 byte, `none`.
-        pub str: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for U64 {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            let str = row.number(base + 2)?;
-            Ok(Self { x, str })
-        }
-    }
-
-    impl runtime::WriteFields for U64 {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            row.number(base + 2, self.str)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for U64 {
-        type With<Bytes> = U64;
+        /// Writes a record [`W`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn w(&mut self, record: &W) -> runtime::Result<()> {
+            self.0.inner().put::<WInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `self`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RecordSelf {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RecordSelf {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for RecordSelf {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RecordSelf {
-        type With<Bytes> = RecordSelf;
+        /// Writes a record [`SelfR`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_r(&mut self, record: &SelfR) -> runtime::Result<()> {
+            self.0.inner().put::<RInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `Self`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RecordSelfRecord {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RecordSelfRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for RecordSelfRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RecordSelfRecord {
-        type With<Bytes> = RecordSelfRecord;
+        /// Writes a record [`SelfN`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn self_n(&mut self, record: &SelfN) -> runtime::Result<()> {
+            self.0.inner().put::<NInSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `record`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RecordRecord {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RecordRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for RecordRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RecordRecord {
-        type With<Bytes> = RecordRecord;
+        /// Writes a record [`U64`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn u64(&mut self, record: &U64) -> runtime::Result<()> {
+            self.0.inner().put::<U64InSelf, _, SELF_LEAVES>(1, record)
         }
-    }
 
-    /// Record `foo_bar`, tag 7.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RecordFooBar {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RecordFooBar {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for RecordFooBar {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RecordFooBar {
-        type With<Bytes> = RecordFooBar;
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn record_global_mark(
+            &mut self,
+            record: &GlobalMark,
+        ) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<GlobalMarkInRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
-    }
 
-    /// Record `fooBar`, tag 8.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RecordFooBarRecord {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `x`: 1 byte, `none`.
-        pub x_2: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RecordFooBarRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            let x_2 = row.number(base + 2)?;
-            Ok(Self { x, x_2 })
-        }
-    }
-
-    impl runtime::WriteFields for RecordFooBarRecord {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            row.number(base + 2, self.x_2)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RecordFooBarRecord {
-        type With<Bytes> = RecordFooBarRecord;
+        /// Writes a record [`RecordSelf`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn record_self(&mut self, record: &RecordSelf) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<Self_InRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
-    }
 
-    /// An item of `n_items` in [`EmptyCount`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct EmptyCountNItem {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for EmptyCountNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 2)?;
-            row.number(base + 3)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for EmptyCountNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 2, self.x)?;
-            row.number(base + 3, 7)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for EmptyCountNItem {
-        type With<Bytes> = EmptyCountNItem;
+        /// Writes a record [`RecordSelfRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn record_self_record(
+            &mut self,
+            record: &RecordSelfRecord,
+        ) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<Self_2InRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
-    }
 
-    /// Record `empty_count`, tag 9.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct EmptyCount {
-        /// The items of `n_items`.
-        pub n_items: Vec<EmptyCountNItem>,
-        /// `c`, repeated: 1 byte, `none`, always 7.
-        pub c: Vec<()>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for EmptyCount {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let n_items = runtime::each(
-                row,
-                base + 1,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            row.number(base + 4)?;
-            let c = runtime::each(
-                row,
-                base + 4,
-                |row| row.number(base + 5).map(|_| ()),
-            )?;
-            Ok(Self { n_items, c })
-        }
-    }
-
-    impl runtime::WriteFields for EmptyCount {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            row.number(base + 4, self.c.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 4,
-                &self.c,
-                |row, ()| row.number(base + 5, 7),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for EmptyCount {
-        type With<Bytes> = EmptyCount;
+        /// Writes a record [`RecordRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn record_record(&mut self, record: &RecordRecord) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<RecordInRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
-    }
 
-    /// Element `next` of section `open`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Next<Bytes = Vec<u8>> {
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Next<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base)?;
-            let vfield = Bytes::from(row.bytes(base + 1)?);
-            Ok(Self { vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Next<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 1, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Next {
-        type With<Bytes> = Next<Bytes>;
+        /// Writes a record [`RecordFooBar`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Next<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Next {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn record_foo_bar(&mut self, record: &RecordFooBar) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<FooBarInRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Next<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Next<NewBytes> {
-            Next {
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Element `item` of section `next`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Item {
-        /// `open`: 4 bytes, `delta 0`.
-        pub open: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Item {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let open = row.number(base)?;
-            Ok(Self { open })
-        }
-    }
-
-    impl runtime::WriteFields for Item {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.open)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Item {
-        type With<Bytes> = Item;
+        /// Writes a record [`RecordFooBarRecord`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn record_foo_bar_record(
+            &mut self,
+            record: &RecordFooBarRecord,
+        ) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<FooBar2InRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
-    }
 
-    /// Record `n`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SubN {
-        /// `a`: no bytes, `sectionStride 4 1`, format `signed`.
-        pub a: i64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for SubN {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let a = row.number(base + 1)?.cast_signed();
-            Ok(Self { a })
-        }
-    }
-
-    impl runtime::WriteFields for SubN {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.a.cast_unsigned())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SubN {
-        type With<Bytes> = SubN;
+        /// Writes a record [`EmptyCount`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn empty_count(&mut self, record: &EmptyCount) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<EmptyCountInRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
         }
-    }
 
-    /// Record `r`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct BR {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for BR {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for BR {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for BR {
-        type With<Bytes> = BR;
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn sub_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            self.0.inner().put::<GlobalMarkInSub, _, SUB_LEAVES>(5, record)
         }
-    }
 
-    /// Record `b`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RB {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RB {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for RB {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RB {
-        type With<Bytes> = RB;
+        /// Writes a record [`SubN`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn sub_n(&mut self, record: &SubN) -> runtime::Result<()> {
+            self.0.inner().put::<NInSub, _, SUB_LEAVES>(5, record)
         }
-    }
 
-    /// Element `Bytes` of section `t`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct TBytes<Bytes = Vec<u8>> {
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TBytes<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base)?;
-            let vfield = Bytes::from(row.bytes(base + 1)?);
-            Ok(Self { vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TBytes<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 1, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for TBytes {
-        type With<Bytes> = TBytes<Bytes>;
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn b_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            self.0.inner().put::<GlobalMarkInB, _, B_LEAVES>(6, record)
+        }
+
+        /// Writes a record [`BR`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn b_r(&mut self, record: &BR) -> runtime::Result<()> {
+            self.0.inner().put::<RInB, _, B_LEAVES>(6, record)
+        }
+
+        /// Writes a record [`GlobalMark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
+            self.0.inner().put::<GlobalMarkInR, _, R_LEAVES>(7, record)
+        }
+
+        /// Writes a record [`RB`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn b(&mut self, record: &RB) -> runtime::Result<()> {
+            self.0.inner().put::<BInR, _, R_LEAVES>(7, record)
+        }
+
+        /// Returns section `open`, to add elements to it.
+        pub fn open_section(&mut self) -> runtime::Table<'_, AnySink, Next> {
+            self.0.table(3)
+        }
+
+        /// Returns section `t`, to add elements to it.
+        pub fn t(&mut self) -> runtime::Table<'_, AnySink, TBytes> {
+            self.0.table(8)
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> TBytes<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> TBytes {
-            self.with_bytes(<[u8]>::to_vec)
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
         }
+    }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> TBytes<&[u8]> {
-            self.with_bytes(|bytes| bytes)
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
         }
+    }
 
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> TBytes<NewBytes> {
-            TBytes {
-                vfield: bytes(self.vfield.as_ref()),
-            }
+    impl<'b> From<&'b [u8]> for Next<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for Next<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for Next<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
+        }
+    }
+
+    impl<'b> From<&'b [u8]> for TBytes<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for TBytes<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for TBytes<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
         }
     }
 
@@ -1839,576 +874,387 @@ section t 8 { Bytes: (vfield) { } }
         T(TBytes<Bytes>),
     }
 
-    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
-
-    impl Trace<'static> {
-        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
-        /// and if it is truncated, the program is killed.
-        ///
-        /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
-        pub fn open(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().open(path).map(Self)
-        }
-
-        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-        /// causes an error instead of a signal.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn read(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().read_file(path).map(Self)
-        }
+    /// Record `global_mark`, tag 1000.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct GlobalMark {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
     }
 
-    impl<'t> Trace<'t> {
-        /// Reads a trace in memory.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_slice(bytes).map(Self)
-        }
+    /// Record `self`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfSelf<Bytes = Vec<u8>> {
+        /// `self_field`: 1 byte, interpretation `none`.
+        pub self_field: u64,
+        /// `async`: 1 byte, interpretation `none`.
+        pub r#async: u64,
+        /// `gen`: 1 byte, interpretation `none`.
+        pub r#gen: u64,
+        /// `r`: 1 byte, interpretation `none`.
+        pub r: u64,
+        /// `row`: 1 byte, interpretation `none`.
+        pub row: u64,
+        /// `base`: 1 byte, interpretation `none`.
+        pub base: u64,
+        /// `this`: 1 byte, interpretation `none`.
+        pub this: u64,
+        /// `bytes`: 1 byte, interpretation `none`.
+        pub bytes: u64,
+        /// `Bytes`: `type.value` bytes.
+        pub bytes2: Bytes,
+        /// `option`: 1 byte, interpretation `none`.
+        pub option: u64,
+    }
 
-        /// Reads a trace from a stream.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_read(
-            read: impl std::io::Read + Send + 't,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_read(read).map(Self)
-        }
-
-        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+    impl<Bytes: AsRef<[u8]>> SelfSelf<Bytes> {
+        /// Returns a copy that owns its bytes.
         #[must_use]
-        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-            Self(trace)
+        pub fn to_owned(&self) -> SelfSelf {
+            self.with_bytes(<[u8]>::to_vec)
         }
 
-        /// The global section.
-        pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
-            self.0.section()
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> SelfSelf<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
 
-        /// A doc with a fence
-        /// '''
-        /// let code = that().must_not(run);
-        /// '''
-        /// and [a link] to <nothing>, "quoted".
-        pub fn self_(&mut self) -> runtime::Section<'_, 't, Protocol, Self_> {
-            self.0.section()
-        }
-
-        /// Section `record`.
-        pub fn record(&mut self) -> runtime::Section<'_, 't, Protocol, RecordSection> {
-            self.0.section()
-        }
-
-        /// Section `sub`.
-        pub fn sub(&mut self) -> runtime::Section<'_, 't, Protocol, Sub> {
-            self.0.section()
-        }
-
-        /// Section `b`.
-        pub fn b(&mut self) -> runtime::Section<'_, 't, Protocol, B> {
-            self.0.section()
-        }
-
-        /// Section `r`.
-        pub fn r(&mut self) -> runtime::Section<'_, 't, Protocol, R> {
-            self.0.section()
-        }
-
-        /// The elements of section `open`.
-        pub fn open_section(&mut self) -> runtime::Elements<'t, Protocol, Next> {
-            self.0.elements(3)
-        }
-
-        /// The elements of section `next`.
-        pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
-            self.0.elements(4)
-        }
-
-        /// The elements of section `t`.
-        pub fn t(&mut self) -> runtime::Elements<'t, Protocol, TBytes> {
-            self.0.elements(8)
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> SelfSelf<NewBytes> {
+            SelfSelf {
+                self_field: self.self_field,
+                r#async: self.r#async,
+                r#gen: self.r#gen,
+                r: self.r,
+                row: self.row,
+                base: self.base,
+                this: self.this,
+                bytes: self.bytes,
+                bytes2: bytes(self.bytes2.as_ref()),
+                option: self.option,
+            }
         }
     }
 
-    impl<'t> std::ops::Deref for Trace<'t> {
-        type Target = runtime::Trace<'t, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
+    /// Record `Option`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfOption<Bytes = Vec<u8>> {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> SelfOption<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> SelfOption {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> SelfOption<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> SelfOption<NewBytes> {
+            SelfOption {
+                x: self.x,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl std::ops::DerefMut for Trace<'_> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
+    /// Record `Result`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfResult {
+        /// `_`, repeated: 1 byte, interpretation `none`.
+        pub item1: Vec<u64>,
+    }
+
+    /// Record `Vec`, tag 7.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfVec {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `super`: 1 byte, interpretation `none`.
+        pub super_: u64,
+    }
+
+    /// Record `trace`, tag 8.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfTrace {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `writer`, tag 9.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfWriter {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `record`, tag 10.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfRecord {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `finish`, tag 11.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfFinish {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `finish_`, tag 12.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfFinishRecord {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `Ok`, tag 13.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfOk {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `Some`, tag 14.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfSome {
+        /// `Some_`: 9 bytes.
+        pub some: [u8; 9],
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `String`, tag 15.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct String {}
+
+    /// Record `C`, tag 16.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct C<Bytes = Vec<u8>> {
+        /// `B`: 1 byte, interpretation `none`.
+        pub b: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> C<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> C {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> C<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> C<NewBytes> {
+            C {
+                b: self.b,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
-        type IntoIter = runtime::Records<'t, Protocol>;
-        fn into_iter(self) -> Self::IntoIter {
-            self.0.into_iter()
+    /// Record `protocol`, tag 17.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfProtocol {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `w`, tag 19.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct W {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `R`, tag 20.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfR {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `N`, tag 21.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfN {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `u64`, tag 18.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct U64 {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `str`: 1 byte, interpretation `none`.
+        pub str: u64,
+    }
+
+    /// Record `self`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RecordSelf {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `Self`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RecordSelfRecord {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `record`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RecordRecord {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `foo_bar`, tag 7.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RecordFooBar {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `fooBar`, tag 8.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RecordFooBarRecord {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `x`: 1 byte, interpretation `none`.
+        pub x_2: u64,
+    }
+
+    /// An item of `n_items` in [`EmptyCount`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct EmptyCountNItem {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `empty_count`, tag 9.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct EmptyCount {
+        /// The items of `n_items`.
+        pub n_items: Vec<EmptyCountNItem>,
+        /// `c`, repeated: 1 byte, interpretation `none`, always 7.
+        pub c: Vec<()>,
+    }
+
+    /// Element `next` of section `open`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Next<Bytes = Vec<u8>> {
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Next<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Next {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Next<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Next<NewBytes> {
+            Next {
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
-
-    impl Writer<std::io::BufWriter<std::fs::File>> {
-        /// Creates a file.
-        ///
-        /// # Errors
-        /// Returns file system errors.
-        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
-            runtime::Writer::create(path).map(Self)
-        }
+    /// Element `item` of section `next`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Item {
+        /// `open`: 4 bytes, interpretation `delta 0`.
+        pub open: u64,
     }
 
-    impl<AnySink: runtime::Sink> Writer<AnySink> {
-        /// Starts a trace with the default options.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn new(sink: AnySink) -> runtime::Result<Self> {
-            runtime::Writer::new(sink).map(Self)
-        }
-
-        /// Starts a trace.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn with_options(
-            sink: AnySink,
-            options: &runtime::WriteOptions,
-        ) -> runtime::Result<Self> {
-            runtime::Writer::with_options(sink, options).map(Self)
-        }
-
-        /// Writes the remaining data, closes the trace and returns the sink.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn finish(self) -> runtime::Result<AnySink> {
-            self.0.finish()
-        }
-
-        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-        pub fn abandon(self) {
-            self.0.abandon();
-        }
-
-        /// Writes a record [`GlobalMark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 0);
-            self.0.inner().put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
-        }
-
-        /// Writes a record [`GlobalMark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfSelf`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_self(&mut self, record: &SelfSelf<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfOption`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn option(&mut self, record: &SelfOption<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfResult`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn result(&mut self, record: &SelfResult) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfVec`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn vec(&mut self, record: &SelfVec) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfTrace`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn trace(&mut self, record: &SelfTrace) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfWriter`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn writer(&mut self, record: &SelfWriter) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfRecord`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_record(&mut self, record: &SelfRecord) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 10>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfFinish`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_finish(&mut self, record: &SelfFinish) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 11>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfFinishRecord`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_finish_record(
-            &mut self,
-            record: &SelfFinishRecord,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 12>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfOk`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn ok(&mut self, record: &SelfOk) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 13>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfSome`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn some(&mut self, record: &SelfSome) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 14>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`String`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn string(&mut self, record: &String) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 15>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`C`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn c(&mut self, record: &C<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 16>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfProtocol`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn protocol(&mut self, record: &SelfProtocol) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 17>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`W`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn w(&mut self, record: &W) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 18>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfR`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_r(&mut self, record: &SelfR) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 19>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SelfN`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn self_n(&mut self, record: &SelfN) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 20>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`U64`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn u64(&mut self, record: &U64) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 21>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`GlobalMark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn record_global_mark(
-            &mut self,
-            record: &GlobalMark,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`RecordSelf`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn record_self(&mut self, record: &RecordSelf) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 22>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`RecordSelfRecord`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn record_self_record(
-            &mut self,
-            record: &RecordSelfRecord,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 23>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`RecordRecord`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn record_record(&mut self, record: &RecordRecord) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 24>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`RecordFooBar`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn record_foo_bar(&mut self, record: &RecordFooBar) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 25>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`RecordFooBarRecord`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn record_foo_bar_record(
-            &mut self,
-            record: &RecordFooBarRecord,
-        ) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 26>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`EmptyCount`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn empty_count(&mut self, record: &EmptyCount) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 27>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`GlobalMark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn sub_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 5);
-            self.0.inner().put::<runtime::Shape<Protocol, 5, 3>, _, PLANS>(5, record)
-        }
-
-        /// Writes a record [`SubN`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn sub_n(&mut self, record: &SubN) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 5);
-            self.0.inner().put::<runtime::Shape<Protocol, 5, 30>, _, PLANS>(5, record)
-        }
-
-        /// Writes a record [`GlobalMark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn b_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 6);
-            self.0.inner().put::<runtime::Shape<Protocol, 6, 3>, _, PLANS>(6, record)
-        }
-
-        /// Writes a record [`BR`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn b_r(&mut self, record: &BR) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 6);
-            self.0.inner().put::<runtime::Shape<Protocol, 6, 31>, _, PLANS>(6, record)
-        }
-
-        /// Writes a record [`GlobalMark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn r_global_mark(&mut self, record: &GlobalMark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 7);
-            self.0.inner().put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
-        }
-
-        /// Writes a record [`RB`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn b(&mut self, record: &RB) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 7);
-            self.0.inner().put::<runtime::Shape<Protocol, 7, 32>, _, PLANS>(7, record)
-        }
-
-        /// The elements of section `open`.
-        pub fn open_section(&mut self) -> runtime::Table<'_, AnySink, Next> {
-            self.0.table(3)
-        }
-
-        /// The elements of section `t`.
-        pub fn t(&mut self) -> runtime::Table<'_, AnySink, TBytes> {
-            self.0.table(8)
-        }
+    /// Record `n`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SubN {
+        /// `a`: no bytes, interpretation `sectionStride 4 1`, format `signed`.
+        pub a: i64,
     }
 
-    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
-        type Target = runtime::Writer<AnySink, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
+    /// Record `r`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct BR {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
     }
 
-    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
-        }
+    /// Record `b`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RB {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
     }
 
-    impl<'b> From<&'b [u8]> for Next<&'b [u8]> {
-        fn from(vfield: &'b [u8]) -> Self {
-            Self { vfield }
-        }
+    /// Element `Bytes` of section `t`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TBytes<Bytes = Vec<u8>> {
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
     }
 
-    impl<'b, const N: usize> From<&'b [u8; N]> for Next<&'b [u8]> {
-        fn from(vfield: &'b [u8; N]) -> Self {
-            Self { vfield }
+    impl<Bytes: AsRef<[u8]>> TBytes<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> TBytes {
+            self.with_bytes(<[u8]>::to_vec)
         }
-    }
 
-    impl<'b> From<&'b str> for Next<&'b [u8]> {
-        fn from(vfield: &'b str) -> Self {
-            Self { vfield: vfield.as_bytes() }
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> TBytes<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
-    }
 
-    impl<'b> From<&'b [u8]> for TBytes<&'b [u8]> {
-        fn from(vfield: &'b [u8]) -> Self {
-            Self { vfield }
-        }
-    }
-
-    impl<'b, const N: usize> From<&'b [u8; N]> for TBytes<&'b [u8]> {
-        fn from(vfield: &'b [u8; N]) -> Self {
-            Self { vfield }
-        }
-    }
-
-    impl<'b> From<&'b str> for TBytes<&'b [u8]> {
-        fn from(vfield: &'b str) -> Self {
-            Self { vfield: vfield.as_bytes() }
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> TBytes<NewBytes> {
+            TBytes {
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
@@ -3334,6 +2180,1261 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for GlobalMark {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for GlobalMark {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for GlobalMark {
+        type With<Bytes> = GlobalMark;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfSelf<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let self_field = row.number(base + 1)?;
+            let _length = row.number(base + 2)?;
+            let r#async = row.number(base + 3)?;
+            let r#gen = row.number(base + 4)?;
+            let r = row.number(base + 5)?;
+            let row_value = row.number(base + 6)?;
+            let base_value = row.number(base + 7)?;
+            let this = row.number(base + 8)?;
+            let bytes = row.number(base + 9)?;
+            let bytes2 = Bytes::from(row.bytes(base + 10)?);
+            let option = row.number(base + 11)?;
+            Ok(Self {
+                self_field,
+                r#async,
+                r#gen,
+                r,
+                row: row_value,
+                base: base_value,
+                this,
+                bytes,
+                bytes2,
+                option,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfSelf<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.self_field)?;
+            row.number(base + 2, self.bytes2.as_ref().len() as u64)?;
+            row.number(base + 3, self.r#async)?;
+            row.number(base + 4, self.r#gen)?;
+            row.number(base + 5, self.r)?;
+            row.number(base + 6, self.row)?;
+            row.number(base + 7, self.base)?;
+            row.number(base + 8, self.this)?;
+            row.number(base + 9, self.bytes)?;
+            row.bytes(base + 10, self.bytes2.as_ref())?;
+            row.number(base + 11, self.option)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfSelf {
+        type With<Bytes> = SelfSelf<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SelfOption<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let _length = row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { x, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SelfOption<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfOption {
+        type With<Bytes> = SelfOption<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfResult {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _count = row.number(base + 1)?;
+            let item1 = runtime::each(row, base + 1, |row| row.number(base + 2))?;
+            Ok(Self { item1 })
+        }
+    }
+
+    impl runtime::WriteFields for SelfResult {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.item1.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.item1,
+                |row, item| row.number(base + 2, *item),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfResult {
+        type With<Bytes> = SelfResult;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfVec {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let super_ = row.number(base + 2)?;
+            Ok(Self { x, super_ })
+        }
+    }
+
+    impl runtime::WriteFields for SelfVec {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.super_)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfVec {
+        type With<Bytes> = SelfVec;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfTrace {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfTrace {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfTrace {
+        type With<Bytes> = SelfTrace;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfWriter {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfWriter {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfWriter {
+        type With<Bytes> = SelfWriter;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfRecord {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfRecord {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfRecord {
+        type With<Bytes> = SelfRecord;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfFinish {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfFinish {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfFinish {
+        type With<Bytes> = SelfFinish;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfFinishRecord {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfFinishRecord {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfFinishRecord {
+        type With<Bytes> = SelfFinishRecord;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfOk {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfOk {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfOk {
+        type With<Bytes> = SelfOk;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfSome {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let some = runtime::array(row, base + 1)?;
+            let x = row.number(base + 2)?;
+            Ok(Self { some, x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfSome {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.bytes(base + 1, &self.some)?;
+            row.number(base + 2, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfSome {
+        type With<Bytes> = SelfSome;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for String {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            _row: &mut AnyRow,
+            _base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            Ok(Self {})
+        }
+    }
+
+    impl runtime::WriteFields for String {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            _row: &mut AnyRow,
+            _base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for String {
+        type With<Bytes> = String;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for C<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let b = row.number(base + 1)?;
+            let _length = row.number(base + 2)?;
+            let vfield = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { b, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for C<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.b)?;
+            row.number(base + 2, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 3, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for C {
+        type With<Bytes> = C<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfProtocol {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfProtocol {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfProtocol {
+        type With<Bytes> = SelfProtocol;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for W {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for W {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for W {
+        type With<Bytes> = W;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfR {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfR {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfR {
+        type With<Bytes> = SelfR;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SelfN {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for SelfN {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SelfN {
+        type With<Bytes> = SelfN;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for U64 {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let str = row.number(base + 2)?;
+            Ok(Self { x, str })
+        }
+    }
+
+    impl runtime::WriteFields for U64 {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.str)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for U64 {
+        type With<Bytes> = U64;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordSelf {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordSelf {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordSelf {
+        type With<Bytes> = RecordSelf;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordSelfRecord {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordSelfRecord {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordSelfRecord {
+        type With<Bytes> = RecordSelfRecord;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordRecord {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordRecord {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordRecord {
+        type With<Bytes> = RecordRecord;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordFooBar {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RecordFooBar {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordFooBar {
+        type With<Bytes> = RecordFooBar;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RecordFooBarRecord {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            let x_2 = row.number(base + 2)?;
+            Ok(Self { x, x_2 })
+        }
+    }
+
+    impl runtime::WriteFields for RecordFooBarRecord {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            row.number(base + 2, self.x_2)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RecordFooBarRecord {
+        type With<Bytes> = RecordFooBarRecord;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for EmptyCountNItem {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 2)?;
+            let _constant = row.number(base + 3)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for EmptyCountNItem {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 2, self.x)?;
+            row.number(base + 3, 7)?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for EmptyCount {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _count = row.number(base + 1)?;
+            let n_items = runtime::each(
+                row,
+                base + 1,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let _count = row.number(base + 4)?;
+            let c = runtime::each(
+                row,
+                base + 4,
+                |row| row.number(base + 5).map(|_| ()),
+            )?;
+            Ok(Self { n_items, c })
+        }
+    }
+
+    impl runtime::WriteFields for EmptyCount {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 4, self.c.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 4,
+                &self.c,
+                |row, ()| row.number(base + 5, 7),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for EmptyCount {
+        type With<Bytes> = EmptyCount;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Next<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Next<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Next {
+        type With<Bytes> = Next<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Item {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let open = row.number(base)?;
+            Ok(Self { open })
+        }
+    }
+
+    impl runtime::WriteFields for Item {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.open)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Item {
+        type With<Bytes> = Item;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for SubN {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let a = row.number(base + 1)?.cast_signed();
+            Ok(Self { a })
+        }
+    }
+
+    impl runtime::WriteFields for SubN {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.a.cast_unsigned())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SubN {
+        type With<Bytes> = SubN;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for BR {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for BR {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for BR {
+        type With<Bytes> = BR;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RB {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for RB {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for RB {
+        type With<Bytes> = RB;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TBytes<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TBytes<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for TBytes {
+        type With<Bytes> = TBytes<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -3343,6 +3444,7 @@ section t 8 { Bytes: (vfield) { } }
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = Element<Bytes>;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -3384,10 +3486,12 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -3395,66 +3499,68 @@ section t 8 { Bytes: (vfield) { } }
                     <Global as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Global(record)))
+                    >(reads, |record| each(Record::Global(record)))
                 }
                 1 => {
                     <Self_ as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Self_(record)))
+                    >(reads, |record| each(Record::Self_(record)))
                 }
                 2 => {
                     <RecordSection as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Record(record)))
+                    >(reads, |record| each(Record::Record(record)))
                 }
                 5 => {
                     <Sub as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Sub(record)))
+                    >(reads, |record| each(Record::Sub(record)))
                 }
                 6 => {
                     <B as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::B(record)))
+                    >(reads, |record| each(Record::B(record)))
                 }
                 7 => {
                     <R as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::R(record)))
+                    >(reads, |record| each(Record::R(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
+            match next.section() {
                 0 => {
-                    <Global as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Global as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Global)
                 }
                 1 => {
-                    <Self_ as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Self_ as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Self_)
                 }
                 2 => {
-                    <RecordSection as runtime::SectionFamily>::one::<Bytes>(one)
+                    <RecordSection as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Record)
                 }
-                5 => <Sub as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Sub),
-                6 => <B as runtime::SectionFamily>::one::<Bytes>(one).map(Record::B),
-                7 => <R as runtime::SectionFamily>::one::<Bytes>(one).map(Record::R),
+                5 => <Sub as runtime::SectionFamily>::one::<Bytes>(next).map(Record::Sub),
+                6 => <B as runtime::SectionFamily>::one::<Bytes>(next).map(Record::B),
+                7 => <R as runtime::SectionFamily>::one::<Bytes>(next).map(Record::R),
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -3470,40 +3576,49 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[0, 1, 2, 5, 6, 7]);
+        const SECTION: Option<usize> = None;
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::Global(ref record) => record.place(),
-                Self::Self_(ref record) => record.place(),
-                Self::Record(ref record) => record.place(),
-                Self::Sub(ref record) => record.place(),
-                Self::B(ref record) => record.place(),
-                Self::R(ref record) => record.place(),
+            match self {
+                Self::Global(record) => record.place(),
+                Self::Self_(record) => record.place(),
+                Self::Record(record) => record.place(),
+                Self::Sub(record) => record.place(),
+                Self::B(record) => record.place(),
+                Self::R(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::Global(ref record) => record.put(writer),
-                Self::Self_(ref record) => record.put(writer),
-                Self::Record(ref record) => record.put(writer),
-                Self::Sub(ref record) => record.put(writer),
-                Self::B(ref record) => record.put(writer),
-                Self::R(ref record) => record.put(writer),
+            match self {
+                Self::Global(record) => record.put(writer),
+                Self::Self_(record) => record.put(writer),
+                Self::Record(record) => record.put(writer),
+                Self::Sub(record) => record.put(writer),
+                Self::B(record) => record.put(writer),
+                Self::R(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `global`, including comments.
+    const GLOBAL_LEAVES: usize = runtime::plans(&FORMAT, 0);
+
+    /// The record `global_mark` of the section as compile-time constants.
+    type GlobalMarkInGlobal = runtime::Shape<Protocol, 0, 3>;
 
     impl runtime::SectionFamily for Global {
         const SECTION: usize = 0;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 0);
         type With<Bytes> = Global;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -3515,63 +3630,128 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 1000 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 0, 3>, _>()
-                    .map(Global::GlobalMark);
+                return rows.read::<GlobalMarkInGlobal, _>().map(Global::GlobalMark);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 0) }, Break>(each)
+            reads.section::<Self, Bytes, GLOBAL_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 0) }>()
+            next.read::<Self, Bytes, GLOBAL_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Global {
         const SECTION: Option<usize> = Some(0);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::GlobalMark(..) => (0, 3),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 0);
-            match *self {
-                Self::GlobalMark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
+            match self {
+                Self::GlobalMark(record) => {
+                    writer.put::<GlobalMarkInGlobal, _, GLOBAL_LEAVES>(0, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `Self`, including comments.
+    const SELF_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `global_mark` of the section as compile-time constants.
+    type GlobalMarkInSelf = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `self` of the section as compile-time constants.
+    type Self_InSelf = runtime::Shape<Protocol, 1, 4>;
+
+    /// The record `Option` of the section as compile-time constants.
+    type OptionInSelf = runtime::Shape<Protocol, 1, 5>;
+
+    /// The record `Result` of the section as compile-time constants.
+    type ResultInSelf = runtime::Shape<Protocol, 1, 6>;
+
+    /// The record `Vec` of the section as compile-time constants.
+    type VecInSelf = runtime::Shape<Protocol, 1, 7>;
+
+    /// The record `trace` of the section as compile-time constants.
+    type TraceInSelf = runtime::Shape<Protocol, 1, 8>;
+
+    /// The record `writer` of the section as compile-time constants.
+    type WriterInSelf = runtime::Shape<Protocol, 1, 9>;
+
+    /// The record `record` of the section as compile-time constants.
+    type RecordInSelf = runtime::Shape<Protocol, 1, 10>;
+
+    /// The record `finish` of the section as compile-time constants.
+    type FinishInSelf = runtime::Shape<Protocol, 1, 11>;
+
+    /// The record `finish_` of the section as compile-time constants.
+    type Finish2InSelf = runtime::Shape<Protocol, 1, 12>;
+
+    /// The record `Ok` of the section as compile-time constants.
+    type OkInSelf = runtime::Shape<Protocol, 1, 13>;
+
+    /// The record `Some` of the section as compile-time constants.
+    type SomeInSelf = runtime::Shape<Protocol, 1, 14>;
+
+    /// The record `String` of the section as compile-time constants.
+    type StringInSelf = runtime::Shape<Protocol, 1, 15>;
+
+    /// The record `C` of the section as compile-time constants.
+    type CInSelf = runtime::Shape<Protocol, 1, 16>;
+
+    /// The record `protocol` of the section as compile-time constants.
+    type ProtocolInSelf = runtime::Shape<Protocol, 1, 17>;
+
+    /// The record `w` of the section as compile-time constants.
+    type WInSelf = runtime::Shape<Protocol, 1, 18>;
+
+    /// The record `R` of the section as compile-time constants.
+    type RInSelf = runtime::Shape<Protocol, 1, 19>;
+
+    /// The record `N` of the section as compile-time constants.
+    type NInSelf = runtime::Shape<Protocol, 1, 20>;
+
+    /// The record `u64` of the section as compile-time constants.
+    type U64InSelf = runtime::Shape<Protocol, 1, 21>;
 
     impl runtime::SectionFamily for Self_ {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = Self_<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -3601,138 +3781,108 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 1000 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 3>, _>()
-                    .map(Self_::GlobalMark);
+                return rows.read::<GlobalMarkInSelf, _>().map(Self_::GlobalMark);
             }
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 4>, _>()
-                    .map(Self_::Self_);
+                return rows.read::<Self_InSelf, _>().map(Self_::Self_);
             }
             if tag == 5 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 5>, _>()
-                    .map(Self_::Option);
+                return rows.read::<OptionInSelf, _>().map(Self_::Option);
             }
             if (6..=8).contains(&tag) {
                 if tag == 6 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 6>, _>()
-                        .map(Self_::Result);
+                    return rows.read::<ResultInSelf, _>().map(Self_::Result);
                 }
                 if tag == 7 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 7>, _>()
-                        .map(Self_::Vec);
+                    return rows.read::<VecInSelf, _>().map(Self_::Vec);
                 }
                 if tag == 8 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 8>, _>()
-                        .map(Self_::Trace);
+                    return rows.read::<TraceInSelf, _>().map(Self_::Trace);
                 }
             }
             if (9..=11).contains(&tag) {
                 if tag == 9 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 9>, _>()
-                        .map(Self_::Writer);
+                    return rows.read::<WriterInSelf, _>().map(Self_::Writer);
                 }
                 if tag == 10 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 10>, _>()
-                        .map(Self_::Record);
+                    return rows.read::<RecordInSelf, _>().map(Self_::Record);
                 }
                 if tag == 11 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 11>, _>()
-                        .map(Self_::Finish);
+                    return rows.read::<FinishInSelf, _>().map(Self_::Finish);
                 }
             }
             if (12..=14).contains(&tag) {
                 if tag == 12 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 12>, _>()
-                        .map(Self_::Finish2);
+                    return rows.read::<Finish2InSelf, _>().map(Self_::Finish2);
                 }
                 if tag == 13 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 13>, _>()
-                        .map(Self_::Ok);
+                    return rows.read::<OkInSelf, _>().map(Self_::Ok);
                 }
                 if tag == 14 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 14>, _>()
-                        .map(Self_::Some);
+                    return rows.read::<SomeInSelf, _>().map(Self_::Some);
                 }
             }
             if (15..=17).contains(&tag) {
                 if tag == 15 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 15>, _>()
-                        .map(Self_::String);
+                    return rows.read::<StringInSelf, _>().map(Self_::String);
                 }
                 if tag == 16 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 16>, _>()
-                        .map(Self_::C);
+                    return rows.read::<CInSelf, _>().map(Self_::C);
                 }
                 if tag == 17 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 17>, _>()
-                        .map(Self_::Protocol);
+                    return rows.read::<ProtocolInSelf, _>().map(Self_::Protocol);
                 }
             }
             if (18..=20).contains(&tag) {
                 if tag == 18 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 21>, _>()
-                        .map(Self_::U64);
+                    return rows.read::<U64InSelf, _>().map(Self_::U64);
                 }
                 if tag == 19 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 18>, _>()
-                        .map(Self_::W);
+                    return rows.read::<WInSelf, _>().map(Self_::W);
                 }
                 if tag == 20 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 1, 19>, _>()
-                        .map(Self_::R);
+                    return rows.read::<RInSelf, _>().map(Self_::R);
                 }
             }
             if tag == 21 {
-                return rows.read::<runtime::Shape<Protocol, 1, 20>, _>().map(Self_::N);
+                return rows.read::<NInSelf, _>().map(Self_::N);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, SELF_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, SELF_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Self_<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::GlobalMark(..) => (1, 3),
                 Self::Self_(..) => (1, 4),
                 Self::Option(..) => (1, 5),
@@ -3755,79 +3905,88 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::GlobalMark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            match self {
+                Self::GlobalMark(record) => {
+                    writer.put::<GlobalMarkInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Self_(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                Self::Self_(record) => {
+                    writer.put::<Self_InSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Option(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                Self::Option(record) => {
+                    writer.put::<OptionInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Result(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                Self::Result(record) => {
+                    writer.put::<ResultInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Vec(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 7>, _, PLANS>(1, record)
+                Self::Vec(record) => writer.put::<VecInSelf, _, SELF_LEAVES>(1, record),
+                Self::Trace(record) => {
+                    writer.put::<TraceInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Trace(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 8>, _, PLANS>(1, record)
+                Self::Writer(record) => {
+                    writer.put::<WriterInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Writer(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 9>, _, PLANS>(1, record)
+                Self::Record(record) => {
+                    writer.put::<RecordInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Record(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 10>, _, PLANS>(1, record)
+                Self::Finish(record) => {
+                    writer.put::<FinishInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Finish(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 11>, _, PLANS>(1, record)
+                Self::Finish2(record) => {
+                    writer.put::<Finish2InSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Finish2(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 12>, _, PLANS>(1, record)
+                Self::Ok(record) => writer.put::<OkInSelf, _, SELF_LEAVES>(1, record),
+                Self::Some(record) => writer.put::<SomeInSelf, _, SELF_LEAVES>(1, record),
+                Self::String(record) => {
+                    writer.put::<StringInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Ok(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 13>, _, PLANS>(1, record)
+                Self::C(record) => writer.put::<CInSelf, _, SELF_LEAVES>(1, record),
+                Self::Protocol(record) => {
+                    writer.put::<ProtocolInSelf, _, SELF_LEAVES>(1, record)
                 }
-                Self::Some(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 14>, _, PLANS>(1, record)
-                }
-                Self::String(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 15>, _, PLANS>(1, record)
-                }
-                Self::C(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 16>, _, PLANS>(1, record)
-                }
-                Self::Protocol(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 17>, _, PLANS>(1, record)
-                }
-                Self::W(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 18>, _, PLANS>(1, record)
-                }
-                Self::R(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 19>, _, PLANS>(1, record)
-                }
-                Self::N(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 20>, _, PLANS>(1, record)
-                }
-                Self::U64(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 21>, _, PLANS>(1, record)
-                }
+                Self::W(record) => writer.put::<WInSelf, _, SELF_LEAVES>(1, record),
+                Self::R(record) => writer.put::<RInSelf, _, SELF_LEAVES>(1, record),
+                Self::N(record) => writer.put::<NInSelf, _, SELF_LEAVES>(1, record),
+                Self::U64(record) => writer.put::<U64InSelf, _, SELF_LEAVES>(1, record),
             }
         }
     }
+
+    /// Number of leaves of the records in section `record`, including comments.
+    const RECORD_SECTION_LEAVES: usize = runtime::plans(&FORMAT, 2);
+
+    /// The record `global_mark` of the section as compile-time constants.
+    type GlobalMarkInRecordSection = runtime::Shape<Protocol, 2, 3>;
+
+    /// The record `self` of the section as compile-time constants.
+    type Self_InRecordSection = runtime::Shape<Protocol, 2, 22>;
+
+    /// The record `Self` of the section as compile-time constants.
+    type Self_2InRecordSection = runtime::Shape<Protocol, 2, 23>;
+
+    /// The record `record` of the section as compile-time constants.
+    type RecordInRecordSection = runtime::Shape<Protocol, 2, 24>;
+
+    /// The record `foo_bar` of the section as compile-time constants.
+    type FooBarInRecordSection = runtime::Shape<Protocol, 2, 25>;
+
+    /// The record `fooBar` of the section as compile-time constants.
+    type FooBar2InRecordSection = runtime::Shape<Protocol, 2, 26>;
+
+    /// The record `empty_count` of the section as compile-time constants.
+    type EmptyCountInRecordSection = runtime::Shape<Protocol, 2, 27>;
 
     impl runtime::SectionFamily for RecordSection {
         const SECTION: usize = 2;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 2);
         type With<Bytes> = RecordSection;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -3853,6 +4012,9 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3860,65 +4022,66 @@ section t 8 { Bytes: (vfield) { } }
         ) -> Option<Self::With<Bytes>> {
             if tag == 1000 {
                 return rows
-                    .read::<runtime::Shape<Protocol, 2, 3>, _>()
+                    .read::<GlobalMarkInRecordSection, _>()
                     .map(RecordSection::GlobalMark);
             }
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 2, 22>, _>()
-                    .map(RecordSection::Self_);
+                return rows.read::<Self_InRecordSection, _>().map(RecordSection::Self_);
             }
             if tag == 5 {
                 return rows
-                    .read::<runtime::Shape<Protocol, 2, 23>, _>()
+                    .read::<Self_2InRecordSection, _>()
                     .map(RecordSection::Self_2);
             }
             if (6..=8).contains(&tag) {
                 if tag == 6 {
                     return rows
-                        .read::<runtime::Shape<Protocol, 2, 24>, _>()
+                        .read::<RecordInRecordSection, _>()
                         .map(RecordSection::Record);
                 }
                 if tag == 7 {
                     return rows
-                        .read::<runtime::Shape<Protocol, 2, 25>, _>()
+                        .read::<FooBarInRecordSection, _>()
                         .map(RecordSection::FooBar);
                 }
                 if tag == 8 {
                     return rows
-                        .read::<runtime::Shape<Protocol, 2, 26>, _>()
+                        .read::<FooBar2InRecordSection, _>()
                         .map(RecordSection::FooBar2);
                 }
             }
             if tag == 9 {
                 return rows
-                    .read::<runtime::Shape<Protocol, 2, 27>, _>()
+                    .read::<EmptyCountInRecordSection, _>()
                     .map(RecordSection::EmptyCount);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 2) }, Break>(each)
+            reads.section::<Self, Bytes, RECORD_SECTION_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
+            next.read::<Self, Bytes, RECORD_SECTION_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for RecordSection {
         const SECTION: Option<usize> = Some(2);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::GlobalMark(..) => (2, 3),
                 Self::Self_(..) => (2, 22),
                 Self::Self_2(..) => (2, 23),
@@ -3929,43 +4092,84 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            match *self {
-                Self::GlobalMark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
+            match self {
+                Self::GlobalMark(record) => {
+                    writer
+                        .put::<
+                            GlobalMarkInRecordSection,
+                            _,
+                            RECORD_SECTION_LEAVES,
+                        >(2, record)
                 }
-                Self::Self_(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 22>, _, PLANS>(2, record)
+                Self::Self_(record) => {
+                    writer
+                        .put::<Self_InRecordSection, _, RECORD_SECTION_LEAVES>(2, record)
                 }
-                Self::Self_2(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 23>, _, PLANS>(2, record)
+                Self::Self_2(record) => {
+                    writer
+                        .put::<
+                            Self_2InRecordSection,
+                            _,
+                            RECORD_SECTION_LEAVES,
+                        >(2, record)
                 }
-                Self::Record(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 24>, _, PLANS>(2, record)
+                Self::Record(record) => {
+                    writer
+                        .put::<
+                            RecordInRecordSection,
+                            _,
+                            RECORD_SECTION_LEAVES,
+                        >(2, record)
                 }
-                Self::FooBar(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 25>, _, PLANS>(2, record)
+                Self::FooBar(record) => {
+                    writer
+                        .put::<
+                            FooBarInRecordSection,
+                            _,
+                            RECORD_SECTION_LEAVES,
+                        >(2, record)
                 }
-                Self::FooBar2(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 26>, _, PLANS>(2, record)
+                Self::FooBar2(record) => {
+                    writer
+                        .put::<
+                            FooBar2InRecordSection,
+                            _,
+                            RECORD_SECTION_LEAVES,
+                        >(2, record)
                 }
-                Self::EmptyCount(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 27>, _, PLANS>(2, record)
+                Self::EmptyCount(record) => {
+                    writer
+                        .put::<
+                            EmptyCountInRecordSection,
+                            _,
+                            RECORD_SECTION_LEAVES,
+                        >(2, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `sub`, including comments.
+    const SUB_LEAVES: usize = runtime::plans(&FORMAT, 5);
+
+    /// The record `global_mark` of the section as compile-time constants.
+    type GlobalMarkInSub = runtime::Shape<Protocol, 5, 3>;
+
+    /// The record `n` of the section as compile-time constants.
+    type NInSub = runtime::Shape<Protocol, 5, 30>;
 
     impl runtime::SectionFamily for Sub {
         const SECTION: usize = 5;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 5);
         type With<Bytes> = Sub;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -3978,70 +4182,82 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 1000 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 5, 3>, _>()
-                    .map(Sub::GlobalMark);
+                return rows.read::<GlobalMarkInSub, _>().map(Sub::GlobalMark);
             }
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 5, 30>, _>().map(Sub::N);
+                return rows.read::<NInSub, _>().map(Sub::N);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 5) }, Break>(each)
+            reads.section::<Self, Bytes, SUB_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 5) }>()
+            next.read::<Self, Bytes, SUB_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Sub {
         const SECTION: Option<usize> = Some(5);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::GlobalMark(..) => (5, 3),
                 Self::N(..) => (5, 30),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 5);
-            match *self {
-                Self::GlobalMark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 5, 3>, _, PLANS>(5, record)
+            match self {
+                Self::GlobalMark(record) => {
+                    writer.put::<GlobalMarkInSub, _, SUB_LEAVES>(5, record)
                 }
-                Self::N(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 5, 30>, _, PLANS>(5, record)
-                }
+                Self::N(record) => writer.put::<NInSub, _, SUB_LEAVES>(5, record),
             }
         }
     }
+
+    /// Number of leaves of the records in section `b`, including comments.
+    const B_LEAVES: usize = runtime::plans(&FORMAT, 6);
+
+    /// The record `global_mark` of the section as compile-time constants.
+    type GlobalMarkInB = runtime::Shape<Protocol, 6, 3>;
+
+    /// The record `r` of the section as compile-time constants.
+    type RInB = runtime::Shape<Protocol, 6, 31>;
 
     impl runtime::SectionFamily for B {
         const SECTION: usize = 6;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 6);
         type With<Bytes> = B;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -4054,70 +4270,82 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 1000 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 6, 3>, _>()
-                    .map(B::GlobalMark);
+                return rows.read::<GlobalMarkInB, _>().map(B::GlobalMark);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 6, 31>, _>().map(B::R);
+                return rows.read::<RInB, _>().map(B::R);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 6) }, Break>(each)
+            reads.section::<Self, Bytes, B_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 6) }>()
+            next.read::<Self, Bytes, B_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for B {
         const SECTION: Option<usize> = Some(6);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::GlobalMark(..) => (6, 3),
                 Self::R(..) => (6, 31),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 6);
-            match *self {
-                Self::GlobalMark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 6, 3>, _, PLANS>(6, record)
+            match self {
+                Self::GlobalMark(record) => {
+                    writer.put::<GlobalMarkInB, _, B_LEAVES>(6, record)
                 }
-                Self::R(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 6, 31>, _, PLANS>(6, record)
-                }
+                Self::R(record) => writer.put::<RInB, _, B_LEAVES>(6, record),
             }
         }
     }
+
+    /// Number of leaves of the records in section `r`, including comments.
+    const R_LEAVES: usize = runtime::plans(&FORMAT, 7);
+
+    /// The record `global_mark` of the section as compile-time constants.
+    type GlobalMarkInR = runtime::Shape<Protocol, 7, 3>;
+
+    /// The record `b` of the section as compile-time constants.
+    type BInR = runtime::Shape<Protocol, 7, 32>;
 
     impl runtime::SectionFamily for R {
         const SECTION: usize = 7;
         const TAG_WIDTH: usize = 2;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 7);
         type With<Bytes> = R;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -4130,61 +4358,63 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 1000 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 7, 3>, _>()
-                    .map(R::GlobalMark);
+                return rows.read::<GlobalMarkInR, _>().map(R::GlobalMark);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 7, 32>, _>().map(R::B);
+                return rows.read::<BInR, _>().map(R::B);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 7) }, Break>(each)
+            reads.section::<Self, Bytes, R_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 7) }>()
+            next.read::<Self, Bytes, R_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for R {
         const SECTION: Option<usize> = Some(7);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::GlobalMark(..) => (7, 3),
                 Self::B(..) => (7, 32),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 7);
-            match *self {
-                Self::GlobalMark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
+            match self {
+                Self::GlobalMark(record) => {
+                    writer.put::<GlobalMarkInR, _, R_LEAVES>(7, record)
                 }
-                Self::B(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 7, 32>, _, PLANS>(7, record)
-                }
+                Self::B(record) => writer.put::<BInR, _, R_LEAVES>(7, record),
             }
         }
     }
@@ -4198,6 +4428,7 @@ section t 8 { Bytes: (vfield) { } }
             (6, 3),
             (7, 3),
         ];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4216,6 +4447,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfSelf {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4230,6 +4462,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfOption {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4244,6 +4477,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfResult {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4258,6 +4492,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfVec {
         const PLACES: &'static [(usize, u16)] = &[(1, 7)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4272,6 +4507,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfTrace {
         const PLACES: &'static [(usize, u16)] = &[(1, 8)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4286,6 +4522,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfWriter {
         const PLACES: &'static [(usize, u16)] = &[(1, 9)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4300,6 +4537,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfRecord {
         const PLACES: &'static [(usize, u16)] = &[(1, 10)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4314,6 +4552,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfFinish {
         const PLACES: &'static [(usize, u16)] = &[(1, 11)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4328,6 +4567,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfFinishRecord {
         const PLACES: &'static [(usize, u16)] = &[(1, 12)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4342,6 +4582,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfOk {
         const PLACES: &'static [(usize, u16)] = &[(1, 13)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4356,6 +4597,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfSome {
         const PLACES: &'static [(usize, u16)] = &[(1, 14)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4370,6 +4612,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for String {
         const PLACES: &'static [(usize, u16)] = &[(1, 15)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4384,6 +4627,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for C {
         const PLACES: &'static [(usize, u16)] = &[(1, 16)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4398,6 +4642,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfProtocol {
         const PLACES: &'static [(usize, u16)] = &[(1, 17)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4412,6 +4657,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for W {
         const PLACES: &'static [(usize, u16)] = &[(1, 18)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4426,6 +4672,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfR {
         const PLACES: &'static [(usize, u16)] = &[(1, 19)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4440,6 +4687,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SelfN {
         const PLACES: &'static [(usize, u16)] = &[(1, 20)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4454,6 +4702,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for U64 {
         const PLACES: &'static [(usize, u16)] = &[(1, 21)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4468,6 +4717,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for RecordSelf {
         const PLACES: &'static [(usize, u16)] = &[(2, 22)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4482,6 +4732,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for RecordSelfRecord {
         const PLACES: &'static [(usize, u16)] = &[(2, 23)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4496,6 +4747,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for RecordRecord {
         const PLACES: &'static [(usize, u16)] = &[(2, 24)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4510,6 +4762,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for RecordFooBar {
         const PLACES: &'static [(usize, u16)] = &[(2, 25)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4524,6 +4777,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for RecordFooBarRecord {
         const PLACES: &'static [(usize, u16)] = &[(2, 26)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4538,6 +4792,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for EmptyCount {
         const PLACES: &'static [(usize, u16)] = &[(2, 27)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4552,6 +4807,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for SubN {
         const PLACES: &'static [(usize, u16)] = &[(5, 30)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4562,6 +4818,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for BR {
         const PLACES: &'static [(usize, u16)] = &[(6, 31)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4572,6 +4829,7 @@ section t 8 { Bytes: (vfield) { } }
 
     impl runtime::RecordType<Protocol> for RB {
         const PLACES: &'static [(usize, u16)] = &[(7, 32)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -4582,14 +4840,11 @@ section t 8 { Bytes: (vfield) { } }
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, Step, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -4599,44 +4854,46 @@ section t 8 { Bytes: (vfield) { } }
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2, 3], &[2, 3, 4, 0, 1], &[0; 5]),
+            Section::tagged(0, "", &[0, 1, 2, 3])
+                .cells(&[2, 3, 4, 0, 1])
+                .initials(&[0; 5]),
             Section::tagged(
-                1,
-                "Self",
-                &[
-                    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
-                    20, 21,
-                ],
-                &[
-                    55, 56, 57, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
-                    34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
-                    51, 52, 53, 54,
-                ],
-                &[0; 58],
-            ),
-            Section::tagged(
-                2,
-                "record",
-                &[0, 1, 2, 3, 22, 23, 24, 25, 26, 27],
-                &[
-                    19, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                    17, 18,
-                ],
-                &[0; 22],
-            ),
-            Section::stream(3, "open", &[28], &[0, 1], &[0; 2]),
-            Section::stream(4, "next", &[29], &[0], &[0; 1]),
-            Section::tagged(
-                5,
-                "sub",
-                &[0, 1, 2, 3, 30],
-                &[4, 5, 6, 0, 1, 2, 3],
-                &[0; 7],
-            ),
-            Section::tagged(6, "b", &[0, 1, 2, 3, 31], &[4, 5, 6, 0, 1, 2, 3], &[0; 7]),
-            Section::tagged(7, "r", &[0, 1, 2, 3, 32], &[4, 5, 6, 0, 1, 2, 3], &[0; 7]),
-            Section::stream(8, "t", &[33], &[0, 1], &[0; 2]),
+                    1,
+                    "Self",
+                    &[
+                        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                        19, 20, 21,
+                    ],
+                )
+                .cells(
+                    &[
+                        55, 56, 57, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                        48, 49, 50, 51, 52, 53, 54,
+                    ],
+                )
+                .initials(&[0; 58]),
+            Section::tagged(2, "record", &[0, 1, 2, 3, 22, 23, 24, 25, 26, 27])
+                .cells(
+                    &[
+                        19, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                        16, 17, 18,
+                    ],
+                )
+                .initials(&[0; 22]),
+            Section::stream(3, "open", &[28]).cells(&[0, 1]).initials(&[0; 2]),
+            Section::stream(4, "next", &[29]).cells(&[0]).initials(&[0; 1]),
+            Section::tagged(5, "sub", &[0, 1, 2, 3, 30])
+                .cells(&[4, 5, 6, 0, 1, 2, 3])
+                .initials(&[0; 7]),
+            Section::tagged(6, "b", &[0, 1, 2, 3, 31])
+                .cells(&[4, 5, 6, 0, 1, 2, 3])
+                .initials(&[0; 7]),
+            Section::tagged(7, "r", &[0, 1, 2, 3, 32])
+                .cells(&[4, 5, 6, 0, 1, 2, 3])
+                .initials(&[0; 7]),
+            Section::stream(8, "t", &[33]).cells(&[0, 1]).initials(&[0; 2]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -4701,9 +4958,8 @@ section t 8 { Bytes: (vfield) { } }
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -4742,9 +4998,8 @@ section t 8 { Bytes: (vfield) { } }
         const OPTION: &[Leaf; 4] = &[
             Leaf::tag(),
             Leaf::number("x", 1, Interpretation::None),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).named("data"),
         ];
         /// The leaves of `Result`.
         const RESULT: &[Leaf; 3] = &[
@@ -4800,9 +5055,8 @@ section t 8 { Bytes: (vfield) { } }
         const C: &[Leaf; 4] = &[
             Leaf::tag(),
             Leaf::number("B", 1, Interpretation::None),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(2)]).named("data"),
         ];
         /// The leaves of `protocol`.
         const PROTOCOL: &[Leaf; 2] = &[
@@ -4845,22 +5099,21 @@ section t 8 { Bytes: (vfield) { } }
         const FOO_BAR2: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("x", 1, Interpretation::None),
-            Leaf::number("x_2", 1, Interpretation::None).with("x", &[], None),
+            Leaf::number("x_2", 1, Interpretation::None).named("x"),
         ];
         /// The leaves of `empty_count`.
         const EMPTY_COUNT: &[Leaf; 6] = &[
             Leaf::tag(),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("n_items.c", 1, Interpretation::None).with("c", &[], Some(7)),
+            Leaf::number("n_items.x", 1, Interpretation::None).named("x"),
+            Leaf::number("n_items.c", 1, Interpretation::None).named("c").constant(7),
             Leaf::number("k", 1, Interpretation::None),
-            Leaf::number("c", 1, Interpretation::None).with("c", &[], Some(7)),
+            Leaf::number("c", 1, Interpretation::None).constant(7),
         ];
         /// The leaves of `next`.
         const NEXT: &[Leaf; 2] = &[
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).named("data"),
         ];
         /// The leaves of `item`.
         const ITEM: &[Leaf; 1] = &[Leaf::number("open", 4, Interpretation::Delta(0))];
@@ -4878,9 +5131,8 @@ section t 8 { Bytes: (vfield) { } }
         const B: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("x", 1, Interpretation::None)];
         /// The leaves of `Bytes`.
         const BYTES: &[Leaf; 2] = &[
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).named("data"),
         ];
     }
 }

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -86,6 +85,372 @@ section s 1 {
 }
 section modes 2 { mode_item: (mode) { } }
 "#;
+
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+
+        /// Returns a reader of the records in section `s`.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+
+        /// Returns the elements of section `modes` by their offsets.
+        pub fn modes(&mut self) -> runtime::Elements<'t, Protocol, ModeItem> {
+            self.0.elements(2)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+
+        /// Writes a record [`Task`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn task(&mut self, record: &Task) -> runtime::Result<()> {
+            self.0.inner().put::<TaskInS, _, S_LEAVES>(1, record)
+        }
+
+        /// Writes a record [`File`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn file(&mut self, record: &File) -> runtime::Result<()> {
+            self.0.inner().put::<FileInS, _, S_LEAVES>(1, record)
+        }
+
+        /// Writes a record [`State`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn state(&mut self, record: &State) -> runtime::Result<()> {
+            self.0.inner().put::<StateInS, _, S_LEAVES>(1, record)
+        }
+
+        /// Writes a record [`SResult`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn result(&mut self, record: &SResult<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<ResultInS, _, S_LEAVES>(1, record)
+        }
+
+        /// Returns section `modes`, to add elements to it.
+        pub fn modes(&mut self) -> runtime::Table<'_, AnySink, ModeItem> {
+            self.0.table(2)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    /// Section `s`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum S<Bytes = Vec<u8>> {
+        /// Record `task`, tag 4.
+        Task(Task),
+        /// The same name, other values.
+        File(File),
+        /// Record `State`, tag 6.
+        State(State),
+        /// Record `Result`, tag 7.
+        Result(SResult<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> S<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> S {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> S<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> S<NewBytes> {
+            match self {
+                Self::Task(record) => S::Task(record.clone()),
+                Self::File(record) => S::File(record.clone()),
+                Self::State(record) => S::State(record.clone()),
+                Self::Result(record) => S::Result(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record<Bytes = Vec<u8>> {
+        /// Section `s`.
+        S(S<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::S(record) => Record::S(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// An element of any stream section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Element {
+        /// The elements of section `modes`.
+        Modes(ModeItem),
+    }
+
+    /// An item of `n_items` in [`Task`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TaskNItem {
+        /// What a task does.
+        ///
+        /// `state`: 1 byte, interpretation `baseOffset 0x0`, format `signed`.
+        pub state: TaskState,
+        /// `mode`: 1 byte, interpretation `none`.
+        pub mode: Mode,
+    }
+
+    /// Record `task`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Task {
+        /// What a task does.
+        ///
+        /// `state`: 1 byte, interpretation `baseOffset 0x0`, format `signed`.
+        pub state: TaskState,
+        /// `mode`: 1 byte, interpretation `none`.
+        pub mode: Mode,
+        /// The items of `n_items`.
+        pub n_items: Vec<TaskNItem>,
+        /// `Option`: 1 byte, interpretation `delta 0`.
+        pub option: TaskOption,
+    }
+
+    /// The same name, other values.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct File {
+        /// What a task does.
+        ///
+        /// `state`: 1 byte, interpretation `baseOffset 0x0`, format `signed`.
+        pub state: FileState,
+        /// `mode`, repeated: 1 byte, interpretation `none`.
+        pub mode: Vec<Mode>,
+        /// What a task does.
+        ///
+        /// `state`, repeated: 1 byte, interpretation `baseOffset 0x0`, format `signed`.
+        pub state_2: Vec<FileState>,
+    }
+
+    /// The nested record `pair`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Pair {
+        /// What a task does.
+        ///
+        /// `state`: 1 byte, interpretation `baseOffset 0x0`, format `signed`.
+        pub state: PairState,
+        /// `size`: 1 byte, interpretation `none`.
+        pub size: u64,
+    }
+
+    /// Record `State`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct State {
+        /// `odd`: 2 bytes, interpretation `none`.
+        pub odd: Odd,
+        /// `bits`: 8 bytes, interpretation `none`.
+        pub bits: Bits,
+        /// The nested record `pair`.
+        pub pair: Pair,
+    }
+
+    /// Record `Result`, tag 7.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SResult<Bytes = Vec<u8>> {
+        /// `name`: `n.value` bytes.
+        pub name: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> SResult<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> SResult {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> SResult<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> SResult<NewBytes> {
+            SResult {
+                name: bytes(self.name.as_ref()),
+            }
+        }
+    }
+
+    /// Element `mode_item` of section `modes`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ModeItem {
+        /// `mode`: 1 byte, interpretation `none`.
+        pub mode: Mode,
+    }
 
     /// What a task does.
     ///
@@ -829,667 +1194,6 @@ section modes 2 { mode_item: (mode) { } }
         }
     }
 
-    /// An item of `n_items` in [`Task`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct TaskNItem {
-        /// What a task does.
-        ///
-        /// `state`: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub state: TaskState,
-        /// `mode`: 1 byte, `none`.
-        pub mode: Mode,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for TaskNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let state = TaskState::from_number(row.number(base + 4)?);
-            let mode = Mode::from_number(row.number(base + 5)?);
-            Ok(Self { state, mode })
-        }
-    }
-
-    impl runtime::WriteFields for TaskNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 4, self.state.number())?;
-            row.number(base + 5, self.mode.number())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for TaskNItem {
-        type With<Bytes> = TaskNItem;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `task`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Task {
-        /// What a task does.
-        ///
-        /// `state`: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub state: TaskState,
-        /// `mode`: 1 byte, `none`.
-        pub mode: Mode,
-        /// The items of `n_items`.
-        pub n_items: Vec<TaskNItem>,
-        /// `Option`: 1 byte, `delta 0`.
-        pub option: TaskOption,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Task {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let state = TaskState::from_number(row.number(base + 1)?);
-            let mode = Mode::from_number(row.number(base + 2)?);
-            row.number(base + 3)?;
-            let n_items = runtime::each(
-                row,
-                base + 3,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            let option = TaskOption::from_number(row.number(base + 6)?);
-            Ok(Self {
-                state,
-                mode,
-                n_items,
-                option,
-            })
-        }
-    }
-
-    impl runtime::WriteFields for Task {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.state.number())?;
-            row.number(base + 2, self.mode.number())?;
-            row.number(base + 3, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 3,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            row.number(base + 6, self.option.number())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Task {
-        type With<Bytes> = Task;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// The same name, other values.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct File {
-        /// What a task does.
-        ///
-        /// `state`: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub state: FileState,
-        /// `mode`, repeated: 1 byte, `none`.
-        pub mode: Vec<Mode>,
-        /// What a task does.
-        ///
-        /// `state`, repeated: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub state_2: Vec<FileState>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for File {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let state = FileState::from_number(row.number(base + 1)?);
-            row.number(base + 2)?;
-            let mode = runtime::each(
-                row,
-                base + 2,
-                |row| row.number(base + 3).map(Mode::from_number),
-            )?;
-            row.number(base + 4)?;
-            let state_2 = runtime::each(
-                row,
-                base + 4,
-                |row| row.number(base + 5).map(FileState::from_number),
-            )?;
-            Ok(Self { state, mode, state_2 })
-        }
-    }
-
-    impl runtime::WriteFields for File {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.state.number())?;
-            row.number(base + 2, self.mode.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 2,
-                &self.mode,
-                |row, item| row.number(base + 3, item.number()),
-            )?;
-            row.number(base + 4, self.state_2.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 4,
-                &self.state_2,
-                |row, item| row.number(base + 5, item.number()),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for File {
-        type With<Bytes> = File;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// The nested record `pair`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Pair {
-        /// What a task does.
-        ///
-        /// `state`: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub state: PairState,
-        /// `size`: 1 byte, `none`.
-        pub size: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Pair {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let state = PairState::from_number(row.number(base)?);
-            let size = row.number(base + 1)?;
-            Ok(Self { state, size })
-        }
-    }
-
-    impl runtime::WriteFields for Pair {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.state.number())?;
-            row.number(base + 1, self.size)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Pair {
-        type With<Bytes> = Pair;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `State`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct State {
-        /// `odd`: 2 bytes, `none`.
-        pub odd: Odd,
-        /// `bits`: 8 bytes, `none`.
-        pub bits: Bits,
-        /// The nested record `pair`.
-        pub pair: Pair,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for State {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let odd = Odd::from_number(row.number(base + 1)?);
-            let bits = Bits::from_number(row.number(base + 2)?);
-            let pair = runtime::ReadFields::read_fields(row, base + 3)?;
-            row.number(base + 5)?;
-            Ok(Self { odd, bits, pair })
-        }
-    }
-
-    impl runtime::WriteFields for State {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.odd.number())?;
-            row.number(base + 2, self.bits.number())?;
-            runtime::WriteFields::write_fields(&self.pair, row, base + 3)?;
-            row.number(base + 5, 1)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for State {
-        type With<Bytes> = State;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `Result`, tag 7.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct SResult<Bytes = Vec<u8>> {
-        /// `name`: `n.value` bytes.
-        pub name: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SResult<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let name = Bytes::from(row.bytes(base + 2)?);
-            Ok(Self { name })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SResult<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.name.as_ref().len() as u64)?;
-            row.bytes(base + 2, self.name.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for SResult {
-        type With<Bytes> = SResult<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> SResult<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> SResult {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> SResult<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> SResult<NewBytes> {
-            SResult {
-                name: bytes(self.name.as_ref()),
-            }
-        }
-    }
-
-    /// Element `mode_item` of section `modes`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct ModeItem {
-        /// `mode`: 1 byte, `none`.
-        pub mode: Mode,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for ModeItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let mode = Mode::from_number(row.number(base)?);
-            Ok(Self { mode })
-        }
-    }
-
-    impl runtime::WriteFields for ModeItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.mode.number())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for ModeItem {
-        type With<Bytes> = ModeItem;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Section `s`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum S<Bytes = Vec<u8>> {
-        /// Record `task`, tag 4.
-        Task(Task),
-        /// The same name, other values.
-        File(File),
-        /// Record `State`, tag 6.
-        State(State),
-        /// Record `Result`, tag 7.
-        Result(SResult<Bytes>),
-    }
-
-    impl<Bytes: AsRef<[u8]>> S<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> S {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> S<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> S<NewBytes> {
-            match self {
-                Self::Task(record) => S::Task(record.clone()),
-                Self::File(record) => S::File(record.clone()),
-                Self::State(record) => S::State(record.clone()),
-                Self::Result(record) => S::Result(record.with_bytes(bytes)),
-            }
-        }
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = Vec<u8>> {
-        /// Section `s`.
-        S(S<Bytes>),
-    }
-
-    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Record {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Record<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Record<NewBytes> {
-            match self {
-                Self::S(record) => Record::S(record.with_bytes(bytes)),
-            }
-        }
-    }
-
-    /// An element of any stream section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Element {
-        /// The elements of section `modes`.
-        Modes(ModeItem),
-    }
-
-    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
-
-    impl Trace<'static> {
-        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
-        /// and if it is truncated, the program is killed.
-        ///
-        /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
-        pub fn open(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().open(path).map(Self)
-        }
-
-        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-        /// causes an error instead of a signal.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn read(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().read_file(path).map(Self)
-        }
-    }
-
-    impl<'t> Trace<'t> {
-        /// Reads a trace in memory.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_slice(bytes).map(Self)
-        }
-
-        /// Reads a trace from a stream.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_read(
-            read: impl std::io::Read + Send + 't,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_read(read).map(Self)
-        }
-
-        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
-        #[must_use]
-        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-            Self(trace)
-        }
-
-        /// Section `s`.
-        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
-            self.0.section()
-        }
-
-        /// The elements of section `modes`.
-        pub fn modes(&mut self) -> runtime::Elements<'t, Protocol, ModeItem> {
-            self.0.elements(2)
-        }
-    }
-
-    impl<'t> std::ops::Deref for Trace<'t> {
-        type Target = runtime::Trace<'t, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    impl std::ops::DerefMut for Trace<'_> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
-        }
-    }
-
-    impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
-        type IntoIter = runtime::Records<'t, Protocol>;
-        fn into_iter(self) -> Self::IntoIter {
-            self.0.into_iter()
-        }
-    }
-
-    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
-
-    impl Writer<std::io::BufWriter<std::fs::File>> {
-        /// Creates a file.
-        ///
-        /// # Errors
-        /// Returns file system errors.
-        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
-            runtime::Writer::create(path).map(Self)
-        }
-    }
-
-    impl<AnySink: runtime::Sink> Writer<AnySink> {
-        /// Starts a trace with the default options.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn new(sink: AnySink) -> runtime::Result<Self> {
-            runtime::Writer::new(sink).map(Self)
-        }
-
-        /// Starts a trace.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn with_options(
-            sink: AnySink,
-            options: &runtime::WriteOptions,
-        ) -> runtime::Result<Self> {
-            runtime::Writer::with_options(sink, options).map(Self)
-        }
-
-        /// Writes the remaining data, closes the trace and returns the sink.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn finish(self) -> runtime::Result<AnySink> {
-            self.0.finish()
-        }
-
-        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-        pub fn abandon(self) {
-            self.0.abandon();
-        }
-
-        /// Writes a record [`Task`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn task(&mut self, record: &Task) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`File`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn file(&mut self, record: &File) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`State`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn state(&mut self, record: &State) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`SResult`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn result(&mut self, record: &SResult<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
-        }
-
-        /// The elements of section `modes`.
-        pub fn modes(&mut self) -> runtime::Table<'_, AnySink, ModeItem> {
-            self.0.table(2)
-        }
-    }
-
-    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
-        type Target = runtime::Writer<AnySink, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
-        }
-    }
-
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
     /// [`Deref`](std::ops::Deref).
     #[derive(Clone, Debug)]
@@ -1668,6 +1372,303 @@ section modes 2 { mode_item: (mode) { } }
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for TaskNItem {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = TaskState::from_number(row.number(base + 4)?);
+            let mode = Mode::from_number(row.number(base + 5)?);
+            Ok(Self { state, mode })
+        }
+    }
+
+    impl runtime::WriteFields for TaskNItem {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 4, self.state.number())?;
+            row.number(base + 5, self.mode.number())?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Task {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = TaskState::from_number(row.number(base + 1)?);
+            let mode = Mode::from_number(row.number(base + 2)?);
+            let _count = row.number(base + 3)?;
+            let n_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let option = TaskOption::from_number(row.number(base + 6)?);
+            Ok(Self {
+                state,
+                mode,
+                n_items,
+                option,
+            })
+        }
+    }
+
+    impl runtime::WriteFields for Task {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.state.number())?;
+            row.number(base + 2, self.mode.number())?;
+            row.number(base + 3, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 6, self.option.number())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Task {
+        type With<Bytes> = Task;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for File {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = FileState::from_number(row.number(base + 1)?);
+            let _count = row.number(base + 2)?;
+            let mode = runtime::each(
+                row,
+                base + 2,
+                |row| row.number(base + 3).map(Mode::from_number),
+            )?;
+            let _count = row.number(base + 4)?;
+            let state_2 = runtime::each(
+                row,
+                base + 4,
+                |row| row.number(base + 5).map(FileState::from_number),
+            )?;
+            Ok(Self { state, mode, state_2 })
+        }
+    }
+
+    impl runtime::WriteFields for File {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.state.number())?;
+            row.number(base + 2, self.mode.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.mode,
+                |row, item| row.number(base + 3, item.number()),
+            )?;
+            row.number(base + 4, self.state_2.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 4,
+                &self.state_2,
+                |row, item| row.number(base + 5, item.number()),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for File {
+        type With<Bytes> = File;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Pair {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let state = PairState::from_number(row.number(base)?);
+            let size = row.number(base + 1)?;
+            Ok(Self { state, size })
+        }
+    }
+
+    impl runtime::WriteFields for Pair {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.state.number())?;
+            row.number(base + 1, self.size)?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for State {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let odd = Odd::from_number(row.number(base + 1)?);
+            let bits = Bits::from_number(row.number(base + 2)?);
+            let pair = runtime::ReadFields::read_fields(row, base + 3)?;
+            let _constant = row.number(base + 5)?;
+            Ok(Self { odd, bits, pair })
+        }
+    }
+
+    impl runtime::WriteFields for State {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.odd.number())?;
+            row.number(base + 2, self.bits.number())?;
+            runtime::WriteFields::write_fields(&self.pair, row, base + 3)?;
+            row.number(base + 5, 1)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for State {
+        type With<Bytes> = State;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for SResult<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base + 1)?;
+            let name = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { name })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for SResult<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.name.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.name.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for SResult {
+        type With<Bytes> = SResult<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for ModeItem {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let mode = Mode::from_number(row.number(base)?);
+            Ok(Self { mode })
+        }
+    }
+
+    impl runtime::WriteFields for ModeItem {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.mode.number())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for ModeItem {
+        type With<Bytes> = ModeItem;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -1677,6 +1678,7 @@ section modes 2 { mode_item: (mode) { } }
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = Element;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1692,10 +1694,12 @@ section modes 2 { mode_item: (mode) { } }
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -1703,22 +1707,24 @@ section modes 2 { mode_item: (mode) { } }
                     <S as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::S(record)))
+                    >(reads, |record| each(Record::S(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
-                1 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
+            match next.section() {
+                1 => <S as runtime::SectionFamily>::one::<Bytes>(next).map(Record::S),
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1732,30 +1738,48 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::S(ref record) => record.place(),
+            match self {
+                Self::S(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::S(ref record) => record.put(writer),
+            match self {
+                Self::S(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `s`, including comments.
+    const S_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `task` of the section as compile-time constants.
+    type TaskInS = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `file` of the section as compile-time constants.
+    type FileInS = runtime::Shape<Protocol, 1, 4>;
+
+    /// The record `State` of the section as compile-time constants.
+    type StateInS = runtime::Shape<Protocol, 1, 5>;
+
+    /// The record `Result` of the section as compile-time constants.
+    type ResultInS = runtime::Shape<Protocol, 1, 6>;
 
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = S<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -1770,47 +1794,53 @@ section modes 2 { mode_item: (mode) { } }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::Task);
+                return rows.read::<TaskInS, _>().map(S::Task);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(S::File);
+                return rows.read::<FileInS, _>().map(S::File);
             }
             if tag == 6 {
-                return rows.read::<runtime::Shape<Protocol, 1, 5>, _>().map(S::State);
+                return rows.read::<StateInS, _>().map(S::State);
             }
             if tag == 7 {
-                return rows.read::<runtime::Shape<Protocol, 1, 6>, _>().map(S::Result);
+                return rows.read::<ResultInS, _>().map(S::Result);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, S_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for S<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Task(..) => (1, 3),
                 Self::File(..) => (1, 4),
                 Self::State(..) => (1, 5),
@@ -1818,31 +1848,24 @@ section modes 2 { mode_item: (mode) { } }
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Task(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-                }
-                Self::File(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-                }
-                Self::State(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
-                }
-                Self::Result(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
-                }
+            match self {
+                Self::Task(record) => writer.put::<TaskInS, _, S_LEAVES>(1, record),
+                Self::File(record) => writer.put::<FileInS, _, S_LEAVES>(1, record),
+                Self::State(record) => writer.put::<StateInS, _, S_LEAVES>(1, record),
+                Self::Result(record) => writer.put::<ResultInS, _, S_LEAVES>(1, record),
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Task {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1853,6 +1876,7 @@ section modes 2 { mode_item: (mode) { } }
 
     impl runtime::RecordType<Protocol> for File {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1863,6 +1887,7 @@ section modes 2 { mode_item: (mode) { } }
 
     impl runtime::RecordType<Protocol> for State {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1873,6 +1898,7 @@ section modes 2 { mode_item: (mode) { } }
 
     impl runtime::RecordType<Protocol> for SResult {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1883,14 +1909,11 @@ section modes 2 { mode_item: (mode) { } }
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, Step, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -1900,18 +1923,16 @@ section modes 2 { mode_item: (mode) { } }
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "s",
-                &[0, 1, 2, 3, 4, 5, 6],
-                &[
-                    22, 23, 24, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                    17, 18, 19, 20, 21,
-                ],
-                &[0; 25],
-            ),
-            Section::stream(2, "modes", &[7], &[0], &[0; 1]),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "s", &[0, 1, 2, 3, 4, 5, 6])
+                .cells(
+                    &[
+                        22, 23, 24, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                        16, 17, 18, 19, 20, 21,
+                    ],
+                )
+                .initials(&[0; 25]),
+            Section::stream(2, "modes", &[7]).cells(&[0]).initials(&[0; 1]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -1954,9 +1975,8 @@ section modes 2 { mode_item: (mode) { } }
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -1978,9 +1998,8 @@ section modes 2 { mode_item: (mode) { } }
             Leaf::number("mode", 1, Interpretation::None),
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("n_items.state", 1, Interpretation::BaseOffset(0))
-                .with("state", &[], None),
-            Leaf::number("n_items.mode", 1, Interpretation::None)
-                .with("mode", &[], None),
+                .named("state"),
+            Leaf::number("n_items.mode", 1, Interpretation::None).named("mode"),
             Leaf::number("Option", 1, Interpretation::Delta(0)),
         ];
         /// The leaves of `file`.
@@ -1990,18 +2009,16 @@ section modes 2 { mode_item: (mode) { } }
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("mode", 1, Interpretation::None),
             Leaf::number("k", 0, Interpretation::Default(2)),
-            Leaf::number("state_2", 1, Interpretation::BaseOffset(0))
-                .with("state", &[], None),
+            Leaf::number("state_2", 1, Interpretation::BaseOffset(0)).named("state"),
         ];
         /// The leaves of `State`.
         const STATE: &[Leaf; 6] = &[
             Leaf::tag(),
             Leaf::number("odd", 2, Interpretation::None),
             Leaf::number("bits", 8, Interpretation::None),
-            Leaf::number("pair.state", 1, Interpretation::BaseOffset(0))
-                .with("state", &[], None),
-            Leaf::number("pair.size", 1, Interpretation::None).with("size", &[], None),
-            Leaf::number("fixed", 1, Interpretation::None).with("fixed", &[], Some(1)),
+            Leaf::number("pair.state", 1, Interpretation::BaseOffset(0)).named("state"),
+            Leaf::number("pair.size", 1, Interpretation::None).named("size"),
+            Leaf::number("fixed", 1, Interpretation::None).constant(1),
         ];
         /// The leaves of `Result`.
         const RESULT: &[Leaf; 3] = &[

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -71,198 +70,6 @@ section s 1 {
 }
 "#;
 
-    /// The nested record `point`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Point {
-        /// Its encoding depends on the record that nests this one.
-        pub x: u64,
-        /// Its encoding depends on the record that nests this one.
-        pub y: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Point {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base)?;
-            let y = row.number(base + 1)?;
-            Ok(Self { x, y })
-        }
-    }
-
-    impl runtime::WriteFields for Point {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.x)?;
-            row.number(base + 1, self.y)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Point {
-        type With<Bytes> = Point;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// The nested record `box`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Box {
-        /// The nested record `point`.
-        pub point: Point,
-        /// `size`: 1 byte, `baseOffset 0x100`.
-        pub size: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Box {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let point = runtime::ReadFields::read_fields(row, base)?;
-            let size = row.number(base + 2)?;
-            Ok(Self { point, size })
-        }
-    }
-
-    impl runtime::WriteFields for Box {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            runtime::WriteFields::write_fields(&self.point, row, base)?;
-            row.number(base + 2, self.size)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Box {
-        type With<Bytes> = Box;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `draw`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Draw {
-        /// The nested record `box`.
-        pub r#box: Box,
-        /// The nested record `point`.
-        pub point: Point,
-        /// The nested record `point`.
-        pub point_2: Point,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Draw {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let r#box = runtime::ReadFields::read_fields(row, base + 1)?;
-            let point = runtime::ReadFields::read_fields(row, base + 4)?;
-            let point_2 = runtime::ReadFields::read_fields(row, base + 6)?;
-            Ok(Self { r#box, point, point_2 })
-        }
-    }
-
-    impl runtime::WriteFields for Draw {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            runtime::WriteFields::write_fields(&self.r#box, row, base + 1)?;
-            runtime::WriteFields::write_fields(&self.point, row, base + 4)?;
-            runtime::WriteFields::write_fields(&self.point_2, row, base + 6)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Draw {
-        type With<Bytes> = Draw;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `dot`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Dot {
-        /// The nested record `point`.
-        pub point: Point,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Dot {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let point = runtime::ReadFields::read_fields(row, base + 1)?;
-            Ok(Self { point })
-        }
-    }
-
-    impl runtime::WriteFields for Dot {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            runtime::WriteFields::write_fields(&self.point, row, base + 1)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Dot {
-        type With<Bytes> = Dot;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Section `s`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum S {
-        /// Record `draw`, tag 4.
-        Draw(Draw),
-        /// Record `dot`, tag 5.
-        Dot(Dot),
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record {
-        /// Section `s`.
-        S(S),
-    }
-
     /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     #[derive(Debug)]
     pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
@@ -316,7 +123,7 @@ section s 1 {
             Self(trace)
         }
 
-        /// Section `s`.
+        /// Returns a reader of the records in section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
@@ -396,8 +203,7 @@ section s 1 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn draw(&mut self, record: &Draw) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            self.0.inner().put::<DrawInS, _, S_LEAVES>(1, record)
         }
 
         /// Writes a record [`Dot`].
@@ -406,8 +212,7 @@ section s 1 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn dot(&mut self, record: &Dot) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+            self.0.inner().put::<DotInS, _, S_LEAVES>(1, record)
         }
     }
 
@@ -422,6 +227,58 @@ section s 1 {
         fn deref_mut(&mut self) -> &mut Self::Target {
             &mut self.0
         }
+    }
+
+    /// Section `s`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum S {
+        /// Record `draw`, tag 4.
+        Draw(Draw),
+        /// Record `dot`, tag 5.
+        Dot(Dot),
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record {
+        /// Section `s`.
+        S(S),
+    }
+
+    /// The nested record `point`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Point {
+        /// Its encoding depends on the record that nests this one.
+        pub x: u64,
+        /// Its encoding depends on the record that nests this one.
+        pub y: u64,
+    }
+
+    /// The nested record `box`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Box {
+        /// The nested record `point`.
+        pub point: Point,
+        /// `size`: 1 byte, interpretation `baseOffset 0x100`.
+        pub size: u64,
+    }
+
+    /// Record `draw`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Draw {
+        /// The nested record `box`.
+        pub r#box: Box,
+        /// The nested record `point`.
+        pub point: Point,
+        /// The nested record `point`.
+        pub point_2: Point,
+    }
+
+    /// Record `dot`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Dot {
+        /// The nested record `point`.
+        pub point: Point,
     }
 
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
@@ -529,6 +386,140 @@ section s 1 {
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for Point {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Point {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.x)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Box {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let point = runtime::ReadFields::read_fields(row, base)?;
+            let size = row.number(base + 2)?;
+            Ok(Self { point, size })
+        }
+    }
+
+    impl runtime::WriteFields for Box {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.point, row, base)?;
+            row.number(base + 2, self.size)?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Draw {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let r#box = runtime::ReadFields::read_fields(row, base + 1)?;
+            let point = runtime::ReadFields::read_fields(row, base + 4)?;
+            let point_2 = runtime::ReadFields::read_fields(row, base + 6)?;
+            Ok(Self { r#box, point, point_2 })
+        }
+    }
+
+    impl runtime::WriteFields for Draw {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.r#box, row, base + 1)?;
+            runtime::WriteFields::write_fields(&self.point, row, base + 4)?;
+            runtime::WriteFields::write_fields(&self.point_2, row, base + 6)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Draw {
+        type With<Bytes> = Draw;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Dot {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let point = runtime::ReadFields::read_fields(row, base + 1)?;
+            Ok(Self { point })
+        }
+    }
+
+    impl runtime::WriteFields for Dot {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.point, row, base + 1)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Dot {
+        type With<Bytes> = Dot;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -538,6 +529,7 @@ section s 1 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
         type Element<Bytes> = std::convert::Infallible;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -553,10 +545,12 @@ section s 1 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -564,48 +558,61 @@ section s 1 {
                     <S as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::S(record)))
+                    >(reads, |record| each(Record::S(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
-                1 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
+            match next.section() {
+                1 => <S as runtime::SectionFamily>::one::<Bytes>(next).map(Record::S),
                 _ => None,
             }
         }
     }
 
     impl runtime::DataRecord for Record {
-        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::S(ref record) => record.place(),
+            match self {
+                Self::S(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::S(ref record) => record.put(writer),
+            match self {
+                Self::S(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `s`, including comments.
+    const S_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `draw` of the section as compile-time constants.
+    type DrawInS = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `dot` of the section as compile-time constants.
+    type DotInS = runtime::Shape<Protocol, 1, 4>;
 
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = S;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -618,65 +625,68 @@ section s 1 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::Draw);
+                return rows.read::<DrawInS, _>().map(S::Draw);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(S::Dot);
+                return rows.read::<DotInS, _>().map(S::Dot);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, S_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for S {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Draw(..) => (1, 3),
                 Self::Dot(..) => (1, 4),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Draw(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-                }
-                Self::Dot(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-                }
+            match self {
+                Self::Draw(record) => writer.put::<DrawInS, _, S_LEAVES>(1, record),
+                Self::Dot(record) => writer.put::<DotInS, _, S_LEAVES>(1, record),
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Draw {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -687,6 +697,7 @@ section s 1 {
 
     impl runtime::RecordType<Protocol> for Dot {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -697,14 +708,11 @@ section s 1 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -714,14 +722,10 @@ section s 1 {
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "s",
-                &[0, 1, 2, 3, 4],
-                &[11, 12, 13, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-                &[0; 14],
-            ),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "s", &[0, 1, 2, 3, 4])
+                .cells(&[11, 12, 13, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+                .initials(&[0; 14]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -733,9 +737,8 @@ section s 1 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -753,20 +756,19 @@ section s 1 {
         /// The leaves of `draw`.
         const DRAW: &[Leaf; 8] = &[
             Leaf::tag(),
-            Leaf::number("box.point.x", 2, Interpretation::None).with("x", &[], None),
-            Leaf::number("box.point.y", 1, Interpretation::None).with("y", &[], None),
-            Leaf::number("box.size", 1, Interpretation::BaseOffset(256))
-                .with("size", &[], None),
-            Leaf::number("point.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("point.y", 1, Interpretation::Delta(0)).with("y", &[], None),
-            Leaf::number("point_2.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("point_2.y", 1, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("box.point.x", 2, Interpretation::None).named("x"),
+            Leaf::number("box.point.y", 1, Interpretation::None).named("y"),
+            Leaf::number("box.size", 1, Interpretation::BaseOffset(256)).named("size"),
+            Leaf::number("point.x", 1, Interpretation::None).named("x"),
+            Leaf::number("point.y", 1, Interpretation::Delta(0)).named("y"),
+            Leaf::number("point_2.x", 1, Interpretation::None).named("x"),
+            Leaf::number("point_2.y", 1, Interpretation::Delta(0)).named("y"),
         ];
         /// The leaves of `dot`.
         const DOT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("point.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("point.y", 1, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("point.x", 1, Interpretation::None).named("x"),
+            Leaf::number("point.y", 1, Interpretation::Delta(0)).named("y"),
         ];
     }
 }

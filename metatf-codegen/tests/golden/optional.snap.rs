@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -89,537 +88,188 @@ section parts 3 {
 }
 "#;
 
-    /// The flags of `flags`.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Flags(pub u64);
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
 
-    impl Flags {
-        /// Bit 0.
-        pub const TIMED: Self = Self(1 << 0);
-        /// Bit 1.
-        pub const PLACED: Self = Self(1 << 1);
-        /// Bit 2.
-        pub const NAMED: Self = Self(1 << 2);
-        /// Returns the flags of a number.
-        #[must_use]
-        pub const fn from_number(number: u64) -> Self {
-            Self(number)
-        }
-
-        /// Returns the stored number.
-        #[must_use]
-        pub const fn number(self) -> u64 {
-            self.0
-        }
-
-        /// Returns the number represented by these bits, ignoring all other bits.
-        #[must_use]
-        pub const fn bits(self, bits: Self) -> u64 {
-            match bits.0 {
-                0 => 0,
-                mask => (self.0 & mask) >> mask.trailing_zeros(),
-            }
-        }
-
-        /// Returns whether all of these flags are set.
-        #[must_use]
-        pub const fn contains(self, flags: Self) -> bool {
-            self.0 & flags.0 == flags.0
-        }
-
-        /// Returns whether any of these flags are set.
-        #[must_use]
-        pub const fn intersects(self, flags: Self) -> bool {
-            self.0 & flags.0 != 0
-        }
-    }
-
-    impl std::ops::BitOr for Flags {
-        type Output = Self;
-        fn bitor(self, other: Self) -> Self {
-            Self(self.0 | other.0)
-        }
-    }
-
-    impl std::ops::BitOrAssign for Flags {
-        fn bitor_assign(&mut self, other: Self) {
-            self.0 |= other.0;
-        }
-    }
-
-    impl std::fmt::Display for Flags {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            runtime::fmt_flags(
-                f,
-                self.0,
-                &[
-                    (Self::TIMED.0, "timed"),
-                    (Self::PLACED.0, "placed"),
-                    (Self::NAMED.0, "named"),
-                ],
-            )
-        }
-    }
-
-    impl From<u64> for Flags {
-        fn from(number: u64) -> Self {
-            Self::from_number(number)
-        }
-    }
-
-    impl From<Flags> for u64 {
-        fn from(value: Flags) -> Self {
-            value.number()
-        }
-    }
-
-    /// A place.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Point {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `y`: 2 bytes, `none`.
-        pub y: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Point {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base)?;
-            let y = row.number(base + 1)?;
-            Ok(Self { x, y })
-        }
-    }
-
-    impl runtime::WriteFields for Point {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.x)?;
-            row.number(base + 1, self.y)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Point {
-        type With<Bytes> = Point;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// An item of `items` in [`R`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct RItemsItem {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `n`: 9 bytes.
-        pub n: [u8; 9],
-    }
-
-    impl<'a> runtime::ReadFields<'a> for RItemsItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 8)?;
-            let n = runtime::array(row, base + 9)?;
-            Ok(Self { x, n })
-        }
-    }
-
-    impl runtime::WriteFields for RItemsItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 8, self.x)?;
-            row.bytes(base + 9, &self.n)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for RItemsItem {
-        type With<Bytes> = RItemsItem;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `r`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct R<Bytes = Vec<u8>> {
-        /// `flags`: 1 byte, `none`.
-        pub flags: Flags,
-        /// Since the start.
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
         ///
-        /// `time`: 4 bytes, `delta 0`.
-        /// Present if this is 1: `(flags.bit 0)`.
-        pub time: Option<u64>,
-        /// A place.
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
         ///
-        /// The nested record `point`.
-        /// Present if this is 1: `(flags.bit 1)`.
-        pub point: Option<Point>,
-        /// The fields of `items`.
-        /// Present if this is 1: `(1 - flags.bit 1)`.
-        pub items: Option<RItemsItem>,
-        /// `vfield`: bytes, after their length of 1 byte.
-        /// Present if this is 1: `(flags.bit 2)`.
-        pub vfield: Option<Bytes>,
-        /// `size`: 1 byte, `none`.
-        pub size: u64,
-        /// `item`, repeated: 2 bytes, `none`.
-        /// Number of items: `(size.value / 2)`.
-        pub item: Vec<u64>,
-        /// `options`: `size.value` bytes.
-        pub options: Bytes,
-        /// `magic`: 1 byte, `none`, always 7.
-        /// Present if this is 1: `(flags.bit 3)`.
-        pub magic: Option<()>,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for R<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let flags = Flags::from_number(row.number(base + 1)?);
-            row.number(base + 2)?;
-            let time = runtime::optional(row, base + 2, |row| row.number(base + 3))?;
-            row.number(base + 4)?;
-            let point = runtime::optional(
-                row,
-                base + 4,
-                |row| runtime::ReadFields::read_fields(row, base + 5),
-            )?;
-            row.number(base + 7)?;
-            let items = runtime::optional(
-                row,
-                base + 7,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            row.number(base + 10)?;
-            let vfield = runtime::optional(
-                row,
-                base + 10,
-                |row| runtime::read_vfield(row, base + 11, base + 12),
-            )?;
-            let size = row.number(base + 13)?;
-            row.number(base + 14)?;
-            let item = runtime::each(row, base + 14, |row| row.number(base + 15))?;
-            let options = Bytes::from(row.bytes(base + 16)?);
-            row.number(base + 17)?;
-            let magic = runtime::optional(
-                row,
-                base + 17,
-                |row| row.number(base + 18).map(|_| ()),
-            )?;
-            Ok(Self {
-                flags,
-                time,
-                point,
-                items,
-                vfield,
-                size,
-                item,
-                options,
-                magic,
-            })
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for R<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.flags.number())?;
-            row.number(base + 2, u64::from(self.time.is_some()))?;
-            runtime::put_each(
-                row,
-                base + 2,
-                self.time.as_slice(),
-                |row, item| row.number(base + 3, *item),
-            )?;
-            row.number(base + 4, u64::from(self.point.is_some()))?;
-            runtime::put_each(
-                row,
-                base + 4,
-                self.point.as_slice(),
-                |row, item| runtime::WriteFields::write_fields(item, row, base + 5),
-            )?;
-            row.number(base + 7, u64::from(self.items.is_some()))?;
-            runtime::put_each(
-                row,
-                base + 7,
-                self.items.as_slice(),
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            row.number(base + 10, u64::from(self.vfield.is_some()))?;
-            runtime::put_each(
-                row,
-                base + 10,
-                self.vfield.as_slice(),
-                |row, item| {
-                    row.number(base + 11, item.as_ref().len() as u64)?;
-                    row.bytes(base + 12, item.as_ref())
-                },
-            )?;
-            row.number(base + 13, self.size)?;
-            row.number(base + 14, self.item.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 14,
-                &self.item,
-                |row, item| row.number(base + 15, *item),
-            )?;
-            row.bytes(base + 16, self.options.as_ref())?;
-            row.number(base + 17, u64::from(self.magic.is_some()))?;
-            runtime::put_each(
-                row,
-                base + 17,
-                self.magic.as_slice(),
-                |row, ()| row.number(base + 18, 7),
-            )?;
-            Ok(())
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+
+        /// Returns a reader of the records in section `s`.
+        ///
+        /// What is there or not, counts that are computed, and byte arrays that are records.
+        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
+            self.0.section()
+        }
+
+        /// Returns a reader of the records in section `parts`.
+        pub fn parts(&mut self) -> runtime::Section<'_, 't, Protocol, Parts> {
+            self.0.section()
+        }
+
+        /// Returns the elements of section `options` by their offsets.
+        pub fn options(&mut self) -> runtime::Elements<'t, Protocol, OptionsOption> {
+            self.0.elements(2)
         }
     }
 
-    impl runtime::Family for R {
-        type With<Bytes> = R<Bytes>;
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+
+        /// Writes a record [`R`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> R<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> R {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn r(&mut self, record: &R<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<RInS, _, S_LEAVES>(1, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> R<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> R<NewBytes> {
-            R {
-                flags: self.flags,
-                time: self.time,
-                point: self.point.clone(),
-                items: self.items.clone(),
-                vfield: self.vfield.as_ref().map(|item| bytes(item.as_ref())),
-                size: self.size,
-                item: self.item.clone(),
-                options: bytes(self.options.as_ref()),
-                magic: self.magic,
-            }
-        }
-    }
-
-    /// Element `option` of section `options`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct OptionsOption<Bytes = Vec<u8>> {
-        /// `code`: 1 byte, `none`.
-        pub code: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for OptionsOption<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let code = row.number(base)?;
-            row.number(base + 1)?;
-            let vfield = Bytes::from(row.bytes(base + 2)?);
-            Ok(Self { code, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for OptionsOption<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.code)?;
-            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 2, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for OptionsOption {
-        type With<Bytes> = OptionsOption<Bytes>;
+        /// Writes a record [`Step`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> OptionsOption<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> OptionsOption {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn step(&mut self, record: &Step) -> runtime::Result<()> {
+            self.0.inner().put::<StepInParts, _, PARTS_LEAVES>(3, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> OptionsOption<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> OptionsOption<NewBytes> {
-            OptionsOption {
-                code: self.code,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `step`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Step {
-        /// `t`: 1 byte, `delta 0`.
-        pub t: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Step {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let t = row.number(base + 1)?;
-            Ok(Self { t })
-        }
-    }
-
-    impl runtime::WriteFields for Step {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.t)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Step {
-        type With<Bytes> = Step;
+        /// Writes a record [`Text`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn text(&mut self, record: &Text<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<TextInParts, _, PARTS_LEAVES>(3, record)
+        }
+
+        /// Returns section `options`, to add elements to it.
+        pub fn options(&mut self) -> runtime::Table<'_, AnySink, OptionsOption> {
+            self.0.table(2)
         }
     }
 
-    /// Record `text`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Text<Bytes = Vec<u8>> {
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Text<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let vfield = Bytes::from(row.bytes(base + 2)?);
-            Ok(Self { vfield })
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Text<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 2, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Text {
-        type With<Bytes> = Text<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Text<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Text {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Text<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Text<NewBytes> {
-            Text {
-                vfield: bytes(self.vfield.as_ref()),
-            }
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
         }
     }
 
@@ -729,189 +379,242 @@ section parts 3 {
         Options(OptionsOption<Bytes>),
     }
 
-    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
-
-    impl Trace<'static> {
-        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
-        /// and if it is truncated, the program is killed.
-        ///
-        /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
-        pub fn open(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().open(path).map(Self)
-        }
-
-        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-        /// causes an error instead of a signal.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn read(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().read_file(path).map(Self)
-        }
+    /// A place.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Point {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `y`: 2 bytes, interpretation `none`.
+        pub y: u64,
     }
 
-    impl<'t> Trace<'t> {
-        /// Reads a trace in memory.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_slice(bytes).map(Self)
-        }
+    /// An item of `items` in [`R`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RItemsItem {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `n`: 9 bytes.
+        pub n: [u8; 9],
+    }
 
-        /// Reads a trace from a stream.
+    /// Record `r`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct R<Bytes = Vec<u8>> {
+        /// `flags`: 1 byte, interpretation `none`.
+        pub flags: Flags,
+        /// Since the start.
         ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_read(
-            read: impl std::io::Read + Send + 't,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_read(read).map(Self)
-        }
+        /// `time`: 4 bytes, interpretation `delta 0`.
+        /// Present if `(flags.bit 0)` is 1.
+        pub time: Option<u64>,
+        /// A place.
+        ///
+        /// The nested record `point`.
+        /// Present if `(flags.bit 1)` is 1.
+        pub point: Option<Point>,
+        /// The fields of `items`.
+        /// Present if `(1 - flags.bit 1)` is 1.
+        pub items: Option<RItemsItem>,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        /// Present if `(flags.bit 2)` is 1.
+        pub vfield: Option<Bytes>,
+        /// `size`: 1 byte, interpretation `none`.
+        pub size: u64,
+        /// `item`, repeated: 2 bytes, interpretation `none`.
+        /// The number of items is `(size.value / 2)`.
+        pub item: Vec<u64>,
+        /// `options`: `size.value` bytes.
+        pub options: Bytes,
+        /// `magic`: 1 byte, interpretation `none`, always 7.
+        /// Present if `(flags.bit 3)` is 1.
+        pub magic: Option<()>,
+    }
 
-        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+    impl<Bytes: AsRef<[u8]>> R<Bytes> {
+        /// Returns a copy that owns its bytes.
         #[must_use]
-        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-            Self(trace)
+        pub fn to_owned(&self) -> R {
+            self.with_bytes(<[u8]>::to_vec)
         }
 
-        /// What is there or not, counts that are computed, and byte arrays that are records.
-        pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
-            self.0.section()
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> R<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
 
-        /// Section `parts`.
-        pub fn parts(&mut self) -> runtime::Section<'_, 't, Protocol, Parts> {
-            self.0.section()
-        }
-
-        /// The elements of section `options`.
-        pub fn options(&mut self) -> runtime::Elements<'t, Protocol, OptionsOption> {
-            self.0.elements(2)
-        }
-    }
-
-    impl<'t> std::ops::Deref for Trace<'t> {
-        type Target = runtime::Trace<'t, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    impl std::ops::DerefMut for Trace<'_> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> R<NewBytes> {
+            R {
+                flags: self.flags,
+                time: self.time,
+                point: self.point.clone(),
+                items: self.items.clone(),
+                vfield: self.vfield.as_ref().map(|item| bytes(item.as_ref())),
+                size: self.size,
+                item: self.item.clone(),
+                options: bytes(self.options.as_ref()),
+                magic: self.magic,
+            }
         }
     }
 
-    impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
-        type IntoIter = runtime::Records<'t, Protocol>;
-        fn into_iter(self) -> Self::IntoIter {
-            self.0.into_iter()
+    /// Element `option` of section `options`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct OptionsOption<Bytes = Vec<u8>> {
+        /// `code`: 1 byte, interpretation `none`.
+        pub code: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> OptionsOption<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> OptionsOption {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> OptionsOption<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> OptionsOption<NewBytes> {
+            OptionsOption {
+                code: self.code,
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+    /// Record `step`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Step {
+        /// `t`: 1 byte, interpretation `delta 0`.
+        pub t: u64,
+    }
 
-    impl Writer<std::io::BufWriter<std::fs::File>> {
-        /// Creates a file.
-        ///
-        /// # Errors
-        /// Returns file system errors.
-        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
-            runtime::Writer::create(path).map(Self)
+    /// Record `text`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Text<Bytes = Vec<u8>> {
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Text<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Text {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Text<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Text<NewBytes> {
+            Text {
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> Writer<AnySink> {
-        /// Starts a trace with the default options.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn new(sink: AnySink) -> runtime::Result<Self> {
-            runtime::Writer::new(sink).map(Self)
+    /// The flags of `flags`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct Flags(pub u64);
+
+    impl Flags {
+        /// Bit 0.
+        pub const TIMED: Self = Self(1 << 0);
+        /// Bit 1.
+        pub const PLACED: Self = Self(1 << 1);
+        /// Bit 2.
+        pub const NAMED: Self = Self(1 << 2);
+        /// Returns the flags of a number.
+        #[must_use]
+        pub const fn from_number(number: u64) -> Self {
+            Self(number)
         }
 
-        /// Starts a trace.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn with_options(
-            sink: AnySink,
-            options: &runtime::WriteOptions,
-        ) -> runtime::Result<Self> {
-            runtime::Writer::with_options(sink, options).map(Self)
+        /// Returns the stored number.
+        #[must_use]
+        pub const fn number(self) -> u64 {
+            self.0
         }
 
-        /// Writes the remaining data, closes the trace and returns the sink.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn finish(self) -> runtime::Result<AnySink> {
-            self.0.finish()
+        /// Returns the number represented by these bits, ignoring all other bits.
+        #[must_use]
+        pub const fn bits(self, bits: Self) -> u64 {
+            match bits.0 {
+                0 => 0,
+                mask => (self.0 & mask) >> mask.trailing_zeros(),
+            }
         }
 
-        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-        pub fn abandon(self) {
-            self.0.abandon();
+        /// Returns whether all of these flags are set.
+        #[must_use]
+        pub const fn contains(self, flags: Self) -> bool {
+            self.0 & flags.0 == flags.0
         }
 
-        /// Writes a record [`R`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn r(&mut self, record: &R<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`Step`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn step(&mut self, record: &Step) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
-        }
-
-        /// Writes a record [`Text`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn text(&mut self, record: &Text<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
-        }
-
-        /// The elements of section `options`.
-        pub fn options(&mut self) -> runtime::Table<'_, AnySink, OptionsOption> {
-            self.0.table(2)
+        /// Returns whether any of these flags are set.
+        #[must_use]
+        pub const fn intersects(self, flags: Self) -> bool {
+            self.0 & flags.0 != 0
         }
     }
 
-    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
-        type Target = runtime::Writer<AnySink, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
+    impl std::ops::BitOr for Flags {
+        type Output = Self;
+        fn bitor(self, other: Self) -> Self {
+            Self(self.0 | other.0)
         }
     }
 
-    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
+    impl std::ops::BitOrAssign for Flags {
+        fn bitor_assign(&mut self, other: Self) {
+            self.0 |= other.0;
+        }
+    }
+
+    impl std::fmt::Display for Flags {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            runtime::fmt_flags(
+                f,
+                self.0,
+                &[
+                    (Self::TIMED.0, "timed"),
+                    (Self::PLACED.0, "placed"),
+                    (Self::NAMED.0, "named"),
+                ],
+            )
+        }
+    }
+
+    impl From<u64> for Flags {
+        fn from(number: u64) -> Self {
+            Self::from_number(number)
+        }
+    }
+
+    impl From<Flags> for u64 {
+        fn from(value: Flags) -> Self {
+            value.number()
         }
     }
 
@@ -1073,6 +776,303 @@ section parts 3 {
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for Point {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Point {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.x)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for RItemsItem {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 8)?;
+            let n = runtime::array(row, base + 9)?;
+            Ok(Self { x, n })
+        }
+    }
+
+    impl runtime::WriteFields for RItemsItem {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 8, self.x)?;
+            row.bytes(base + 9, &self.n)?;
+            Ok(())
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for R<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let flags = Flags::from_number(row.number(base + 1)?);
+            let _count = row.number(base + 2)?;
+            let time = runtime::optional(row, base + 2, |row| row.number(base + 3))?;
+            let _count = row.number(base + 4)?;
+            let point = runtime::optional(
+                row,
+                base + 4,
+                |row| runtime::ReadFields::read_fields(row, base + 5),
+            )?;
+            let _count = row.number(base + 7)?;
+            let items = runtime::optional(
+                row,
+                base + 7,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let _count = row.number(base + 10)?;
+            let vfield = runtime::optional(
+                row,
+                base + 10,
+                |row| runtime::read_vfield(row, base + 11, base + 12),
+            )?;
+            let size = row.number(base + 13)?;
+            let _count = row.number(base + 14)?;
+            let item = runtime::each(row, base + 14, |row| row.number(base + 15))?;
+            let options = Bytes::from(row.bytes(base + 16)?);
+            let _count = row.number(base + 17)?;
+            let magic = runtime::optional(
+                row,
+                base + 17,
+                |row| row.number(base + 18).map(|_| ()),
+            )?;
+            Ok(Self {
+                flags,
+                time,
+                point,
+                items,
+                vfield,
+                size,
+                item,
+                options,
+                magic,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for R<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.flags.number())?;
+            row.number(base + 2, u64::from(self.time.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 2,
+                self.time.as_slice(),
+                |row, item| row.number(base + 3, *item),
+            )?;
+            row.number(base + 4, u64::from(self.point.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 4,
+                self.point.as_slice(),
+                |row, item| runtime::WriteFields::write_fields(item, row, base + 5),
+            )?;
+            row.number(base + 7, u64::from(self.items.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 7,
+                self.items.as_slice(),
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 10, u64::from(self.vfield.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 10,
+                self.vfield.as_slice(),
+                |row, item| {
+                    row.number(base + 11, item.as_ref().len() as u64)?;
+                    row.bytes(base + 12, item.as_ref())
+                },
+            )?;
+            row.number(base + 13, self.size)?;
+            row.number(base + 14, self.item.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 14,
+                &self.item,
+                |row, item| row.number(base + 15, *item),
+            )?;
+            row.bytes(base + 16, self.options.as_ref())?;
+            row.number(base + 17, u64::from(self.magic.is_some()))?;
+            runtime::put_each(
+                row,
+                base + 17,
+                self.magic.as_slice(),
+                |row, ()| row.number(base + 18, 7),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for R {
+        type With<Bytes> = R<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for OptionsOption<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let code = row.number(base)?;
+            let _length = row.number(base + 1)?;
+            let vfield = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { code, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for OptionsOption<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.code)?;
+            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for OptionsOption {
+        type With<Bytes> = OptionsOption<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Step {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let t = row.number(base + 1)?;
+            Ok(Self { t })
+        }
+    }
+
+    impl runtime::WriteFields for Step {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.t)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Step {
+        type With<Bytes> = Step;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Text<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base + 1)?;
+            let vfield = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Text<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Text {
+        type With<Bytes> = Text<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -1082,6 +1082,7 @@ section parts 3 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = Element<Bytes>;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1101,10 +1102,12 @@ section parts 3 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -1112,32 +1115,34 @@ section parts 3 {
                     <S as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::S(record)))
+                    >(reads, |record| each(Record::S(record)))
                 }
                 3 => {
                     <Parts as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Parts(record)))
+                    >(reads, |record| each(Record::Parts(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
-                1 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
+            match next.section() {
+                1 => <S as runtime::SectionFamily>::one::<Bytes>(next).map(Record::S),
                 3 => {
-                    <Parts as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Parts as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Parts)
                 }
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1151,32 +1156,41 @@ section parts 3 {
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[1, 3]);
+        const SECTION: Option<usize> = None;
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::S(ref record) => record.place(),
-                Self::Parts(ref record) => record.place(),
+            match self {
+                Self::S(record) => record.place(),
+                Self::Parts(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::S(ref record) => record.put(writer),
-                Self::Parts(ref record) => record.put(writer),
+            match self {
+                Self::S(record) => record.put(writer),
+                Self::Parts(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `s`, including comments.
+    const S_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `r` of the section as compile-time constants.
+    type RInS = runtime::Shape<Protocol, 1, 3>;
 
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = S<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -1188,61 +1202,75 @@ section parts 3 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::R);
+                return rows.read::<RInS, _>().map(S::R);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, S_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for S<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::R(..) => (1, 3),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::R(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-                }
+            match self {
+                Self::R(record) => writer.put::<RInS, _, S_LEAVES>(1, record),
             }
         }
     }
+
+    /// Number of leaves of the records in section `parts`, including comments.
+    const PARTS_LEAVES: usize = runtime::plans(&FORMAT, 3);
+
+    /// The record `step` of the section as compile-time constants.
+    type StepInParts = runtime::Shape<Protocol, 3, 5>;
+
+    /// The record `text` of the section as compile-time constants.
+    type TextInParts = runtime::Shape<Protocol, 3, 6>;
 
     impl runtime::SectionFamily for Parts {
         const SECTION: usize = 3;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 3);
         type With<Bytes> = Parts<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -1255,58 +1283,64 @@ section parts 3 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 3, 5>, _>().map(Parts::Step);
+                return rows.read::<StepInParts, _>().map(Parts::Step);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 3, 6>, _>().map(Parts::Text);
+                return rows.read::<TextInParts, _>().map(Parts::Text);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 3) }, Break>(each)
+            reads.section::<Self, Bytes, PARTS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
+            next.read::<Self, Bytes, PARTS_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Parts<Bytes> {
         const SECTION: Option<usize> = Some(3);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Step(..) => (3, 5),
                 Self::Text(..) => (3, 6),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            match *self {
-                Self::Step(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
+            match self {
+                Self::Step(record) => {
+                    writer.put::<StepInParts, _, PARTS_LEAVES>(3, record)
                 }
-                Self::Text(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
+                Self::Text(record) => {
+                    writer.put::<TextInParts, _, PARTS_LEAVES>(3, record)
                 }
             }
         }
@@ -1314,6 +1348,7 @@ section parts 3 {
 
     impl runtime::RecordType<Protocol> for R {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1324,6 +1359,7 @@ section parts 3 {
 
     impl runtime::RecordType<Protocol> for Step {
         const PLACES: &'static [(usize, u16)] = &[(3, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1338,6 +1374,7 @@ section parts 3 {
 
     impl runtime::RecordType<Protocol> for Text {
         const PLACES: &'static [(usize, u16)] = &[(3, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1352,14 +1389,11 @@ section parts 3 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, Step, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -1369,25 +1403,19 @@ section parts 3 {
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "s",
-                &[0, 1, 2, 3],
-                &[
-                    19, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                    17, 18,
-                ],
-                &[0; 22],
-            ),
-            Section::stream(2, "options", &[4], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                3,
-                "parts",
-                &[0, 1, 2, 5, 6],
-                &[5, 6, 7, 0, 1, 2, 3, 4],
-                &[0; 8],
-            ),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "s", &[0, 1, 2, 3])
+                .cells(
+                    &[
+                        19, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                        16, 17, 18,
+                    ],
+                )
+                .initials(&[0; 22]),
+            Section::stream(2, "options", &[4]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(3, "parts", &[0, 1, 2, 5, 6])
+                .cells(&[5, 6, 7, 0, 1, 2, 3, 4])
+                .initials(&[0; 8]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -1432,9 +1460,8 @@ section parts 3 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -1456,18 +1483,17 @@ section parts 3 {
             Leaf::computed("(flags.bit 0)", &[ExprOp::Leaf(1), ExprOp::Bit(0)]),
             Leaf::number("time", 4, Interpretation::Delta(0)),
             Leaf::computed("(flags.bit 1)", &[ExprOp::Leaf(1), ExprOp::Bit(1)]),
-            Leaf::number("point.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("point.y", 2, Interpretation::None).with("y", &[], None),
+            Leaf::number("point.x", 1, Interpretation::None).named("x"),
+            Leaf::number("point.y", 2, Interpretation::None).named("y"),
             Leaf::computed(
                 "(1 - flags.bit 1)",
                 &[ExprOp::Push(1), ExprOp::Leaf(1), ExprOp::Bit(1), ExprOp::Sub],
             ),
-            Leaf::number("items.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::array("items.n", 9).with("n", &[], None),
+            Leaf::number("items.x", 1, Interpretation::None).named("x"),
+            Leaf::array("items.n", 9).named("n"),
             Leaf::computed("(flags.bit 2)", &[ExprOp::Leaf(1), ExprOp::Bit(2)]),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(11)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(11)]).named("data"),
             Leaf::number("size", 1, Interpretation::None),
             Leaf::computed(
                 "(size.value / 2)",
@@ -1476,14 +1502,13 @@ section parts 3 {
             Leaf::number("item", 2, Interpretation::None),
             Leaf::variable("options", &[ExprOp::Leaf(13)]),
             Leaf::computed("(flags.bit 3)", &[ExprOp::Leaf(1), ExprOp::Bit(3)]),
-            Leaf::number("magic", 1, Interpretation::None).with("magic", &[], Some(7)),
+            Leaf::number("magic", 1, Interpretation::None).constant(7),
         ];
         /// The leaves of `option`.
         const OPTION: &[Leaf; 3] = &[
             Leaf::number("code", 1, Interpretation::None),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `step`.
         const STEP: &[Leaf; 2] = &[
@@ -1493,9 +1518,8 @@ section parts 3 {
         /// The leaves of `text`.
         const TEXT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
     }
 }

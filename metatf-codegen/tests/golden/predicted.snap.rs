@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -103,441 +102,6 @@ section words 4 {
 }
 "#;
 
-    /// Record `alloc`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Alloc {
-        /// `size`: 4 bytes, `none`.
-        pub size: u64,
-        /// `address`: 1 byte, `predicted 1 heap allocated size by switch.thread 2`.
-        pub address: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Alloc {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let size = row.number(base + 1)?;
-            let address = row.number(base + 2)?;
-            Ok(Self { size, address })
-        }
-    }
-
-    impl runtime::WriteFields for Alloc {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.size)?;
-            row.number(base + 2, self.address)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Alloc {
-        type With<Bytes> = Alloc;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `free`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Free {
-        /// `address`: 1 byte, `predicted 1 heap freed by switch.thread 2`.
-        pub address: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Free {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let address = row.number(base + 1)?;
-            Ok(Self { address })
-        }
-    }
-
-    impl runtime::WriteFields for Free {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.address)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Free {
-        type With<Bytes> = Free;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `touch`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Touch {
-        /// `address`: 1 byte, `predicted 1 heap used by switch.thread 2`.
-        pub address: u64,
-        /// `value`: 1 byte, `predicted 1 (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3`.
-        pub value: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Touch {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let address = row.number(base + 1)?;
-            let value = row.number(base + 2)?;
-            Ok(Self { address, value })
-        }
-    }
-
-    impl runtime::WriteFields for Touch {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.address)?;
-            row.number(base + 2, self.value)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Touch {
-        type With<Bytes> = Touch;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `switch`, tag 7.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Switch {
-        /// `thread`: 1 byte, `predicted 1 lastValue 2 3`.
-        pub thread: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Switch {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let thread = row.number(base + 1)?;
-            Ok(Self { thread })
-        }
-    }
-
-    impl runtime::WriteFields for Switch {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.thread)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Switch {
-        type With<Bytes> = Switch;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Element `miss` of section `misses`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Miss {
-        /// `address`: 8 bytes, `delta 0`.
-        pub address: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Miss {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let address = row.number(base)?;
-            Ok(Self { address })
-        }
-    }
-
-    impl runtime::WriteFields for Miss {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.address)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Miss {
-        type With<Bytes> = Miss;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Element `other` of section `values`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Other {
-        /// `value`: 8 bytes, `none`.
-        pub value: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Other {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let value = row.number(base)?;
-            Ok(Self { value })
-        }
-    }
-
-    impl runtime::WriteFields for Other {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.value)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Other {
-        type With<Bytes> = Other;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `freed`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Freed {
-        /// `by`: 1 byte, `none`.
-        pub by: u64,
-        /// `used`: 2 bytes, `predicted 1 fcm 1 3`.
-        pub used: u64,
-        /// `heap`: 1 byte, `predicted 1 heap allocated by by used 2`.
-        pub heap: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Freed {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let by = row.number(base + 1)?;
-            let used = row.number(base + 2)?;
-            let heap = row.number(base + 3)?;
-            Ok(Self { by, used, heap })
-        }
-    }
-
-    impl runtime::WriteFields for Freed {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.by)?;
-            row.number(base + 2, self.used)?;
-            row.number(base + 3, self.heap)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Freed {
-        type With<Bytes> = Freed;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// An item of `n_items` in [`Stack`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct StackNItem {
-        /// `by`: 1 byte, `none`.
-        pub by: u64,
-        /// `fcm`: 1 byte, `predicted 1 fcm 1 by n_items.by 3`.
-        pub fcm: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for StackNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let by = row.number(base + 3)?;
-            let fcm = row.number(base + 4)?;
-            Ok(Self { by, fcm })
-        }
-    }
-
-    impl runtime::WriteFields for StackNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 3, self.by)?;
-            row.number(base + 4, self.fcm)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for StackNItem {
-        type With<Bytes> = StackNItem;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `stack`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Stack {
-        /// `heap`: 2 bytes, `predicted 1 stride by freed.heap 3`.
-        pub heap: u64,
-        /// The items of `n_items`.
-        pub n_items: Vec<StackNItem>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Stack {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let heap = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let n_items = runtime::each(
-                row,
-                base + 2,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            Ok(Self { heap, n_items })
-        }
-    }
-
-    impl runtime::WriteFields for Stack {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.heap)?;
-            row.number(base + 2, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 2,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Stack {
-        type With<Bytes> = Stack;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Section `heap`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Heap {
-        /// Record `alloc`, tag 4.
-        Alloc(Alloc),
-        /// Record `free`, tag 5.
-        Free(Free),
-        /// Record `touch`, tag 6.
-        Touch(Touch),
-        /// Record `switch`, tag 7.
-        Switch(Switch),
-    }
-
-    /// Section `words`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Words {
-        /// Record `freed`, tag 4.
-        Freed(Freed),
-        /// Record `stack`, tag 5.
-        Stack(Stack),
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record {
-        /// Section `heap`.
-        Heap(Heap),
-        /// Section `words`.
-        Words(Words),
-    }
-
-    /// An element of any stream section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Element {
-        /// The elements of section `misses`.
-        Misses(Miss),
-        /// The elements of section `values`.
-        Values(Other),
-    }
-
     /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     #[derive(Debug)]
     pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
@@ -591,22 +155,22 @@ section words 4 {
             Self(trace)
         }
 
-        /// Section `heap`.
+        /// Returns a reader of the records in section `heap`.
         pub fn heap(&mut self) -> runtime::Section<'_, 't, Protocol, Heap> {
             self.0.section()
         }
 
-        /// Section `words`.
+        /// Returns a reader of the records in section `words`.
         pub fn words(&mut self) -> runtime::Section<'_, 't, Protocol, Words> {
             self.0.section()
         }
 
-        /// The elements of section `misses`.
+        /// Returns the elements of section `misses` by their offsets.
         pub fn misses(&mut self) -> runtime::Elements<'t, Protocol, Miss> {
             self.0.elements(2)
         }
 
-        /// The elements of section `values`.
+        /// Returns the elements of section `values` by their offsets.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Other> {
             self.0.elements(3)
         }
@@ -686,8 +250,7 @@ section words 4 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn alloc(&mut self, record: &Alloc) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            self.0.inner().put::<AllocInHeap, _, HEAP_LEAVES>(1, record)
         }
 
         /// Writes a record [`Free`].
@@ -696,8 +259,7 @@ section words 4 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn free(&mut self, record: &Free) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+            self.0.inner().put::<FreeInHeap, _, HEAP_LEAVES>(1, record)
         }
 
         /// Writes a record [`Touch`].
@@ -706,8 +268,7 @@ section words 4 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn touch(&mut self, record: &Touch) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+            self.0.inner().put::<TouchInHeap, _, HEAP_LEAVES>(1, record)
         }
 
         /// Writes a record [`Switch`].
@@ -716,8 +277,7 @@ section words 4 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn switch(&mut self, record: &Switch) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+            self.0.inner().put::<SwitchInHeap, _, HEAP_LEAVES>(1, record)
         }
 
         /// Writes a record [`Freed`].
@@ -726,8 +286,7 @@ section words 4 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn freed(&mut self, record: &Freed) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 4);
-            self.0.inner().put::<runtime::Shape<Protocol, 4, 9>, _, PLANS>(4, record)
+            self.0.inner().put::<FreedInWords, _, WORDS_LEAVES>(4, record)
         }
 
         /// Writes a record [`Stack`].
@@ -736,8 +295,7 @@ section words 4 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn stack(&mut self, record: &Stack) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 4);
-            self.0.inner().put::<runtime::Shape<Protocol, 4, 10>, _, PLANS>(4, record)
+            self.0.inner().put::<StackInWords, _, WORDS_LEAVES>(4, record)
         }
     }
 
@@ -752,6 +310,121 @@ section words 4 {
         fn deref_mut(&mut self) -> &mut Self::Target {
             &mut self.0
         }
+    }
+
+    /// Section `heap`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Heap {
+        /// Record `alloc`, tag 4.
+        Alloc(Alloc),
+        /// Record `free`, tag 5.
+        Free(Free),
+        /// Record `touch`, tag 6.
+        Touch(Touch),
+        /// Record `switch`, tag 7.
+        Switch(Switch),
+    }
+
+    /// Section `words`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Words {
+        /// Record `freed`, tag 4.
+        Freed(Freed),
+        /// Record `stack`, tag 5.
+        Stack(Stack),
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record {
+        /// Section `heap`.
+        Heap(Heap),
+        /// Section `words`.
+        Words(Words),
+    }
+
+    /// An element of any stream section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Element {
+        /// The elements of section `misses`.
+        Misses(Miss),
+        /// The elements of section `values`.
+        Values(Other),
+    }
+
+    /// Record `alloc`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Alloc {
+        /// `size`: 4 bytes, interpretation `none`.
+        pub size: u64,
+        /// `address`: 1 byte, interpretation `predicted 1 heap allocated size by switch.thread 2`.
+        pub address: u64,
+    }
+
+    /// Record `free`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Free {
+        /// `address`: 1 byte, interpretation `predicted 1 heap freed by switch.thread 2`.
+        pub address: u64,
+    }
+
+    /// Record `touch`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Touch {
+        /// `address`: 1 byte, interpretation `predicted 1 heap used by switch.thread 2`.
+        pub address: u64,
+        /// `value`: 1 byte, interpretation `predicted 1 (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3`.
+        pub value: u64,
+    }
+
+    /// Record `switch`, tag 7.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Switch {
+        /// `thread`: 1 byte, interpretation `predicted 1 lastValue 2 3`.
+        pub thread: u64,
+    }
+
+    /// Element `miss` of section `misses`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Miss {
+        /// `address`: 8 bytes, interpretation `delta 0`.
+        pub address: u64,
+    }
+
+    /// Element `other` of section `values`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Other {
+        /// `value`: 8 bytes, interpretation `none`.
+        pub value: u64,
+    }
+
+    /// Record `freed`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Freed {
+        /// `by`: 1 byte, interpretation `none`.
+        pub by: u64,
+        /// `used`: 2 bytes, interpretation `predicted 1 fcm 1 3`.
+        pub used: u64,
+        /// `heap`: 1 byte, interpretation `predicted 1 heap allocated by by used 2`.
+        pub heap: u64,
+    }
+
+    /// An item of `n_items` in [`Stack`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct StackNItem {
+        /// `by`: 1 byte, interpretation `none`.
+        pub by: u64,
+        /// `fcm`: 1 byte, interpretation `predicted 1 fcm 1 by n_items.by 3`.
+        pub fcm: u64,
+    }
+
+    /// Record `stack`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Stack {
+        /// `heap`: 2 bytes, interpretation `predicted 1 stride by freed.heap 3`.
+        pub heap: u64,
+        /// The items of `n_items`.
+        pub n_items: Vec<StackNItem>,
     }
 
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
@@ -975,6 +648,351 @@ section words 4 {
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for Alloc {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let size = row.number(base + 1)?;
+            let address = row.number(base + 2)?;
+            Ok(Self { size, address })
+        }
+    }
+
+    impl runtime::WriteFields for Alloc {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.size)?;
+            row.number(base + 2, self.address)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Alloc {
+        type With<Bytes> = Alloc;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Free {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            Ok(Self { address })
+        }
+    }
+
+    impl runtime::WriteFields for Free {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Free {
+        type With<Bytes> = Free;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Touch {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base + 1)?;
+            let value = row.number(base + 2)?;
+            Ok(Self { address, value })
+        }
+    }
+
+    impl runtime::WriteFields for Touch {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.address)?;
+            row.number(base + 2, self.value)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Touch {
+        type With<Bytes> = Touch;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Switch {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let thread = row.number(base + 1)?;
+            Ok(Self { thread })
+        }
+    }
+
+    impl runtime::WriteFields for Switch {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.thread)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Switch {
+        type With<Bytes> = Switch;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Miss {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let address = row.number(base)?;
+            Ok(Self { address })
+        }
+    }
+
+    impl runtime::WriteFields for Miss {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.address)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Miss {
+        type With<Bytes> = Miss;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Other {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let value = row.number(base)?;
+            Ok(Self { value })
+        }
+    }
+
+    impl runtime::WriteFields for Other {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.value)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Other {
+        type With<Bytes> = Other;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Freed {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let by = row.number(base + 1)?;
+            let used = row.number(base + 2)?;
+            let heap = row.number(base + 3)?;
+            Ok(Self { by, used, heap })
+        }
+    }
+
+    impl runtime::WriteFields for Freed {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.by)?;
+            row.number(base + 2, self.used)?;
+            row.number(base + 3, self.heap)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Freed {
+        type With<Bytes> = Freed;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for StackNItem {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let by = row.number(base + 3)?;
+            let fcm = row.number(base + 4)?;
+            Ok(Self { by, fcm })
+        }
+    }
+
+    impl runtime::WriteFields for StackNItem {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 3, self.by)?;
+            row.number(base + 4, self.fcm)?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Stack {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let heap = row.number(base + 1)?;
+            let _count = row.number(base + 2)?;
+            let n_items = runtime::each(
+                row,
+                base + 2,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            Ok(Self { heap, n_items })
+        }
+    }
+
+    impl runtime::WriteFields for Stack {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.heap)?;
+            row.number(base + 2, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Stack {
+        type With<Bytes> = Stack;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -984,6 +1002,7 @@ section words 4 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
         type Element<Bytes> = Element;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1003,10 +1022,12 @@ section words 4 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -1014,34 +1035,37 @@ section words 4 {
                     <Heap as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Heap(record)))
+                    >(reads, |record| each(Record::Heap(record)))
                 }
                 4 => {
                     <Words as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Words(record)))
+                    >(reads, |record| each(Record::Words(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
+            match next.section() {
                 1 => {
-                    <Heap as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Heap)
+                    <Heap as runtime::SectionFamily>::one::<Bytes>(next)
+                        .map(Record::Heap)
                 }
                 4 => {
-                    <Words as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Words as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Words)
                 }
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -1056,32 +1080,50 @@ section words 4 {
     }
 
     impl runtime::DataRecord for Record {
-        const SECTION: Option<usize> = runtime::only_section(&[1, 4]);
+        const SECTION: Option<usize> = None;
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::Heap(ref record) => record.place(),
-                Self::Words(ref record) => record.place(),
+            match self {
+                Self::Heap(record) => record.place(),
+                Self::Words(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::Heap(ref record) => record.put(writer),
-                Self::Words(ref record) => record.put(writer),
+            match self {
+                Self::Heap(record) => record.put(writer),
+                Self::Words(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `heap`, including comments.
+    const HEAP_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `alloc` of the section as compile-time constants.
+    type AllocInHeap = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `free` of the section as compile-time constants.
+    type FreeInHeap = runtime::Shape<Protocol, 1, 4>;
+
+    /// The record `touch` of the section as compile-time constants.
+    type TouchInHeap = runtime::Shape<Protocol, 1, 5>;
+
+    /// The record `switch` of the section as compile-time constants.
+    type SwitchInHeap = runtime::Shape<Protocol, 1, 6>;
 
     impl runtime::SectionFamily for Heap {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = Heap;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -1096,49 +1138,53 @@ section words 4 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(Heap::Alloc);
+                return rows.read::<AllocInHeap, _>().map(Heap::Alloc);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(Heap::Free);
+                return rows.read::<FreeInHeap, _>().map(Heap::Free);
             }
             if tag == 6 {
-                return rows.read::<runtime::Shape<Protocol, 1, 5>, _>().map(Heap::Touch);
+                return rows.read::<TouchInHeap, _>().map(Heap::Touch);
             }
             if tag == 7 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 6>, _>()
-                    .map(Heap::Switch);
+                return rows.read::<SwitchInHeap, _>().map(Heap::Switch);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, HEAP_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, HEAP_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Heap {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Alloc(..) => (1, 3),
                 Self::Free(..) => (1, 4),
                 Self::Touch(..) => (1, 5),
@@ -1146,34 +1192,42 @@ section words 4 {
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Alloc(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            match self {
+                Self::Alloc(record) => {
+                    writer.put::<AllocInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::Free(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                Self::Free(record) => writer.put::<FreeInHeap, _, HEAP_LEAVES>(1, record),
+                Self::Touch(record) => {
+                    writer.put::<TouchInHeap, _, HEAP_LEAVES>(1, record)
                 }
-                Self::Touch(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
-                }
-                Self::Switch(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 6>, _, PLANS>(1, record)
+                Self::Switch(record) => {
+                    writer.put::<SwitchInHeap, _, HEAP_LEAVES>(1, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `words`, including comments.
+    const WORDS_LEAVES: usize = runtime::plans(&FORMAT, 4);
+
+    /// The record `freed` of the section as compile-time constants.
+    type FreedInWords = runtime::Shape<Protocol, 4, 9>;
+
+    /// The record `stack` of the section as compile-time constants.
+    type StackInWords = runtime::Shape<Protocol, 4, 10>;
 
     impl runtime::SectionFamily for Words {
         const SECTION: usize = 4;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 4);
         type With<Bytes> = Words;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -1186,62 +1240,64 @@ section words 4 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 4, 9>, _>()
-                    .map(Words::Freed);
+                return rows.read::<FreedInWords, _>().map(Words::Freed);
             }
             if tag == 5 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 4, 10>, _>()
-                    .map(Words::Stack);
+                return rows.read::<StackInWords, _>().map(Words::Stack);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 4) }, Break>(each)
+            reads.section::<Self, Bytes, WORDS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 4) }>()
+            next.read::<Self, Bytes, WORDS_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Words {
         const SECTION: Option<usize> = Some(4);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Freed(..) => (4, 9),
                 Self::Stack(..) => (4, 10),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 4);
-            match *self {
-                Self::Freed(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 4, 9>, _, PLANS>(4, record)
+            match self {
+                Self::Freed(record) => {
+                    writer.put::<FreedInWords, _, WORDS_LEAVES>(4, record)
                 }
-                Self::Stack(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 4, 10>, _, PLANS>(4, record)
+                Self::Stack(record) => {
+                    writer.put::<StackInWords, _, WORDS_LEAVES>(4, record)
                 }
             }
         }
@@ -1249,6 +1305,7 @@ section words 4 {
 
     impl runtime::RecordType<Protocol> for Alloc {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1263,6 +1320,7 @@ section words 4 {
 
     impl runtime::RecordType<Protocol> for Free {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1277,6 +1335,7 @@ section words 4 {
 
     impl runtime::RecordType<Protocol> for Touch {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1291,6 +1350,7 @@ section words 4 {
 
     impl runtime::RecordType<Protocol> for Switch {
         const PLACES: &'static [(usize, u16)] = &[(1, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1305,6 +1365,7 @@ section words 4 {
 
     impl runtime::RecordType<Protocol> for Freed {
         const PLACES: &'static [(usize, u16)] = &[(4, 9)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1319,6 +1380,7 @@ section words 4 {
 
     impl runtime::RecordType<Protocol> for Stack {
         const PLACES: &'static [(usize, u16)] = &[(4, 10)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -1333,14 +1395,12 @@ section words 4 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Model,
+            ModelKind, Predictor, PredictorKind, Record, Section, Step, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
                 super::DTD,
@@ -1351,23 +1411,15 @@ section words 4 {
             )
             .with(MODELS, EXPECTED, None);
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "heap",
-                &[0, 1, 2, 3, 4, 5, 6],
-                &[8, 9, 10, 0, 1, 2, 3, 2, 4, 2, 5, 6, 7],
-                &[0; 11],
-            ),
-            Section::stream(2, "misses", &[7], &[0], &[0; 1]),
-            Section::stream(3, "values", &[8], &[0], &[0; 1]),
-            Section::tagged(
-                4,
-                "words",
-                &[0, 1, 2, 9, 10],
-                &[9, 10, 11, 0, 1, 2, 3, 4, 5, 6, 7, 8],
-                &[0; 12],
-            ),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "heap", &[0, 1, 2, 3, 4, 5, 6])
+                .cells(&[8, 9, 10, 0, 1, 2, 3, 2, 4, 2, 5, 6, 7])
+                .initials(&[0; 11]),
+            Section::stream(2, "misses", &[7]).cells(&[0]).initials(&[0; 1]),
+            Section::stream(3, "values", &[8]).cells(&[0]).initials(&[0; 1]),
+            Section::tagged(4, "words", &[0, 1, 2, 9, 10])
+                .cells(&[9, 10, 11, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+                .initials(&[0; 12]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -1510,9 +1562,8 @@ section words 4 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -1565,9 +1616,8 @@ section words 4 {
             Leaf::tag(),
             Leaf::number("heap", 2, Interpretation::Predicted(7)),
             Leaf::number("n", 1, Interpretation::Predicted(8)),
-            Leaf::number("n_items.by", 1, Interpretation::None).with("by", &[], None),
-            Leaf::number("n_items.fcm", 1, Interpretation::Predicted(9))
-                .with("fcm", &[], None),
+            Leaf::number("n_items.by", 1, Interpretation::None).named("by"),
+            Leaf::number("n_items.fcm", 1, Interpretation::Predicted(9)).named("fcm"),
         ];
     }
 }

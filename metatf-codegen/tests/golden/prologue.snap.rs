@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -87,6 +86,305 @@ section behind 4 {
     last: (byte) { byte.width = 1; byte.interpretation = none; byte.role = "trailer"; }
 }
 "#;
+
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
+
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
+        ///
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
+        }
+
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
+        }
+    }
+
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+
+        /// Reads a trace from a stream.
+        ///
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+
+        /// Returns a reader of the records in section `records`.
+        pub fn records_section(
+            &mut self,
+        ) -> runtime::Section<'_, 't, Protocol, Records> {
+            self.0.section()
+        }
+
+        /// Returns the elements of section `header` by their offsets.
+        ///
+        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
+        pub fn header_section(&mut self) -> runtime::Elements<'t, Protocol, Prologue> {
+            self.0.elements(1)
+        }
+
+        /// Returns the elements of section `short` by their offsets.
+        pub fn short(&mut self) -> runtime::Elements<'t, Protocol, ShortPrologue> {
+            self.0.elements(2)
+        }
+
+        /// Returns the elements of section `behind` by their offsets.
+        pub fn behind(&mut self) -> runtime::Elements<'t, Protocol, Last> {
+            self.0.elements(4)
+        }
+    }
+
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
+        }
+    }
+
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
+        ///
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
+        }
+
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
+        }
+
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+
+        /// Writes a record [`R`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r(&mut self, record: &R) -> runtime::Result<()> {
+            self.0.inner().put::<RInRecords, _, RECORDS_LEAVES>(3, record)
+        }
+
+        /// Writes a record [`Q`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn q(&mut self, record: &Q) -> runtime::Result<()> {
+            self.0.inner().put::<QInRecords, _, RECORDS_LEAVES>(3, record)
+        }
+
+        /// Returns section `header`, to add elements to it.
+        ///
+        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
+        pub fn header_section(&mut self) -> runtime::Table<'_, AnySink, Prologue> {
+            self.0.table(1)
+        }
+
+        /// Returns section `short`, to add elements to it.
+        pub fn short(&mut self) -> runtime::Table<'_, AnySink, ShortPrologue> {
+            self.0.table(2)
+        }
+
+        /// Returns section `behind`, to add elements to it.
+        pub fn behind(&mut self) -> runtime::Table<'_, AnySink, Last> {
+            self.0.table(4)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl From<u64> for Last {
+        fn from(byte: u64) -> Self {
+            Self { byte }
+        }
+    }
+
+    /// Section `records`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Records {
+        /// Record `r`, tag 4.
+        R(R),
+        /// Record `q`, tag 5.
+        Q(Q),
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record {
+        /// Section `records`.
+        Records(Records),
+    }
+
+    /// An element of any stream section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Element<Bytes = Vec<u8>> {
+        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
+        Header(Prologue<Bytes>),
+        /// The elements of section `short`.
+        Short(ShortPrologue),
+        /// The elements of section `behind`.
+        Behind(Last),
+    }
+
+    /// Element `prologue` of section `header`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Prologue<Bytes = Vec<u8>> {
+        /// `magic`: 4 bytes, interpretation `none`.
+        pub magic: Magic,
+        /// `size`: 2 bytes, interpretation `none`.
+        pub size: u64,
+        /// `offset`: 1 byte, interpretation `none`.
+        pub offset: u64,
+        /// `zone`: 1 byte, interpretation `baseOffset 0x0`, format `signed`.
+        pub zone: i64,
+        /// `name`: 9 bytes.
+        pub name: [u8; 9],
+        /// `gap`: `offset.value - 17` bytes.
+        pub gap: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Prologue<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Prologue {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Prologue<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Prologue<NewBytes> {
+            Prologue {
+                magic: self.magic,
+                size: self.size,
+                offset: self.offset,
+                zone: self.zone,
+                name: self.name,
+                gap: bytes(self.gap.as_ref()),
+            }
+        }
+    }
+
+    /// Element `short_prologue` of section `short`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ShortPrologue {}
+
+    /// Record `r`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct R {
+        /// `n`: 2 bytes, interpretation `none`.
+        pub n: u64,
+    }
+
+    /// Record `q`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Q {
+        /// `d`: 1 byte, interpretation `delta 0`.
+        pub d: u64,
+    }
+
+    /// Element `last` of section `behind`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Last {
+        /// `byte`: 1 byte, interpretation `none`.
+        pub byte: u64,
+    }
 
     /// The values of `magic`.
     #[derive(Clone, Copy, Debug)]
@@ -185,485 +483,6 @@ section behind 4 {
         }
     }
 
-    /// Element `prologue` of section `header`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Prologue<Bytes = Vec<u8>> {
-        /// `magic`: 4 bytes, `none`.
-        pub magic: Magic,
-        /// `size`: 2 bytes, `none`.
-        pub size: u64,
-        /// `offset`: 1 byte, `none`.
-        pub offset: u64,
-        /// `zone`: 1 byte, `baseOffset 0x0`, format `signed`.
-        pub zone: i64,
-        /// `name`: 9 bytes.
-        pub name: [u8; 9],
-        /// `gap`: `offset.value - 17` bytes.
-        pub gap: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Prologue<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let magic = Magic::from_number(row.number(base)?);
-            let size = row.number(base + 1)?;
-            let offset = row.number(base + 2)?;
-            let zone = row.number(base + 3)?.cast_signed();
-            let name = runtime::array(row, base + 4)?;
-            let gap = Bytes::from(row.bytes(base + 5)?);
-            Ok(Self {
-                magic,
-                size,
-                offset,
-                zone,
-                name,
-                gap,
-            })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Prologue<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.magic.number())?;
-            row.number(base + 1, self.size)?;
-            row.number(base + 2, self.offset)?;
-            row.number(base + 3, self.zone.cast_unsigned())?;
-            row.bytes(base + 4, &self.name)?;
-            row.bytes(base + 5, self.gap.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Prologue {
-        type With<Bytes> = Prologue<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Prologue<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Prologue {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Prologue<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Prologue<NewBytes> {
-            Prologue {
-                magic: self.magic,
-                size: self.size,
-                offset: self.offset,
-                zone: self.zone,
-                name: self.name,
-                gap: bytes(self.gap.as_ref()),
-            }
-        }
-    }
-
-    /// Element `short_prologue` of section `short`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct ShortPrologue {}
-
-    impl<'a> runtime::ReadFields<'a> for ShortPrologue {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base)?;
-            Ok(Self {})
-        }
-    }
-
-    impl runtime::WriteFields for ShortPrologue {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, 1819240243)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for ShortPrologue {
-        type With<Bytes> = ShortPrologue;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `r`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct R {
-        /// `n`: 2 bytes, `none`.
-        pub n: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for R {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let n = row.number(base + 1)?;
-            Ok(Self { n })
-        }
-    }
-
-    impl runtime::WriteFields for R {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.n)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for R {
-        type With<Bytes> = R;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `q`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Q {
-        /// `d`: 1 byte, `delta 0`.
-        pub d: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Q {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let d = row.number(base + 1)?;
-            Ok(Self { d })
-        }
-    }
-
-    impl runtime::WriteFields for Q {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.d)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Q {
-        type With<Bytes> = Q;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Element `last` of section `behind`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Last {
-        /// `byte`: 1 byte, `none`.
-        pub byte: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Last {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let byte = row.number(base)?;
-            Ok(Self { byte })
-        }
-    }
-
-    impl runtime::WriteFields for Last {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.byte)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Last {
-        type With<Bytes> = Last;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Section `records`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Records {
-        /// Record `r`, tag 4.
-        R(R),
-        /// Record `q`, tag 5.
-        Q(Q),
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record {
-        /// Section `records`.
-        Records(Records),
-    }
-
-    /// An element of any stream section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = Vec<u8>> {
-        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
-        Header(Prologue<Bytes>),
-        /// The elements of section `short`.
-        Short(ShortPrologue),
-        /// The elements of section `behind`.
-        Behind(Last),
-    }
-
-    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
-
-    impl Trace<'static> {
-        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
-        /// and if it is truncated, the program is killed.
-        ///
-        /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
-        pub fn open(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().open(path).map(Self)
-        }
-
-        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-        /// causes an error instead of a signal.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn read(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().read_file(path).map(Self)
-        }
-    }
-
-    impl<'t> Trace<'t> {
-        /// Reads a trace in memory.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_slice(bytes).map(Self)
-        }
-
-        /// Reads a trace from a stream.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_read(
-            read: impl std::io::Read + Send + 't,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_read(read).map(Self)
-        }
-
-        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
-        #[must_use]
-        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-            Self(trace)
-        }
-
-        /// Section `records`.
-        pub fn records_section(
-            &mut self,
-        ) -> runtime::Section<'_, 't, Protocol, Records> {
-            self.0.section()
-        }
-
-        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
-        pub fn header_section(&mut self) -> runtime::Elements<'t, Protocol, Prologue> {
-            self.0.elements(1)
-        }
-
-        /// The elements of section `short`.
-        pub fn short(&mut self) -> runtime::Elements<'t, Protocol, ShortPrologue> {
-            self.0.elements(2)
-        }
-
-        /// The elements of section `behind`.
-        pub fn behind(&mut self) -> runtime::Elements<'t, Protocol, Last> {
-            self.0.elements(4)
-        }
-    }
-
-    impl<'t> std::ops::Deref for Trace<'t> {
-        type Target = runtime::Trace<'t, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    impl std::ops::DerefMut for Trace<'_> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
-        }
-    }
-
-    impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
-        type IntoIter = runtime::Records<'t, Protocol>;
-        fn into_iter(self) -> Self::IntoIter {
-            self.0.into_iter()
-        }
-    }
-
-    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
-
-    impl Writer<std::io::BufWriter<std::fs::File>> {
-        /// Creates a file.
-        ///
-        /// # Errors
-        /// Returns file system errors.
-        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
-            runtime::Writer::create(path).map(Self)
-        }
-    }
-
-    impl<AnySink: runtime::Sink> Writer<AnySink> {
-        /// Starts a trace with the default options.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn new(sink: AnySink) -> runtime::Result<Self> {
-            runtime::Writer::new(sink).map(Self)
-        }
-
-        /// Starts a trace.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn with_options(
-            sink: AnySink,
-            options: &runtime::WriteOptions,
-        ) -> runtime::Result<Self> {
-            runtime::Writer::with_options(sink, options).map(Self)
-        }
-
-        /// Writes the remaining data, closes the trace and returns the sink.
-        ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn finish(self) -> runtime::Result<AnySink> {
-            self.0.finish()
-        }
-
-        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-        pub fn abandon(self) {
-            self.0.abandon();
-        }
-
-        /// Writes a record [`R`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn r(&mut self, record: &R) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
-        }
-
-        /// Writes a record [`Q`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn q(&mut self, record: &Q) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
-        }
-
-        /// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
-        pub fn header_section(&mut self) -> runtime::Table<'_, AnySink, Prologue> {
-            self.0.table(1)
-        }
-
-        /// The elements of section `short`.
-        pub fn short(&mut self) -> runtime::Table<'_, AnySink, ShortPrologue> {
-            self.0.table(2)
-        }
-
-        /// The elements of section `behind`.
-        pub fn behind(&mut self) -> runtime::Table<'_, AnySink, Last> {
-            self.0.table(4)
-        }
-    }
-
-    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
-        type Target = runtime::Writer<AnySink, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
-        }
-    }
-
-    impl From<u64> for Last {
-        fn from(byte: u64) -> Self {
-            Self { byte }
-        }
-    }
-
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
     /// [`Deref`](std::ops::Deref).
     #[derive(Clone, Debug)]
@@ -748,6 +567,208 @@ section behind 4 {
         }
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Prologue<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let magic = Magic::from_number(row.number(base)?);
+            let size = row.number(base + 1)?;
+            let offset = row.number(base + 2)?;
+            let zone = row.number(base + 3)?.cast_signed();
+            let name = runtime::array(row, base + 4)?;
+            let gap = Bytes::from(row.bytes(base + 5)?);
+            Ok(Self {
+                magic,
+                size,
+                offset,
+                zone,
+                name,
+                gap,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Prologue<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.magic.number())?;
+            row.number(base + 1, self.size)?;
+            row.number(base + 2, self.offset)?;
+            row.number(base + 3, self.zone.cast_unsigned())?;
+            row.bytes(base + 4, &self.name)?;
+            row.bytes(base + 5, self.gap.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Prologue {
+        type With<Bytes> = Prologue<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for ShortPrologue {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _constant = row.number(base)?;
+            Ok(Self {})
+        }
+    }
+
+    impl runtime::WriteFields for ShortPrologue {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, 1819240243)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for ShortPrologue {
+        type With<Bytes> = ShortPrologue;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for R {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let n = row.number(base + 1)?;
+            Ok(Self { n })
+        }
+    }
+
+    impl runtime::WriteFields for R {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for R {
+        type With<Bytes> = R;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Q {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let d = row.number(base + 1)?;
+            Ok(Self { d })
+        }
+    }
+
+    impl runtime::WriteFields for Q {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.d)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Q {
+        type With<Bytes> = Q;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Last {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let byte = row.number(base)?;
+            Ok(Self { byte })
+        }
+    }
+
+    impl runtime::WriteFields for Last {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.byte)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Last {
+        type With<Bytes> = Last;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -757,6 +778,7 @@ section behind 4 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
         type Element<Bytes> = Element<Bytes>;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -775,10 +797,12 @@ section behind 4 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -786,25 +810,27 @@ section behind 4 {
                     <Records as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Records(record)))
+                    >(reads, |record| each(Record::Records(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
+            match next.section() {
                 3 => {
-                    <Records as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Records as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Records)
                 }
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -820,30 +846,42 @@ section behind 4 {
     }
 
     impl runtime::DataRecord for Record {
-        const SECTION: Option<usize> = runtime::only_section(&[3]);
+        const SECTION: Option<usize> = Some(3);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::Records(ref record) => record.place(),
+            match self {
+                Self::Records(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::Records(ref record) => record.put(writer),
+            match self {
+                Self::Records(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `records`, including comments.
+    const RECORDS_LEAVES: usize = runtime::plans(&FORMAT, 3);
+
+    /// The record `r` of the section as compile-time constants.
+    type RInRecords = runtime::Shape<Protocol, 3, 5>;
+
+    /// The record `q` of the section as compile-time constants.
+    type QInRecords = runtime::Shape<Protocol, 3, 6>;
 
     impl runtime::SectionFamily for Records {
         const SECTION: usize = 3;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 3);
         type With<Bytes> = Records;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -856,65 +894,68 @@ section behind 4 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 3, 5>, _>().map(Records::R);
+                return rows.read::<RInRecords, _>().map(Records::R);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 3, 6>, _>().map(Records::Q);
+                return rows.read::<QInRecords, _>().map(Records::Q);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 3) }, Break>(each)
+            reads.section::<Self, Bytes, RECORDS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
+            next.read::<Self, Bytes, RECORDS_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Records {
         const SECTION: Option<usize> = Some(3);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::R(..) => (3, 5),
                 Self::Q(..) => (3, 6),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            match *self {
-                Self::R(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 5>, _, PLANS>(3, record)
-                }
-                Self::Q(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 6>, _, PLANS>(3, record)
-                }
+            match self {
+                Self::R(record) => writer.put::<RInRecords, _, RECORDS_LEAVES>(3, record),
+                Self::Q(record) => writer.put::<QInRecords, _, RECORDS_LEAVES>(3, record),
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for R {
         const PLACES: &'static [(usize, u16)] = &[(3, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -929,6 +970,7 @@ section behind 4 {
 
     impl runtime::RecordType<Protocol> for Q {
         const PLACES: &'static [(usize, u16)] = &[(3, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -943,14 +985,12 @@ section behind 4 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExpectedWidth, ExprOp, Format, Interpretation, Leaf, Magic, Model, RawFile,
+            RawStart, Record, Section, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
                 super::DTD,
@@ -961,17 +1001,15 @@ section behind 4 {
             )
             .with(MODELS, EXPECTED, Some(RawFile::new(STARTS, 1, Some(4))));
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::stream(2, "header", &[3], &[0, 1, 2, 3, 4, 5], &[0; 6]),
-            Section::stream(3, "short", &[4], &[0], &[0; 1]),
-            Section::tagged(
-                1,
-                "records",
-                &[0, 1, 2, 5, 6],
-                &[4, 5, 6, 0, 1, 2, 3],
-                &[0; 7],
-            ),
-            Section::stream(4, "behind", &[7], &[0], &[0; 1]),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::stream(2, "header", &[3])
+                .cells(&[0, 1, 2, 3, 4, 5])
+                .initials(&[0; 6]),
+            Section::stream(3, "short", &[4]).cells(&[0]).initials(&[0; 1]),
+            Section::tagged(1, "records", &[0, 1, 2, 5, 6])
+                .cells(&[4, 5, 6, 0, 1, 2, 3])
+                .initials(&[0; 7]),
+            Section::stream(4, "behind", &[7]).cells(&[0]).initials(&[0; 1]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -994,9 +1032,8 @@ section behind 4 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -1022,8 +1059,7 @@ section behind 4 {
         ];
         /// The leaves of `short_prologue`.
         const SHORT_PROLOGUE: &[Leaf; 1] = &[
-            Leaf::number("magic", 4, Interpretation::None)
-                .with("magic", &[], Some(1819240243)),
+            Leaf::number("magic", 4, Interpretation::None).constant(1819240243),
         ];
         /// The leaves of `r`.
         const R: &[Leaf; 2] = &[Leaf::tag(), Leaf::number("n", 2, Interpretation::None)];

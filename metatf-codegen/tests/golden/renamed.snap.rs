@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -77,381 +76,6 @@ section s 1 {
 section items 2 { item: (line) }
 "#;
 
-    /// An item of `n_items` in [`Jump`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct JumpNItem<Bytes = Vec<u8>> {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 3)?;
-            row.number(base + 4)?;
-            let vfield = Bytes::from(row.bytes(base + 5)?);
-            Ok(Self { x, vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for JumpNItem<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 3, self.x)?;
-            row.number(base + 4, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 5, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for JumpNItem {
-        type With<Bytes> = JumpNItem<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> JumpNItem<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> JumpNItem {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> JumpNItem<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> JumpNItem<NewBytes> {
-            JumpNItem {
-                x: self.x,
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// The nested record `pos`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Pos {
-        /// `a`: 1 byte, `delta 0`.
-        pub a: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Pos {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let a = row.number(base)?;
-            Ok(Self { a })
-        }
-    }
-
-    impl runtime::WriteFields for Pos {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.a)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Pos {
-        type With<Bytes> = Pos;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `jump`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Jump<Bytes = Vec<u8>> {
-        /// `line`: 2 bytes, `none`.
-        pub line: u64,
-        /// The items of `n_items`.
-        pub n_items: Vec<JumpNItem<Bytes>>,
-        /// `x`, repeated: 1 byte, `none`.
-        pub x: Vec<u64>,
-        /// The nested record `pos`.
-        pub pos: Pos,
-        /// `extra`: 1 byte, `none`.
-        pub extra: u64,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Jump<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let line = row.number(base + 1)?;
-            row.number(base + 2)?;
-            let n_items = runtime::each(
-                row,
-                base + 2,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            row.number(base + 6)?;
-            let x = runtime::each(row, base + 6, |row| row.number(base + 7))?;
-            let pos = runtime::ReadFields::read_fields(row, base + 8)?;
-            let extra = row.number(base + 9)?;
-            Ok(Self {
-                line,
-                n_items,
-                x,
-                pos,
-                extra,
-            })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Jump<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.line)?;
-            row.number(base + 2, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 2,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            row.number(base + 6, self.x.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 6,
-                &self.x,
-                |row, item| row.number(base + 7, *item),
-            )?;
-            runtime::WriteFields::write_fields(&self.pos, row, base + 8)?;
-            row.number(base + 9, self.extra)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Jump {
-        type With<Bytes> = Jump<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Jump<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Jump {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Jump<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Jump<NewBytes> {
-            Jump {
-                line: self.line,
-                n_items: self
-                    .n_items
-                    .iter()
-                    .map(|item| item.with_bytes(bytes))
-                    .collect(),
-                x: self.x.clone(),
-                pos: self.pos.clone(),
-                extra: self.extra,
-            }
-        }
-    }
-
-    /// Record `stay`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Stay {
-        /// `line`: 2 bytes, `none`.
-        pub line: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Stay {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let line = row.number(base + 1)?;
-            Ok(Self { line })
-        }
-    }
-
-    impl runtime::WriteFields for Stay {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.line)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Stay {
-        type With<Bytes> = Stay;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Element `item` of section `items`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Item {
-        /// `line`: 2 bytes, `none`.
-        pub line: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Item {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let line = row.number(base)?;
-            Ok(Self { line })
-        }
-    }
-
-    impl runtime::WriteFields for Item {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.line)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Item {
-        type With<Bytes> = Item;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Section `s`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum S<Bytes = Vec<u8>> {
-        /// Record `jump`, tag 4.
-        Jump(Jump<Bytes>),
-        /// Record `stay`, tag 5.
-        Stay(Stay),
-    }
-
-    impl<Bytes: AsRef<[u8]>> S<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> S {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> S<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> S<NewBytes> {
-            match self {
-                Self::Jump(record) => S::Jump(record.with_bytes(bytes)),
-                Self::Stay(record) => S::Stay(record.clone()),
-            }
-        }
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record<Bytes = Vec<u8>> {
-        /// Section `s`.
-        S(S<Bytes>),
-    }
-
-    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Record {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Record<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Record<NewBytes> {
-            match self {
-                Self::S(record) => Record::S(record.with_bytes(bytes)),
-            }
-        }
-    }
-
-    /// An element of any stream section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Element {
-        /// The elements of section `items`.
-        Items(Item),
-    }
-
     /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     #[derive(Debug)]
     pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
@@ -505,12 +129,12 @@ section items 2 { item: (line) }
             Self(trace)
         }
 
-        /// Section `s`.
+        /// Returns a reader of the records in section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
 
-        /// The elements of section `items`.
+        /// Returns the elements of section `items` by their offsets.
         pub fn items(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(2)
         }
@@ -590,8 +214,7 @@ section items 2 { item: (line) }
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn jump(&mut self, record: &Jump<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            self.0.inner().put::<JumpInS, _, S_LEAVES>(1, record)
         }
 
         /// Writes a record [`Stay`].
@@ -600,11 +223,10 @@ section items 2 { item: (line) }
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn stay(&mut self, record: &Stay) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+            self.0.inner().put::<StayInS, _, S_LEAVES>(1, record)
         }
 
-        /// The elements of section `items`.
+        /// Returns section `items`, to add elements to it.
         pub fn items(&mut self) -> runtime::Table<'_, AnySink, Item> {
             self.0.table(2)
         }
@@ -627,6 +249,180 @@ section items 2 { item: (line) }
         fn from(line: u64) -> Self {
             Self { line }
         }
+    }
+
+    /// Section `s`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum S<Bytes = Vec<u8>> {
+        /// Record `jump`, tag 4.
+        Jump(Jump<Bytes>),
+        /// Record `stay`, tag 5.
+        Stay(Stay),
+    }
+
+    impl<Bytes: AsRef<[u8]>> S<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> S {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> S<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> S<NewBytes> {
+            match self {
+                Self::Jump(record) => S::Jump(record.with_bytes(bytes)),
+                Self::Stay(record) => S::Stay(record.clone()),
+            }
+        }
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record<Bytes = Vec<u8>> {
+        /// Section `s`.
+        S(S<Bytes>),
+    }
+
+    impl<Bytes: AsRef<[u8]>> Record<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Record {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Record<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Record<NewBytes> {
+            match self {
+                Self::S(record) => Record::S(record.with_bytes(bytes)),
+            }
+        }
+    }
+
+    /// An element of any stream section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Element {
+        /// The elements of section `items`.
+        Items(Item),
+    }
+
+    /// An item of `n_items` in [`Jump`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct JumpNItem<Bytes = Vec<u8>> {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> JumpNItem<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> JumpNItem {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> JumpNItem<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> JumpNItem<NewBytes> {
+            JumpNItem {
+                x: self.x,
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
+    /// The nested record `pos`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Pos {
+        /// `a`: 1 byte, interpretation `delta 0`.
+        pub a: u64,
+    }
+
+    /// Record `jump`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Jump<Bytes = Vec<u8>> {
+        /// `line`: 2 bytes, interpretation `none`.
+        pub line: u64,
+        /// The items of `n_items`.
+        pub n_items: Vec<JumpNItem<Bytes>>,
+        /// `x`, repeated: 1 byte, interpretation `none`.
+        pub x: Vec<u64>,
+        /// The nested record `pos`.
+        pub pos: Pos,
+        /// `extra`: 1 byte, interpretation `none`.
+        pub extra: u64,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Jump<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Jump {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Jump<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Jump<NewBytes> {
+            Jump {
+                line: self.line,
+                n_items: self
+                    .n_items
+                    .iter()
+                    .map(|item| item.with_bytes(bytes))
+                    .collect(),
+                x: self.x.clone(),
+                pos: self.pos.clone(),
+                extra: self.extra,
+            }
+        }
+    }
+
+    /// Record `stay`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Stay {
+        /// `line`: 2 bytes, interpretation `none`.
+        pub line: u64,
+    }
+
+    /// Element `item` of section `items`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Item {
+        /// `line`: 2 bytes, interpretation `none`.
+        pub line: u64,
     }
 
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
@@ -734,6 +530,205 @@ section items 2 { item: (line) }
         }
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 3)?;
+            let _length = row.number(base + 4)?;
+            let vfield = Bytes::from(row.bytes(base + 5)?);
+            Ok(Self { x, vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for JumpNItem<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 3, self.x)?;
+            row.number(base + 4, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 5, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Pos {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let a = row.number(base)?;
+            Ok(Self { a })
+        }
+    }
+
+    impl runtime::WriteFields for Pos {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.a)?;
+            Ok(())
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Jump<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let line = row.number(base + 1)?;
+            let _count = row.number(base + 2)?;
+            let n_items = runtime::each(
+                row,
+                base + 2,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let _count = row.number(base + 6)?;
+            let x = runtime::each(row, base + 6, |row| row.number(base + 7))?;
+            let pos = runtime::ReadFields::read_fields(row, base + 8)?;
+            let extra = row.number(base + 9)?;
+            Ok(Self {
+                line,
+                n_items,
+                x,
+                pos,
+                extra,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Jump<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.line)?;
+            row.number(base + 2, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            row.number(base + 6, self.x.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 6,
+                &self.x,
+                |row, item| row.number(base + 7, *item),
+            )?;
+            runtime::WriteFields::write_fields(&self.pos, row, base + 8)?;
+            row.number(base + 9, self.extra)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Jump {
+        type With<Bytes> = Jump<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Stay {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let line = row.number(base + 1)?;
+            Ok(Self { line })
+        }
+    }
+
+    impl runtime::WriteFields for Stay {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.line)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Stay {
+        type With<Bytes> = Stay;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Item {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let line = row.number(base)?;
+            Ok(Self { line })
+        }
+    }
+
+    impl runtime::WriteFields for Item {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.line)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Item {
+        type With<Bytes> = Item;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -743,6 +738,7 @@ section items 2 { item: (line) }
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = Element;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -758,10 +754,12 @@ section items 2 { item: (line) }
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -769,22 +767,24 @@ section items 2 { item: (line) }
                     <S as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::S(record)))
+                    >(reads, |record| each(Record::S(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
-                1 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
+            match next.section() {
+                1 => <S as runtime::SectionFamily>::one::<Bytes>(next).map(Record::S),
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -798,30 +798,42 @@ section items 2 { item: (line) }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::S(ref record) => record.place(),
+            match self {
+                Self::S(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::S(ref record) => record.put(writer),
+            match self {
+                Self::S(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `s`, including comments.
+    const S_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `jump` of the section as compile-time constants.
+    type JumpInS = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `stay` of the section as compile-time constants.
+    type StayInS = runtime::Shape<Protocol, 1, 4>;
 
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = S<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -834,65 +846,68 @@ section items 2 { item: (line) }
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::Jump);
+                return rows.read::<JumpInS, _>().map(S::Jump);
             }
             if tag == 5 {
-                return rows.read::<runtime::Shape<Protocol, 1, 4>, _>().map(S::Stay);
+                return rows.read::<StayInS, _>().map(S::Stay);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, S_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for S<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Jump(..) => (1, 3),
                 Self::Stay(..) => (1, 4),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Jump(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-                }
-                Self::Stay(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-                }
+            match self {
+                Self::Jump(record) => writer.put::<JumpInS, _, S_LEAVES>(1, record),
+                Self::Stay(record) => writer.put::<StayInS, _, S_LEAVES>(1, record),
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Jump {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -903,6 +918,7 @@ section items 2 { item: (line) }
 
     impl runtime::RecordType<Protocol> for Stay {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -913,12 +929,10 @@ section items 2 { item: (line) }
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, Step, in_order,
         };
         use std::borrow::Cow::Borrowed;
         /// The tables of the format.
@@ -930,15 +944,11 @@ section items 2 { item: (line) }
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(
-                1,
-                "s",
-                &[0, 1, 2, 3, 4],
-                &[12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
-                &[0; 15],
-            ),
-            Section::stream(2, "items", &[5], &[0], &[0; 1]),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "s", &[0, 1, 2, 3, 4])
+                .cells(&[12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+                .initials(&[0; 15]),
+            Section::stream(2, "items", &[5]).cells(&[0]).initials(&[0; 1]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -970,9 +980,8 @@ section items 2 { item: (line) }
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -990,42 +999,38 @@ section items 2 { item: (line) }
         /// The leaves of `jump`.
         const JUMP: &[Leaf; 10] = &[
             Leaf::tag(),
-            Leaf::number("line", 2, Interpretation::None)
-                .with("line", &[Borrowed("vector")], None),
-            Leaf::number("n", 1, Interpretation::None)
-                .with("n", &[Borrowed("count")], None),
+            Leaf::number("line", 2, Interpretation::None).was(&[Borrowed("vector")]),
+            Leaf::number("n", 1, Interpretation::None).was(&[Borrowed("count")]),
             Leaf::number("n_items.x", 1, Interpretation::None)
-                .with(
-                    "x",
+                .named("x")
+                .was(
                     &[
                         Borrowed("n_items.ex"),
                         Borrowed("count_items.x"),
                         Borrowed("count_items.ex"),
                     ],
-                    None,
                 ),
             Leaf::number("n_items.vfield.length", 1, Interpretation::None)
-                .with("length", &[Borrowed("count_items.vfield.length")], None),
+                .named("length")
+                .was(&[Borrowed("count_items.vfield.length")]),
             Leaf::variable("n_items.vfield.data", &[ExprOp::Leaf(4)])
-                .with("data", &[Borrowed("count_items.vfield.data")], None),
+                .named("data")
+                .was(&[Borrowed("count_items.vfield.data")]),
             Leaf::number("m", 1, Interpretation::None),
-            Leaf::number("x", 1, Interpretation::None)
-                .with("x", &[Borrowed("ex")], None),
+            Leaf::number("x", 1, Interpretation::None).was(&[Borrowed("ex")]),
             Leaf::number("pos.a", 1, Interpretation::Delta(0))
-                .with("a", &[Borrowed("pos.b"), Borrowed("pos.c")], None),
-            Leaf::number("extra", 1, Interpretation::None)
-                .with("extra", &[Borrowed("line")], None),
+                .named("a")
+                .was(&[Borrowed("pos.b"), Borrowed("pos.c")]),
+            Leaf::number("extra", 1, Interpretation::None).was(&[Borrowed("line")]),
         ];
         /// The leaves of `stay`.
         const STAY: &[Leaf; 2] = &[
             Leaf::tag(),
-            Leaf::number("line", 2, Interpretation::None)
-                .with("line", &[Borrowed("queue")], None),
+            Leaf::number("line", 2, Interpretation::None).was(&[Borrowed("queue")]),
         ];
         /// The leaves of `item`.
         const ITEM: &[Leaf; 1] = &[
-            Leaf::number("line", 2, Interpretation::None)
-                .with("line", &[Borrowed("vector")], None),
+            Leaf::number("line", 2, Interpretation::None).was(&[Borrowed("vector")]),
         ];
     }
 }

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -108,1350 +107,364 @@ section refs 7 {
 mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 0; }
 "#;
 
-    /// Record `mark`, tag 90.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Mark {
-        /// `when`: 2 bytes, `delta 0`.
-        pub when: u64,
-    }
+    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
 
-    impl<'a> runtime::ReadFields<'a> for Mark {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let when = row.number(base + 1)?;
-            Ok(Self { when })
-        }
-    }
-
-    impl runtime::WriteFields for Mark {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.when)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Mark {
-        type With<Bytes> = Mark;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Numbers of all kinds.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Kinds<Bytes = Vec<u8>> {
-        /// No frills.
+    impl Trace<'static> {
+        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
+        /// and if it is truncated, the program is killed.
         ///
-        /// `plain`: 4 bytes, `none`, in bytes.
-        pub plain: u64,
-        /// `signed`: 2 bytes, `baseOffset 0x0`, format `signed`.
-        pub signed: i64,
-        /// `float`: 8 bytes, `none`, format `f64`.
-        pub float: f64,
-        /// `name`: 9 bytes, format `utf8`.
-        pub name: [u8; 9],
-        /// `blob`: 33 bytes.
-        pub blob: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Kinds<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let plain = row.number(base + 1)?;
-            let signed = row.number(base + 2)?.cast_signed();
-            let float = f64::from_bits(row.number(base + 3)?);
-            let name = runtime::array(row, base + 4)?;
-            let blob = Bytes::from(row.bytes(base + 5)?);
-            Ok(Self {
-                plain,
-                signed,
-                float,
-                name,
-                blob,
-            })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Kinds<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.plain)?;
-            row.number(base + 2, self.signed.cast_unsigned())?;
-            row.number(base + 3, self.float.to_bits())?;
-            row.bytes(base + 4, &self.name)?;
-            row.bytes(base + 5, self.blob.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Kinds {
-        type With<Bytes> = Kinds<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Kinds<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Kinds {
-            self.with_bytes(<[u8]>::to_vec)
+        /// # Errors
+        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        pub fn open(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().open(path).map(Self)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Kinds<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Kinds<NewBytes> {
-            Kinds {
-                plain: self.plain,
-                signed: self.signed,
-                float: self.float,
-                name: self.name,
-                blob: bytes(self.blob.as_ref()),
-            }
-        }
-    }
-
-    /// Record `constants`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Constants {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Constants {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let x = row.number(base + 2)?;
-            row.number(base + 3)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for Constants {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, 3405705229)?;
-            row.number(base + 2, self.x)?;
-            row.number(base + 3, 3405705229)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Constants {
-        type With<Bytes> = Constants;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `leaves`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Leaves<Bytes = Vec<u8>> {
-        /// `x`, repeated: 1 byte, `none`.
-        pub x: Vec<u64>,
-        /// `vfield`, repeated: bytes, after their length of 1 byte.
-        pub m_items: Vec<Bytes>,
-        /// `z`, repeated: 10 bytes.
-        pub z: Vec<[u8; 10]>,
-        /// `w`, repeated: 8 bytes, `none`, format `f64`.
-        pub w: Vec<f64>,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Leaves<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
-            row.number(base + 3)?;
-            let m_items = runtime::each(
-                row,
-                base + 3,
-                |row| runtime::read_vfield(row, base + 4, base + 5),
-            )?;
-            row.number(base + 6)?;
-            let z = runtime::each(row, base + 6, |row| runtime::array(row, base + 7))?;
-            row.number(base + 8)?;
-            let w = runtime::each(
-                row,
-                base + 8,
-                |row| row.number(base + 9).map(f64::from_bits),
-            )?;
-            Ok(Self { x, m_items, z, w })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Leaves<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.x,
-                |row, item| row.number(base + 2, *item),
-            )?;
-            row.number(base + 3, self.m_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 3,
-                &self.m_items,
-                |row, item| {
-                    row.number(base + 4, item.as_ref().len() as u64)?;
-                    row.bytes(base + 5, item.as_ref())
-                },
-            )?;
-            row.number(base + 6, self.z.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 6,
-                &self.z,
-                |row, item| row.bytes(base + 7, item),
-            )?;
-            row.number(base + 8, self.w.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 8,
-                &self.w,
-                |row, item| row.number(base + 9, item.to_bits()),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Leaves {
-        type With<Bytes> = Leaves<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Leaves<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Leaves {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Leaves<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Leaves<NewBytes> {
-            Leaves {
-                x: self.x.clone(),
-                m_items: self.m_items.iter().map(|item| bytes(item.as_ref())).collect(),
-                z: self.z.clone(),
-                w: self.w.clone(),
-            }
-        }
-    }
-
-    /// An item of `m_items` in [`GroupsNItem`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct GroupsNItemMItem<Bytes = Vec<u8>> {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `data`: `n_items.m_items.len.value` bytes.
-        pub data: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItemMItem<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 4)?;
-            row.number(base + 5)?;
-            let data = Bytes::from(row.bytes(base + 6)?);
-            Ok(Self { x, data })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItemMItem<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 4, self.x)?;
-            row.number(base + 5, self.data.as_ref().len() as u64)?;
-            row.bytes(base + 6, self.data.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for GroupsNItemMItem {
-        type With<Bytes> = GroupsNItemMItem<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> GroupsNItemMItem<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> GroupsNItemMItem {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> GroupsNItemMItem<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> GroupsNItemMItem<NewBytes> {
-            GroupsNItemMItem {
-                x: self.x,
-                data: bytes(self.data.as_ref()),
-            }
-        }
-    }
-
-    /// A kind of pair.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Pair {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `y`: 2 bytes, `delta 0`.
-        pub y: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Pair {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base)?;
-            let y = row.number(base + 1)?;
-            Ok(Self { x, y })
-        }
-    }
-
-    impl runtime::WriteFields for Pair {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.x)?;
-            row.number(base + 1, self.y)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Pair {
-        type With<Bytes> = Pair;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// An item of `n_items` in [`Groups`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct GroupsNItem<Bytes = Vec<u8>> {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// The items of `m_items`.
-        pub m_items: Vec<GroupsNItemMItem<Bytes>>,
-        /// A kind of pair.
+        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+        /// causes an error instead of a signal.
         ///
-        /// The nested record `pair`.
-        pub pair: Pair,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItem<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 2)?;
-            row.number(base + 3)?;
-            let m_items = runtime::each(
-                row,
-                base + 3,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            let pair = runtime::ReadFields::read_fields(row, base + 7)?;
-            Ok(Self { x, m_items, pair })
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn read(
+            path: impl AsRef<std::path::Path>,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().read_file(path).map(Self)
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItem<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 2, self.x)?;
-            row.number(base + 3, self.m_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 3,
-                &self.m_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            runtime::WriteFields::write_fields(&self.pair, row, base + 7)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for GroupsNItem {
-        type With<Bytes> = GroupsNItem<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> GroupsNItem<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> GroupsNItem {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> GroupsNItem<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> GroupsNItem<NewBytes> {
-            GroupsNItem {
-                x: self.x,
-                m_items: self
-                    .m_items
-                    .iter()
-                    .map(|item| item.with_bytes(bytes))
-                    .collect(),
-                pair: self.pair.clone(),
-            }
-        }
-    }
-
-    /// Record `groups`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Groups<Bytes = Vec<u8>> {
-        /// The items of `n_items`.
-        pub n_items: Vec<GroupsNItem<Bytes>>,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Groups<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let n_items = runtime::each(
-                row,
-                base + 1,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            Ok(Self { n_items })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Groups<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Groups {
-        type With<Bytes> = Groups<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Groups<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Groups {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Groups<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Groups<NewBytes> {
-            Groups {
-                n_items: self.n_items.iter().map(|item| item.with_bytes(bytes)).collect(),
-            }
-        }
-    }
-
-    /// Record `pairs`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Pairs {
-        /// A kind of pair.
+    impl<'t> Trace<'t> {
+        /// Reads a trace in memory.
         ///
-        /// The nested record `pair`.
-        pub pair: Pair,
-        /// A kind of pair.
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_slice(bytes).map(Self)
+        }
+
+        /// Reads a trace from a stream.
         ///
-        /// Nested records `pair`.
-        pub n_items: Vec<Pair>,
-        /// A kind of pair.
+        /// # Errors
+        /// As for [`open`](Self::open).
+        pub fn from_read(
+            read: impl std::io::Read + Send + 't,
+        ) -> Result<Self, runtime::OpenError> {
+            runtime::TraceOptions::new().from_read(read).map(Self)
+        }
+
+        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+        #[must_use]
+        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
+            Self(trace)
+        }
+
+        /// Returns a reader of the records in section `global`.
         ///
-        /// The nested record `pair`.
-        pub pair_2: Pair,
-    }
+        /// The global section.
+        pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
+            self.0.section()
+        }
 
-    impl<'a> runtime::ReadFields<'a> for Pairs {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let pair = runtime::ReadFields::read_fields(row, base + 1)?;
-            row.number(base + 3)?;
-            let n_items = runtime::each(
-                row,
-                base + 3,
-                |row| runtime::ReadFields::read_fields(row, base + 4),
-            )?;
-            let pair_2 = runtime::ReadFields::read_fields(row, base + 6)?;
-            Ok(Self { pair, n_items, pair_2 })
+        /// Returns a reader of the records in section `numbers`.
+        pub fn numbers(&mut self) -> runtime::Section<'_, 't, Protocol, Numbers> {
+            self.0.section()
+        }
+
+        /// Returns a reader of the records in section `lists`.
+        pub fn lists(&mut self) -> runtime::Section<'_, 't, Protocol, Lists> {
+            self.0.section()
+        }
+
+        /// Returns a reader of the records in section `bytes`.
+        pub fn bytes(&mut self) -> runtime::Section<'_, 't, Protocol, BytesSection> {
+            self.0.section()
+        }
+
+        /// Returns a reader of the records in section `refs`.
+        pub fn refs(&mut self) -> runtime::Section<'_, 't, Protocol, Refs> {
+            self.0.section()
+        }
+
+        /// Returns the elements of section `names` by their offsets.
+        pub fn names(&mut self) -> runtime::Elements<'t, Protocol, Name> {
+            self.0.elements(4)
+        }
+
+        /// Returns the elements of section `points` by their offsets.
+        pub fn points(&mut self) -> runtime::Elements<'t, Protocol, Point> {
+            self.0.elements(5)
+        }
+
+        /// Returns the elements of section `values` by their offsets.
+        pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Value> {
+            self.0.elements(6)
         }
     }
 
-    impl runtime::WriteFields for Pairs {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            runtime::WriteFields::write_fields(&self.pair, row, base + 1)?;
-            row.number(base + 3, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 3,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base + 4),
-            )?;
-            runtime::WriteFields::write_fields(&self.pair_2, row, base + 6)?;
-            Ok(())
+    impl<'t> std::ops::Deref for Trace<'t> {
+        type Target = runtime::Trace<'t, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
         }
     }
 
-    impl runtime::Family for Pairs {
-        type With<Bytes> = Pairs;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+    impl std::ops::DerefMut for Trace<'_> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
         }
     }
 
-    /// Record `early`, tag 7.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Early {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `y`, repeated: 4 bytes, `delta 10`.
-        pub y: Vec<u64>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Early {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let x = row.number(base + 2)?;
-            let y = runtime::each(row, base + 1, |row| row.number(base + 3))?;
-            Ok(Self { x, y })
+    impl<'t> IntoIterator for Trace<'t> {
+        type Item = <Self::IntoIter as Iterator>::Item;
+        type IntoIter = runtime::Records<'t, Protocol>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.into_iter()
         }
     }
 
-    impl runtime::WriteFields for Early {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.y.len() as u64)?;
-            row.number(base + 2, self.x)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.y,
-                |row, item| row.number(base + 3, *item),
-            )?;
-            Ok(())
-        }
-    }
+    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+    #[derive(Debug)]
+    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
 
-    impl runtime::Family for Early {
-        type With<Bytes> = Early;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// An item of `n_items` in [`Twice`].
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct TwiceNItem {
-        /// `y`: 1 byte, `none`.
-        pub y: u64,
-        /// `z`, repeated: 1 byte, `none`.
-        pub z: Vec<u64>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for TwiceNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let y = row.number(base + 3)?;
-            let z = runtime::each(row, base + 1, |row| row.number(base + 4))?;
-            Ok(Self { y, z })
-        }
-    }
-
-    impl runtime::WriteFields for TwiceNItem {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 3, self.y)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.z,
-                |row, item| row.number(base + 4, *item),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for TwiceNItem {
-        type With<Bytes> = TwiceNItem;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `twice`, tag 8.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Twice {
-        /// `n`: 1 byte, `none`.
-        pub n: u64,
-        /// `x`, repeated: 1 byte, `none`.
-        pub x: Vec<u64>,
-        /// The items of `n_items`.
-        pub n_items: Vec<TwiceNItem>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Twice {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let n = row.number(base + 1)?;
-            let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
-            let n_items = runtime::each(
-                row,
-                base + 1,
-                |row| runtime::ReadFields::read_fields(row, base),
-            )?;
-            Ok(Self { n, x, n_items })
-        }
-    }
-
-    impl runtime::WriteFields for Twice {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.n)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.x,
-                |row, item| row.number(base + 2, *item),
-            )?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.n_items,
-                |row, item| runtime::WriteFields::write_fields(item, row, base),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Twice {
-        type With<Bytes> = Twice;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `fixed`, tag 9.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Fixed {
-        /// `c`, repeated: 1 byte, `none`, always 7.
-        pub c: Vec<()>,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Fixed {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let c = runtime::each(
-                row,
-                base + 1,
-                |row| row.number(base + 2).map(|_| ()),
-            )?;
-            Ok(Self { c })
-        }
-    }
-
-    impl runtime::WriteFields for Fixed {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.c.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 1,
-                &self.c,
-                |row, ()| row.number(base + 2, 7),
-            )?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Fixed {
-        type With<Bytes> = Fixed;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `direct`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Direct<Bytes = Vec<u8>> {
-        /// `x`: 1 byte, `none`.
-        pub x: u64,
-        /// `data`: `len.value` bytes.
-        pub data: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Direct<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let x = row.number(base + 2)?;
-            let data = Bytes::from(row.bytes(base + 3)?);
-            Ok(Self { x, data })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Direct<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.data.as_ref().len() as u64)?;
-            row.number(base + 2, self.x)?;
-            row.bytes(base + 3, self.data.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Direct {
-        type With<Bytes> = Direct<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Direct<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Direct {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Direct<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Direct<NewBytes> {
-            Direct {
-                x: self.x,
-                data: bytes(self.data.as_ref()),
-            }
-        }
-    }
-
-    /// Record `sized`, tag 5.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Sized<Bytes = Vec<u8>> {
-        /// `size`: 2 bytes, `none`.
-        pub size: u64,
-        /// `text`: `size.value - 3` bytes.
-        pub text: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Sized<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let size = row.number(base + 1)?;
-            let text = Bytes::from(row.bytes(base + 2)?);
-            Ok(Self { size, text })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Sized<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.size)?;
-            row.bytes(base + 2, self.text.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Sized {
-        type With<Bytes> = Sized<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Sized<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Sized {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Sized<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Sized<NewBytes> {
-            Sized {
-                size: self.size,
-                text: bytes(self.text.as_ref()),
-            }
-        }
-    }
-
-    /// A kind of pair.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct OtherPair {
-        /// `y`: 2 bytes, `delta 0`.
-        pub y: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for OtherPair {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base)?;
-            let y = row.number(base + 1)?;
-            Ok(Self { y })
-        }
-    }
-
-    impl runtime::WriteFields for OtherPair {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, 3)?;
-            row.number(base + 1, self.y)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for OtherPair {
-        type With<Bytes> = OtherPair;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Record `other`, tag 6.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Other<Bytes = Vec<u8>> {
-        /// `vfield`: bytes, after their length of 2 bytes.
-        pub vfield: Bytes,
-        /// A kind of pair.
+    impl Writer<std::io::BufWriter<std::fs::File>> {
+        /// Creates a file.
         ///
-        /// The nested record `pair`.
-        pub pair: OtherPair,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base + 1)?;
-            let vfield = Bytes::from(row.bytes(base + 2)?);
-            let pair = runtime::ReadFields::read_fields(row, base + 3)?;
-            Ok(Self { vfield, pair })
+        /// # Errors
+        /// Returns file system errors.
+        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
+            runtime::Writer::create(path).map(Self)
         }
     }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 2, self.vfield.as_ref())?;
-            runtime::WriteFields::write_fields(&self.pair, row, base + 3)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Other {
-        type With<Bytes> = Other<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Other<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Other {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Other<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Other<NewBytes> {
-            Other {
-                vfield: bytes(self.vfield.as_ref()),
-                pair: self.pair.clone(),
-            }
-        }
-    }
-
-    /// Element `name` of section `names`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Name<Bytes = Vec<u8>> {
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Name<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base)?;
-            let vfield = Bytes::from(row.bytes(base + 1)?);
-            Ok(Self { vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Name<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 1, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Name {
-        type With<Bytes> = Name<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Name<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Name {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Name<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Name<NewBytes> {
-            Name {
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Element `point` of section `points`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Point<Bytes = Vec<u8>> {
-        /// A kind of pair.
+    impl<AnySink: runtime::Sink> Writer<AnySink> {
+        /// Starts a trace with the default options.
         ///
-        /// The nested record `pair`.
-        pub pair: Pair,
-        /// `vfield`, repeated: bytes, after their length of 1 byte.
-        pub n_items: Vec<Bytes>,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Point<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let pair = runtime::ReadFields::read_fields(row, base)?;
-            row.number(base + 2)?;
-            let n_items = runtime::each(
-                row,
-                base + 2,
-                |row| runtime::read_vfield(row, base + 3, base + 4),
-            )?;
-            Ok(Self { pair, n_items })
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn new(sink: AnySink) -> runtime::Result<Self> {
+            runtime::Writer::new(sink).map(Self)
         }
-    }
 
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Point<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            runtime::WriteFields::write_fields(&self.pair, row, base)?;
-            row.number(base + 2, self.n_items.len() as u64)?;
-            runtime::put_each(
-                row,
-                base + 2,
-                &self.n_items,
-                |row, item| {
-                    row.number(base + 3, item.as_ref().len() as u64)?;
-                    row.bytes(base + 4, item.as_ref())
-                },
-            )?;
-            Ok(())
+        /// Starts a trace.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn with_options(
+            sink: AnySink,
+            options: &runtime::WriteOptions,
+        ) -> runtime::Result<Self> {
+            runtime::Writer::with_options(sink, options).map(Self)
         }
-    }
 
-    impl runtime::Family for Point {
-        type With<Bytes> = Point<Bytes>;
+        /// Writes the remaining data, closes the trace and returns the sink.
+        ///
+        /// # Errors
+        /// Returns an error from the sink.
+        pub fn finish(self) -> runtime::Result<AnySink> {
+            self.0.finish()
+        }
+
+        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+        pub fn abandon(self) {
+            self.0.abandon();
+        }
+
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> Point<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> Point {
-            self.with_bytes(<[u8]>::to_vec)
+        pub fn mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            self.0.inner().put::<MarkInGlobal, _, GLOBAL_LEAVES>(0, record)
         }
 
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> Point<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> Point<NewBytes> {
-            Point {
-                pair: self.pair.clone(),
-                n_items: self.n_items.iter().map(|item| bytes(item.as_ref())).collect(),
-            }
-        }
-    }
-
-    /// Element `value` of section `values`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Value {
-        /// `v`: 4 bytes, `delta 0`.
-        pub v: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Value {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let v = row.number(base)?;
-            Ok(Self { v })
-        }
-    }
-
-    impl runtime::WriteFields for Value {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.v)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Value {
-        type With<Bytes> = Value;
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn numbers_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            self.0.inner().put::<MarkInNumbers, _, NUMBERS_LEAVES>(1, record)
         }
-    }
 
-    /// Record `ref`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Ref {
-        /// `name`: 2 bytes, `sectionOffset 4`.
-        pub name: u64,
-        /// `point`: 2 bytes, `sectionOffset 5`.
-        pub point: u64,
-        /// `v`: no bytes, `sectionStride 6 1`.
-        pub v: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Ref {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let name = row.number(base + 1)?;
-            let point = row.number(base + 2)?;
-            let v = row.number(base + 3)?;
-            Ok(Self { name, point, v })
-        }
-    }
-
-    impl runtime::WriteFields for Ref {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.name)?;
-            row.number(base + 2, self.point)?;
-            row.number(base + 3, self.v)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Ref {
-        type With<Bytes> = Ref;
+        /// Writes a record [`Kinds`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
+        pub fn kinds(&mut self, record: &Kinds<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<KindsInNumbers, _, NUMBERS_LEAVES>(1, record)
+        }
+
+        /// Writes a record [`Constants`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn constants(&mut self, record: &Constants) -> runtime::Result<()> {
+            self.0.inner().put::<ConstantsInNumbers, _, NUMBERS_LEAVES>(1, record)
+        }
+
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn lists_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            self.0.inner().put::<MarkInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Leaves`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn leaves(&mut self, record: &Leaves<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<LeavesInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Groups`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn groups(&mut self, record: &Groups<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<GroupsInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Pairs`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn pairs(&mut self, record: &Pairs) -> runtime::Result<()> {
+            self.0.inner().put::<PairsInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Early`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn early(&mut self, record: &Early) -> runtime::Result<()> {
+            self.0.inner().put::<EarlyInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Twice`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn twice(&mut self, record: &Twice) -> runtime::Result<()> {
+            self.0.inner().put::<TwiceInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Fixed`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn fixed(&mut self, record: &Fixed) -> runtime::Result<()> {
+            self.0.inner().put::<FixedInLists, _, LISTS_LEAVES>(2, record)
+        }
+
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn bytes_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            self.0.inner().put::<MarkInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
+        }
+
+        /// Writes a record [`Direct`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn direct(&mut self, record: &Direct<&[u8]>) -> runtime::Result<()> {
+            self.0
+                .inner()
+                .put::<DirectInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
+        }
+
+        /// Writes a record [`Sized`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn sized(&mut self, record: &Sized<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<SizedInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
+        }
+
+        /// Writes a record [`Other`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn other(&mut self, record: &Other<&[u8]>) -> runtime::Result<()> {
+            self.0.inner().put::<OtherInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
+        }
+
+        /// Writes a record [`Mark`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn refs_mark(&mut self, record: &Mark) -> runtime::Result<()> {
+            self.0.inner().put::<MarkInRefs, _, REFS_LEAVES>(7, record)
+        }
+
+        /// Writes a record [`Ref`].
+        ///
+        /// # Errors
+        /// Returns an error from the sink, or one for a value that cannot be encoded.
+        #[inline]
+        pub fn r#ref(&mut self, record: &Ref) -> runtime::Result<()> {
+            self.0.inner().put::<RefInRefs, _, REFS_LEAVES>(7, record)
+        }
+
+        /// Returns section `names`, to add elements to it.
+        pub fn names(&mut self) -> runtime::Table<'_, AnySink, Name> {
+            self.0.table(4)
+        }
+
+        /// Returns section `points`, to add elements to it.
+        pub fn points(&mut self) -> runtime::Table<'_, AnySink, Point> {
+            self.0.table(5)
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
+        type Target = runtime::Writer<AnySink, Protocol>;
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.0
+        }
+    }
+
+    impl<'b> From<&'b [u8]> for Name<&'b [u8]> {
+        fn from(vfield: &'b [u8]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b, const N: usize> From<&'b [u8; N]> for Name<&'b [u8]> {
+        fn from(vfield: &'b [u8; N]) -> Self {
+            Self { vfield }
+        }
+    }
+
+    impl<'b> From<&'b str> for Name<&'b [u8]> {
+        fn from(vfield: &'b str) -> Self {
+            Self { vfield: vfield.as_bytes() }
         }
     }
 
@@ -1651,378 +664,469 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         Values(Value),
     }
 
-    /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
-
-    impl Trace<'static> {
-        /// Opens a file or a pipe. A file is mapped: if it changes while it is being read, records may be wrong,
-        /// and if it is truncated, the program is killed.
-        ///
-        /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
-        pub fn open(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().open(path).map(Self)
-        }
-
-        /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-        /// causes an error instead of a signal.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn read(
-            path: impl AsRef<std::path::Path>,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().read_file(path).map(Self)
-        }
+    /// Record `mark`, tag 90.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Mark {
+        /// `when`: 2 bytes, interpretation `delta 0`.
+        pub when: u64,
     }
 
-    impl<'t> Trace<'t> {
-        /// Reads a trace in memory.
+    /// Numbers of all kinds.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Kinds<Bytes = Vec<u8>> {
+        /// No frills.
         ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_slice(bytes: &'t [u8]) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_slice(bytes).map(Self)
-        }
+        /// `plain`: 4 bytes, interpretation `none`, in bytes.
+        pub plain: u64,
+        /// `signed`: 2 bytes, interpretation `baseOffset 0x0`, format `signed`.
+        pub signed: i64,
+        /// `float`: 8 bytes, interpretation `none`, format `f64`.
+        pub float: f64,
+        /// `name`: 9 bytes, format `utf8`.
+        pub name: [u8; 9],
+        /// `blob`: 33 bytes.
+        pub blob: Bytes,
+    }
 
-        /// Reads a trace from a stream.
-        ///
-        /// # Errors
-        /// As for [`open`](Self::open).
-        pub fn from_read(
-            read: impl std::io::Read + Send + 't,
-        ) -> Result<Self, runtime::OpenError> {
-            runtime::TraceOptions::new().from_read(read).map(Self)
-        }
-
-        /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+    impl<Bytes: AsRef<[u8]>> Kinds<Bytes> {
+        /// Returns a copy that owns its bytes.
         #[must_use]
-        pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-            Self(trace)
+        pub fn to_owned(&self) -> Kinds {
+            self.with_bytes(<[u8]>::to_vec)
         }
 
-        /// The global section.
-        pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
-            self.0.section()
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Kinds<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
 
-        /// Section `numbers`.
-        pub fn numbers(&mut self) -> runtime::Section<'_, 't, Protocol, Numbers> {
-            self.0.section()
-        }
-
-        /// Section `lists`.
-        pub fn lists(&mut self) -> runtime::Section<'_, 't, Protocol, Lists> {
-            self.0.section()
-        }
-
-        /// Section `bytes`.
-        pub fn bytes(&mut self) -> runtime::Section<'_, 't, Protocol, BytesSection> {
-            self.0.section()
-        }
-
-        /// Section `refs`.
-        pub fn refs(&mut self) -> runtime::Section<'_, 't, Protocol, Refs> {
-            self.0.section()
-        }
-
-        /// The elements of section `names`.
-        pub fn names(&mut self) -> runtime::Elements<'t, Protocol, Name> {
-            self.0.elements(4)
-        }
-
-        /// The elements of section `points`.
-        pub fn points(&mut self) -> runtime::Elements<'t, Protocol, Point> {
-            self.0.elements(5)
-        }
-
-        /// The elements of section `values`.
-        pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Value> {
-            self.0.elements(6)
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Kinds<NewBytes> {
+            Kinds {
+                plain: self.plain,
+                signed: self.signed,
+                float: self.float,
+                name: self.name,
+                blob: bytes(self.blob.as_ref()),
+            }
         }
     }
 
-    impl<'t> std::ops::Deref for Trace<'t> {
-        type Target = runtime::Trace<'t, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
+    /// Record `constants`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Constants {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+    }
+
+    /// Record `leaves`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Leaves<Bytes = Vec<u8>> {
+        /// `x`, repeated: 1 byte, interpretation `none`.
+        pub x: Vec<u64>,
+        /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
+        pub m_items: Vec<Bytes>,
+        /// `z`, repeated: 10 bytes.
+        pub z: Vec<[u8; 10]>,
+        /// `w`, repeated: 8 bytes, interpretation `none`, format `f64`.
+        pub w: Vec<f64>,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Leaves<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Leaves {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Leaves<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Leaves<NewBytes> {
+            Leaves {
+                x: self.x.clone(),
+                m_items: self.m_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                z: self.z.clone(),
+                w: self.w.clone(),
+            }
         }
     }
 
-    impl std::ops::DerefMut for Trace<'_> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
+    /// An item of `m_items` in [`GroupsNItem`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct GroupsNItemMItem<Bytes = Vec<u8>> {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `data`: `n_items.m_items.len.value` bytes.
+        pub data: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> GroupsNItemMItem<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> GroupsNItemMItem {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> GroupsNItemMItem<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> GroupsNItemMItem<NewBytes> {
+            GroupsNItemMItem {
+                x: self.x,
+                data: bytes(self.data.as_ref()),
+            }
         }
     }
 
-    impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
-        type IntoIter = runtime::Records<'t, Protocol>;
-        fn into_iter(self) -> Self::IntoIter {
-            self.0.into_iter()
+    /// A kind of pair.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Pair {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `y`: 2 bytes, interpretation `delta 0`.
+        pub y: u64,
+    }
+
+    /// An item of `n_items` in [`Groups`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct GroupsNItem<Bytes = Vec<u8>> {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// The items of `m_items`.
+        pub m_items: Vec<GroupsNItemMItem<Bytes>>,
+        /// A kind of pair.
+        ///
+        /// The nested record `pair`.
+        pub pair: Pair,
+    }
+
+    impl<Bytes: AsRef<[u8]>> GroupsNItem<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> GroupsNItem {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> GroupsNItem<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> GroupsNItem<NewBytes> {
+            GroupsNItem {
+                x: self.x,
+                m_items: self
+                    .m_items
+                    .iter()
+                    .map(|item| item.with_bytes(bytes))
+                    .collect(),
+                pair: self.pair.clone(),
+            }
         }
     }
 
-    /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
-    #[derive(Debug)]
-    pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
+    /// Record `groups`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Groups<Bytes = Vec<u8>> {
+        /// The items of `n_items`.
+        pub n_items: Vec<GroupsNItem<Bytes>>,
+    }
 
-    impl Writer<std::io::BufWriter<std::fs::File>> {
-        /// Creates a file.
-        ///
-        /// # Errors
-        /// Returns file system errors.
-        pub fn create(path: impl AsRef<std::path::Path>) -> runtime::Result<Self> {
-            runtime::Writer::create(path).map(Self)
+    impl<Bytes: AsRef<[u8]>> Groups<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Groups {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Groups<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Groups<NewBytes> {
+            Groups {
+                n_items: self.n_items.iter().map(|item| item.with_bytes(bytes)).collect(),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> Writer<AnySink> {
-        /// Starts a trace with the default options.
+    /// Record `pairs`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Pairs {
+        /// A kind of pair.
         ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn new(sink: AnySink) -> runtime::Result<Self> {
-            runtime::Writer::new(sink).map(Self)
-        }
-
-        /// Starts a trace.
+        /// The nested record `pair`.
+        pub pair: Pair,
+        /// A kind of pair.
         ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn with_options(
-            sink: AnySink,
-            options: &runtime::WriteOptions,
-        ) -> runtime::Result<Self> {
-            runtime::Writer::with_options(sink, options).map(Self)
-        }
-
-        /// Writes the remaining data, closes the trace and returns the sink.
+        /// Nested records `pair`.
+        pub n_items: Vec<Pair>,
+        /// A kind of pair.
         ///
-        /// # Errors
-        /// Returns an error from the sink.
-        pub fn finish(self) -> runtime::Result<AnySink> {
-            self.0.finish()
+        /// The nested record `pair`.
+        pub pair_2: Pair,
+    }
+
+    /// Record `early`, tag 7.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Early {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `y`, repeated: 4 bytes, interpretation `delta 10`.
+        pub y: Vec<u64>,
+    }
+
+    /// An item of `n_items` in [`Twice`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TwiceNItem {
+        /// `y`: 1 byte, interpretation `none`.
+        pub y: u64,
+        /// `z`, repeated: 1 byte, interpretation `none`.
+        pub z: Vec<u64>,
+    }
+
+    /// Record `twice`, tag 8.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Twice {
+        /// `n`: 1 byte, interpretation `none`.
+        pub n: u64,
+        /// `x`, repeated: 1 byte, interpretation `none`.
+        pub x: Vec<u64>,
+        /// The items of `n_items`.
+        pub n_items: Vec<TwiceNItem>,
+    }
+
+    /// Record `fixed`, tag 9.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Fixed {
+        /// `c`, repeated: 1 byte, interpretation `none`, always 7.
+        pub c: Vec<()>,
+    }
+
+    /// Record `direct`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Direct<Bytes = Vec<u8>> {
+        /// `x`: 1 byte, interpretation `none`.
+        pub x: u64,
+        /// `data`: `len.value` bytes.
+        pub data: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Direct<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Direct {
+            self.with_bytes(<[u8]>::to_vec)
         }
 
-        /// Drops the writer without printing a message. The trace in the sink remains incomplete.
-        pub fn abandon(self) {
-            self.0.abandon();
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Direct<&[u8]> {
+            self.with_bytes(|bytes| bytes)
         }
 
-        /// Writes a record [`Mark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn mark(&mut self, record: &Mark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 0);
-            self.0.inner().put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
-        }
-
-        /// Writes a record [`Mark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn numbers_mark(&mut self, record: &Mark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`Kinds`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn kinds(&mut self, record: &Kinds<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`Constants`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn constants(&mut self, record: &Constants) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
-        }
-
-        /// Writes a record [`Mark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn lists_mark(&mut self, record: &Mark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Leaves`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn leaves(&mut self, record: &Leaves<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 6>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Groups`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn groups(&mut self, record: &Groups<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 7>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Pairs`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn pairs(&mut self, record: &Pairs) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 8>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Early`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn early(&mut self, record: &Early) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 9>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Twice`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn twice(&mut self, record: &Twice) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 10>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Fixed`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn fixed(&mut self, record: &Fixed) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 11>, _, PLANS>(2, record)
-        }
-
-        /// Writes a record [`Mark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn bytes_mark(&mut self, record: &Mark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 3>, _, PLANS>(3, record)
-        }
-
-        /// Writes a record [`Direct`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn direct(&mut self, record: &Direct<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 12>, _, PLANS>(3, record)
-        }
-
-        /// Writes a record [`Sized`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn sized(&mut self, record: &Sized<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 13>, _, PLANS>(3, record)
-        }
-
-        /// Writes a record [`Other`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn other(&mut self, record: &Other<&[u8]>) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            self.0.inner().put::<runtime::Shape<Protocol, 3, 14>, _, PLANS>(3, record)
-        }
-
-        /// Writes a record [`Mark`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn refs_mark(&mut self, record: &Mark) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 7);
-            self.0.inner().put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
-        }
-
-        /// Writes a record [`Ref`].
-        ///
-        /// # Errors
-        /// Returns an error from the sink, or one for a value that cannot be encoded.
-        #[inline]
-        pub fn r#ref(&mut self, record: &Ref) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 7);
-            self.0.inner().put::<runtime::Shape<Protocol, 7, 18>, _, PLANS>(7, record)
-        }
-
-        /// The elements of section `names`.
-        pub fn names(&mut self) -> runtime::Table<'_, AnySink, Name> {
-            self.0.table(4)
-        }
-
-        /// The elements of section `points`.
-        pub fn points(&mut self) -> runtime::Table<'_, AnySink, Point> {
-            self.0.table(5)
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Direct<NewBytes> {
+            Direct {
+                x: self.x,
+                data: bytes(self.data.as_ref()),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> std::ops::Deref for Writer<AnySink> {
-        type Target = runtime::Writer<AnySink, Protocol>;
-        fn deref(&self) -> &Self::Target {
-            &self.0
+    /// Record `sized`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Sized<Bytes = Vec<u8>> {
+        /// `size`: 2 bytes, interpretation `none`.
+        pub size: u64,
+        /// `text`: `size.value - 3` bytes.
+        pub text: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Sized<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Sized {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Sized<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Sized<NewBytes> {
+            Sized {
+                size: self.size,
+                text: bytes(self.text.as_ref()),
+            }
         }
     }
 
-    impl<AnySink: runtime::Sink> std::ops::DerefMut for Writer<AnySink> {
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.0
+    /// A kind of pair.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct OtherPair {
+        /// `y`: 2 bytes, interpretation `delta 0`.
+        pub y: u64,
+    }
+
+    /// Record `other`, tag 6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Other<Bytes = Vec<u8>> {
+        /// `vfield`: a byte array, preceded by its length (2 bytes).
+        pub vfield: Bytes,
+        /// A kind of pair.
+        ///
+        /// The nested record `pair`.
+        pub pair: OtherPair,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Other<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Other {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Other<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Other<NewBytes> {
+            Other {
+                vfield: bytes(self.vfield.as_ref()),
+                pair: self.pair.clone(),
+            }
         }
     }
 
-    impl<'b> From<&'b [u8]> for Name<&'b [u8]> {
-        fn from(vfield: &'b [u8]) -> Self {
-            Self { vfield }
+    /// Element `name` of section `names`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Name<Bytes = Vec<u8>> {
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Name<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Name {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Name<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Name<NewBytes> {
+            Name {
+                vfield: bytes(self.vfield.as_ref()),
+            }
         }
     }
 
-    impl<'b, const N: usize> From<&'b [u8; N]> for Name<&'b [u8]> {
-        fn from(vfield: &'b [u8; N]) -> Self {
-            Self { vfield }
+    /// Element `point` of section `points`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Point<Bytes = Vec<u8>> {
+        /// A kind of pair.
+        ///
+        /// The nested record `pair`.
+        pub pair: Pair,
+        /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
+        pub n_items: Vec<Bytes>,
+    }
+
+    impl<Bytes: AsRef<[u8]>> Point<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> Point {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> Point<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> Point<NewBytes> {
+            Point {
+                pair: self.pair.clone(),
+                n_items: self.n_items.iter().map(|item| bytes(item.as_ref())).collect(),
+            }
         }
     }
 
-    impl<'b> From<&'b str> for Name<&'b [u8]> {
-        fn from(vfield: &'b str) -> Self {
-            Self { vfield: vfield.as_bytes() }
-        }
+    /// Element `value` of section `values`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Value {
+        /// `v`: 4 bytes, interpretation `delta 0`.
+        pub v: u64,
+    }
+
+    /// Record `ref`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Ref {
+        /// `name`: 2 bytes, interpretation `sectionOffset 4`.
+        pub name: u64,
+        /// `point`: 2 bytes, interpretation `sectionOffset 5`.
+        pub point: u64,
+        /// `v`: no bytes, interpretation `sectionStride 6 1`.
+        pub v: u64,
     }
 
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
@@ -2554,6 +1658,917 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for Mark {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let when = row.number(base + 1)?;
+            Ok(Self { when })
+        }
+    }
+
+    impl runtime::WriteFields for Mark {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.when)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Mark {
+        type With<Bytes> = Mark;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Kinds<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let plain = row.number(base + 1)?;
+            let signed = row.number(base + 2)?.cast_signed();
+            let float = f64::from_bits(row.number(base + 3)?);
+            let name = runtime::array(row, base + 4)?;
+            let blob = Bytes::from(row.bytes(base + 5)?);
+            Ok(Self {
+                plain,
+                signed,
+                float,
+                name,
+                blob,
+            })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Kinds<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.plain)?;
+            row.number(base + 2, self.signed.cast_unsigned())?;
+            row.number(base + 3, self.float.to_bits())?;
+            row.bytes(base + 4, &self.name)?;
+            row.bytes(base + 5, self.blob.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Kinds {
+        type With<Bytes> = Kinds<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Constants {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _constant = row.number(base + 1)?;
+            let x = row.number(base + 2)?;
+            let _constant = row.number(base + 3)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for Constants {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, 3405705229)?;
+            row.number(base + 2, self.x)?;
+            row.number(base + 3, 3405705229)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Constants {
+        type With<Bytes> = Constants;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Leaves<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _count = row.number(base + 1)?;
+            let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
+            let _count = row.number(base + 3)?;
+            let m_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::read_vfield(row, base + 4, base + 5),
+            )?;
+            let _count = row.number(base + 6)?;
+            let z = runtime::each(row, base + 6, |row| runtime::array(row, base + 7))?;
+            let _count = row.number(base + 8)?;
+            let w = runtime::each(
+                row,
+                base + 8,
+                |row| row.number(base + 9).map(f64::from_bits),
+            )?;
+            Ok(Self { x, m_items, z, w })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Leaves<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.x,
+                |row, item| row.number(base + 2, *item),
+            )?;
+            row.number(base + 3, self.m_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.m_items,
+                |row, item| {
+                    row.number(base + 4, item.as_ref().len() as u64)?;
+                    row.bytes(base + 5, item.as_ref())
+                },
+            )?;
+            row.number(base + 6, self.z.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 6,
+                &self.z,
+                |row, item| row.bytes(base + 7, item),
+            )?;
+            row.number(base + 8, self.w.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 8,
+                &self.w,
+                |row, item| row.number(base + 9, item.to_bits()),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Leaves {
+        type With<Bytes> = Leaves<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItemMItem<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 4)?;
+            let _length = row.number(base + 5)?;
+            let data = Bytes::from(row.bytes(base + 6)?);
+            Ok(Self { x, data })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItemMItem<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 4, self.x)?;
+            row.number(base + 5, self.data.as_ref().len() as u64)?;
+            row.bytes(base + 6, self.data.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Pair {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Pair {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.x)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for GroupsNItem<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 2)?;
+            let _count = row.number(base + 3)?;
+            let m_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            let pair = runtime::ReadFields::read_fields(row, base + 7)?;
+            Ok(Self { x, m_items, pair })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for GroupsNItem<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 2, self.x)?;
+            row.number(base + 3, self.m_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.m_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            runtime::WriteFields::write_fields(&self.pair, row, base + 7)?;
+            Ok(())
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Groups<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _count = row.number(base + 1)?;
+            let n_items = runtime::each(
+                row,
+                base + 1,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            Ok(Self { n_items })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Groups<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Groups {
+        type With<Bytes> = Groups<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Pairs {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let pair = runtime::ReadFields::read_fields(row, base + 1)?;
+            let _count = row.number(base + 3)?;
+            let n_items = runtime::each(
+                row,
+                base + 3,
+                |row| runtime::ReadFields::read_fields(row, base + 4),
+            )?;
+            let pair_2 = runtime::ReadFields::read_fields(row, base + 6)?;
+            Ok(Self { pair, n_items, pair_2 })
+        }
+    }
+
+    impl runtime::WriteFields for Pairs {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.pair, row, base + 1)?;
+            row.number(base + 3, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 3,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base + 4),
+            )?;
+            runtime::WriteFields::write_fields(&self.pair_2, row, base + 6)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Pairs {
+        type With<Bytes> = Pairs;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Early {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _count = row.number(base + 1)?;
+            let x = row.number(base + 2)?;
+            let y = runtime::each(row, base + 1, |row| row.number(base + 3))?;
+            Ok(Self { x, y })
+        }
+    }
+
+    impl runtime::WriteFields for Early {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.y.len() as u64)?;
+            row.number(base + 2, self.x)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.y,
+                |row, item| row.number(base + 3, *item),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Early {
+        type With<Bytes> = Early;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for TwiceNItem {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let y = row.number(base + 3)?;
+            let z = runtime::each(row, base + 1, |row| row.number(base + 4))?;
+            Ok(Self { y, z })
+        }
+    }
+
+    impl runtime::WriteFields for TwiceNItem {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 3, self.y)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.z,
+                |row, item| row.number(base + 4, *item),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Twice {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let n = row.number(base + 1)?;
+            let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
+            let n_items = runtime::each(
+                row,
+                base + 1,
+                |row| runtime::ReadFields::read_fields(row, base),
+            )?;
+            Ok(Self { n, x, n_items })
+        }
+    }
+
+    impl runtime::WriteFields for Twice {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.n)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.x,
+                |row, item| row.number(base + 2, *item),
+            )?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.n_items,
+                |row, item| runtime::WriteFields::write_fields(item, row, base),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Twice {
+        type With<Bytes> = Twice;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Fixed {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _count = row.number(base + 1)?;
+            let c = runtime::each(
+                row,
+                base + 1,
+                |row| row.number(base + 2).map(|_| ()),
+            )?;
+            Ok(Self { c })
+        }
+    }
+
+    impl runtime::WriteFields for Fixed {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.c.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 1,
+                &self.c,
+                |row, ()| row.number(base + 2, 7),
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Fixed {
+        type With<Bytes> = Fixed;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Direct<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base + 1)?;
+            let x = row.number(base + 2)?;
+            let data = Bytes::from(row.bytes(base + 3)?);
+            Ok(Self { x, data })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Direct<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.data.as_ref().len() as u64)?;
+            row.number(base + 2, self.x)?;
+            row.bytes(base + 3, self.data.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Direct {
+        type With<Bytes> = Direct<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Sized<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let size = row.number(base + 1)?;
+            let text = Bytes::from(row.bytes(base + 2)?);
+            Ok(Self { size, text })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Sized<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.size)?;
+            row.bytes(base + 2, self.text.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Sized {
+        type With<Bytes> = Sized<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for OtherPair {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _constant = row.number(base)?;
+            let y = row.number(base + 1)?;
+            Ok(Self { y })
+        }
+    }
+
+    impl runtime::WriteFields for OtherPair {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, 3)?;
+            row.number(base + 1, self.y)?;
+            Ok(())
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Other<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base + 1)?;
+            let vfield = Bytes::from(row.bytes(base + 2)?);
+            let pair = runtime::ReadFields::read_fields(row, base + 3)?;
+            Ok(Self { vfield, pair })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Other<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 2, self.vfield.as_ref())?;
+            runtime::WriteFields::write_fields(&self.pair, row, base + 3)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Other {
+        type With<Bytes> = Other<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Name<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Name<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Name {
+        type With<Bytes> = Name<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for Point<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let pair = runtime::ReadFields::read_fields(row, base)?;
+            let _count = row.number(base + 2)?;
+            let n_items = runtime::each(
+                row,
+                base + 2,
+                |row| runtime::read_vfield(row, base + 3, base + 4),
+            )?;
+            Ok(Self { pair, n_items })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for Point<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            runtime::WriteFields::write_fields(&self.pair, row, base)?;
+            row.number(base + 2, self.n_items.len() as u64)?;
+            runtime::put_each(
+                row,
+                base + 2,
+                &self.n_items,
+                |row, item| {
+                    row.number(base + 3, item.as_ref().len() as u64)?;
+                    row.bytes(base + 4, item.as_ref())
+                },
+            )?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Point {
+        type With<Bytes> = Point<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Value {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let v = row.number(base)?;
+            Ok(Self { v })
+        }
+    }
+
+    impl runtime::WriteFields for Value {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.v)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Value {
+        type With<Bytes> = Value;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Ref {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let name = row.number(base + 1)?;
+            let point = row.number(base + 2)?;
+            let v = row.number(base + 3)?;
+            Ok(Self { name, point, v })
+        }
+    }
+
+    impl runtime::WriteFields for Ref {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.name)?;
+            row.number(base + 2, self.point)?;
+            row.number(base + 3, self.v)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Ref {
+        type With<Bytes> = Ref;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -2563,6 +2578,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
         type Element<Bytes> = Element<Bytes>;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -2603,10 +2619,12 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -2614,64 +2632,67 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                     <Global as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Global(record)))
+                    >(reads, |record| each(Record::Global(record)))
                 }
                 1 => {
                     <Numbers as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Numbers(record)))
+                    >(reads, |record| each(Record::Numbers(record)))
                 }
                 2 => {
                     <Lists as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Lists(record)))
+                    >(reads, |record| each(Record::Lists(record)))
                 }
                 3 => {
                     <BytesSection as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Bytes(record)))
+                    >(reads, |record| each(Record::Bytes(record)))
                 }
                 7 => {
                     <Refs as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::Refs(record)))
+                    >(reads, |record| each(Record::Refs(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
+            match next.section() {
                 0 => {
-                    <Global as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Global as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Global)
                 }
                 1 => {
-                    <Numbers as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Numbers as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Numbers)
                 }
                 2 => {
-                    <Lists as runtime::SectionFamily>::one::<Bytes>(one)
+                    <Lists as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Lists)
                 }
                 3 => {
-                    <BytesSection as runtime::SectionFamily>::one::<Bytes>(one)
+                    <BytesSection as runtime::SectionFamily>::one::<Bytes>(next)
                         .map(Record::Bytes)
                 }
                 7 => {
-                    <Refs as runtime::SectionFamily>::one::<Bytes>(one).map(Record::Refs)
+                    <Refs as runtime::SectionFamily>::one::<Bytes>(next)
+                        .map(Record::Refs)
                 }
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -2687,38 +2708,47 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
-        const SECTION: Option<usize> = runtime::only_section(&[0, 1, 2, 3, 7]);
+        const SECTION: Option<usize> = None;
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::Global(ref record) => record.place(),
-                Self::Numbers(ref record) => record.place(),
-                Self::Lists(ref record) => record.place(),
-                Self::Bytes(ref record) => record.place(),
-                Self::Refs(ref record) => record.place(),
+            match self {
+                Self::Global(record) => record.place(),
+                Self::Numbers(record) => record.place(),
+                Self::Lists(record) => record.place(),
+                Self::Bytes(record) => record.place(),
+                Self::Refs(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::Global(ref record) => record.put(writer),
-                Self::Numbers(ref record) => record.put(writer),
-                Self::Lists(ref record) => record.put(writer),
-                Self::Bytes(ref record) => record.put(writer),
-                Self::Refs(ref record) => record.put(writer),
+            match self {
+                Self::Global(record) => record.put(writer),
+                Self::Numbers(record) => record.put(writer),
+                Self::Lists(record) => record.put(writer),
+                Self::Bytes(record) => record.put(writer),
+                Self::Refs(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `global`, including comments.
+    const GLOBAL_LEAVES: usize = runtime::plans(&FORMAT, 0);
+
+    /// The record `mark` of the section as compile-time constants.
+    type MarkInGlobal = runtime::Shape<Protocol, 0, 3>;
 
     impl runtime::SectionFamily for Global {
         const SECTION: usize = 0;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 0);
         type With<Bytes> = Global;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -2730,63 +2760,80 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 90 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 0, 3>, _>()
-                    .map(Global::Mark);
+                return rows.read::<MarkInGlobal, _>().map(Global::Mark);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 0) }, Break>(each)
+            reads.section::<Self, Bytes, GLOBAL_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 0) }>()
+            next.read::<Self, Bytes, GLOBAL_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Global {
         const SECTION: Option<usize> = Some(0);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Mark(..) => (0, 3),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 0);
-            match *self {
-                Self::Mark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 0, 3>, _, PLANS>(0, record)
+            match self {
+                Self::Mark(record) => {
+                    writer.put::<MarkInGlobal, _, GLOBAL_LEAVES>(0, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `numbers`, including comments.
+    const NUMBERS_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `mark` of the section as compile-time constants.
+    type MarkInNumbers = runtime::Shape<Protocol, 1, 3>;
+
+    /// The record `kinds` of the section as compile-time constants.
+    type KindsInNumbers = runtime::Shape<Protocol, 1, 4>;
+
+    /// The record `constants` of the section as compile-time constants.
+    type ConstantsInNumbers = runtime::Shape<Protocol, 1, 5>;
 
     impl runtime::SectionFamily for Numbers {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = Numbers<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -2800,81 +2847,106 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 90 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 3>, _>()
-                    .map(Numbers::Mark);
+                return rows.read::<MarkInNumbers, _>().map(Numbers::Mark);
             }
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 4>, _>()
-                    .map(Numbers::Kinds);
+                return rows.read::<KindsInNumbers, _>().map(Numbers::Kinds);
             }
             if tag == 5 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 1, 5>, _>()
-                    .map(Numbers::Constants);
+                return rows.read::<ConstantsInNumbers, _>().map(Numbers::Constants);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, NUMBERS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, NUMBERS_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Numbers<Bytes> {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Mark(..) => (1, 3),
                 Self::Kinds(..) => (1, 4),
                 Self::Constants(..) => (1, 5),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::Mark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            match self {
+                Self::Mark(record) => {
+                    writer.put::<MarkInNumbers, _, NUMBERS_LEAVES>(1, record)
                 }
-                Self::Kinds(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 4>, _, PLANS>(1, record)
+                Self::Kinds(record) => {
+                    writer.put::<KindsInNumbers, _, NUMBERS_LEAVES>(1, record)
                 }
-                Self::Constants(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 5>, _, PLANS>(1, record)
+                Self::Constants(record) => {
+                    writer.put::<ConstantsInNumbers, _, NUMBERS_LEAVES>(1, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `lists`, including comments.
+    const LISTS_LEAVES: usize = runtime::plans(&FORMAT, 2);
+
+    /// The record `mark` of the section as compile-time constants.
+    type MarkInLists = runtime::Shape<Protocol, 2, 3>;
+
+    /// The record `leaves` of the section as compile-time constants.
+    type LeavesInLists = runtime::Shape<Protocol, 2, 6>;
+
+    /// The record `groups` of the section as compile-time constants.
+    type GroupsInLists = runtime::Shape<Protocol, 2, 7>;
+
+    /// The record `pairs` of the section as compile-time constants.
+    type PairsInLists = runtime::Shape<Protocol, 2, 8>;
+
+    /// The record `early` of the section as compile-time constants.
+    type EarlyInLists = runtime::Shape<Protocol, 2, 9>;
+
+    /// The record `twice` of the section as compile-time constants.
+    type TwiceInLists = runtime::Shape<Protocol, 2, 10>;
+
+    /// The record `fixed` of the section as compile-time constants.
+    type FixedInLists = runtime::Shape<Protocol, 2, 11>;
 
     impl runtime::SectionFamily for Lists {
         const SECTION: usize = 2;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 2);
         type With<Bytes> = Lists<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -2892,70 +2964,64 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 90 {
-                return rows.read::<runtime::Shape<Protocol, 2, 3>, _>().map(Lists::Mark);
+                return rows.read::<MarkInLists, _>().map(Lists::Mark);
             }
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 2, 6>, _>()
-                    .map(Lists::Leaves);
+                return rows.read::<LeavesInLists, _>().map(Lists::Leaves);
             }
             if tag == 5 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 2, 7>, _>()
-                    .map(Lists::Groups);
+                return rows.read::<GroupsInLists, _>().map(Lists::Groups);
             }
             if (6..=8).contains(&tag) {
                 if tag == 6 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 2, 8>, _>()
-                        .map(Lists::Pairs);
+                    return rows.read::<PairsInLists, _>().map(Lists::Pairs);
                 }
                 if tag == 7 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 2, 9>, _>()
-                        .map(Lists::Early);
+                    return rows.read::<EarlyInLists, _>().map(Lists::Early);
                 }
                 if tag == 8 {
-                    return rows
-                        .read::<runtime::Shape<Protocol, 2, 10>, _>()
-                        .map(Lists::Twice);
+                    return rows.read::<TwiceInLists, _>().map(Lists::Twice);
                 }
             }
             if tag == 9 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 2, 11>, _>()
-                    .map(Lists::Fixed);
+                return rows.read::<FixedInLists, _>().map(Lists::Fixed);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 2) }, Break>(each)
+            reads.section::<Self, Bytes, LISTS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
+            next.read::<Self, Bytes, LISTS_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Lists<Bytes> {
         const SECTION: Option<usize> = Some(2);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Mark(..) => (2, 3),
                 Self::Leaves(..) => (2, 6),
                 Self::Groups(..) => (2, 7),
@@ -2966,43 +3032,59 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            match *self {
-                Self::Mark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 3>, _, PLANS>(2, record)
+            match self {
+                Self::Mark(record) => {
+                    writer.put::<MarkInLists, _, LISTS_LEAVES>(2, record)
                 }
-                Self::Leaves(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 6>, _, PLANS>(2, record)
+                Self::Leaves(record) => {
+                    writer.put::<LeavesInLists, _, LISTS_LEAVES>(2, record)
                 }
-                Self::Groups(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 7>, _, PLANS>(2, record)
+                Self::Groups(record) => {
+                    writer.put::<GroupsInLists, _, LISTS_LEAVES>(2, record)
                 }
-                Self::Pairs(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 8>, _, PLANS>(2, record)
+                Self::Pairs(record) => {
+                    writer.put::<PairsInLists, _, LISTS_LEAVES>(2, record)
                 }
-                Self::Early(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 9>, _, PLANS>(2, record)
+                Self::Early(record) => {
+                    writer.put::<EarlyInLists, _, LISTS_LEAVES>(2, record)
                 }
-                Self::Twice(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 10>, _, PLANS>(2, record)
+                Self::Twice(record) => {
+                    writer.put::<TwiceInLists, _, LISTS_LEAVES>(2, record)
                 }
-                Self::Fixed(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 11>, _, PLANS>(2, record)
+                Self::Fixed(record) => {
+                    writer.put::<FixedInLists, _, LISTS_LEAVES>(2, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `bytes`, including comments.
+    const BYTES_SECTION_LEAVES: usize = runtime::plans(&FORMAT, 3);
+
+    /// The record `mark` of the section as compile-time constants.
+    type MarkInBytesSection = runtime::Shape<Protocol, 3, 3>;
+
+    /// The record `direct` of the section as compile-time constants.
+    type DirectInBytesSection = runtime::Shape<Protocol, 3, 12>;
+
+    /// The record `sized` of the section as compile-time constants.
+    type SizedInBytesSection = runtime::Shape<Protocol, 3, 13>;
+
+    /// The record `other` of the section as compile-time constants.
+    type OtherInBytesSection = runtime::Shape<Protocol, 3, 14>;
 
     impl runtime::SectionFamily for BytesSection {
         const SECTION: usize = 3;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 3);
         type With<Bytes> = BytesSection<Bytes>;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -3017,55 +3099,53 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 90 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 3, 3>, _>()
-                    .map(BytesSection::Mark);
+                return rows.read::<MarkInBytesSection, _>().map(BytesSection::Mark);
             }
             if tag == 4 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 3, 12>, _>()
-                    .map(BytesSection::Direct);
+                return rows.read::<DirectInBytesSection, _>().map(BytesSection::Direct);
             }
             if tag == 5 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 3, 13>, _>()
-                    .map(BytesSection::Sized);
+                return rows.read::<SizedInBytesSection, _>().map(BytesSection::Sized);
             }
             if tag == 6 {
-                return rows
-                    .read::<runtime::Shape<Protocol, 3, 14>, _>()
-                    .map(BytesSection::Other);
+                return rows.read::<OtherInBytesSection, _>().map(BytesSection::Other);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 3) }, Break>(each)
+            reads.section::<Self, Bytes, BYTES_SECTION_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 3) }>()
+            next.read::<Self, Bytes, BYTES_SECTION_LEAVES>()
         }
     }
 
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for BytesSection<Bytes> {
         const SECTION: Option<usize> = Some(3);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Mark(..) => (3, 3),
                 Self::Direct(..) => (3, 12),
                 Self::Sized(..) => (3, 13),
@@ -3073,34 +3153,45 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 3);
-            match *self {
-                Self::Mark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 3>, _, PLANS>(3, record)
+            match self {
+                Self::Mark(record) => {
+                    writer.put::<MarkInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
                 }
-                Self::Direct(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 12>, _, PLANS>(3, record)
+                Self::Direct(record) => {
+                    writer
+                        .put::<DirectInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
                 }
-                Self::Sized(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 13>, _, PLANS>(3, record)
+                Self::Sized(record) => {
+                    writer.put::<SizedInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
                 }
-                Self::Other(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 3, 14>, _, PLANS>(3, record)
+                Self::Other(record) => {
+                    writer.put::<OtherInBytesSection, _, BYTES_SECTION_LEAVES>(3, record)
                 }
             }
         }
     }
+
+    /// Number of leaves of the records in section `refs`, including comments.
+    const REFS_LEAVES: usize = runtime::plans(&FORMAT, 7);
+
+    /// The record `mark` of the section as compile-time constants.
+    type MarkInRefs = runtime::Shape<Protocol, 7, 3>;
+
+    /// The record `ref` of the section as compile-time constants.
+    type RefInRefs = runtime::Shape<Protocol, 7, 18>;
 
     impl runtime::SectionFamily for Refs {
         const SECTION: usize = 7;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 7);
         type With<Bytes> = Refs;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -3113,59 +3204,61 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 90 {
-                return rows.read::<runtime::Shape<Protocol, 7, 3>, _>().map(Refs::Mark);
+                return rows.read::<MarkInRefs, _>().map(Refs::Mark);
             }
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 7, 18>, _>().map(Refs::Ref);
+                return rows.read::<RefInRefs, _>().map(Refs::Ref);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 7) }, Break>(each)
+            reads.section::<Self, Bytes, REFS_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 7) }>()
+            next.read::<Self, Bytes, REFS_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for Refs {
         const SECTION: Option<usize> = Some(7);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Mark(..) => (7, 3),
                 Self::Ref(..) => (7, 18),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 7);
-            match *self {
-                Self::Mark(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 7, 3>, _, PLANS>(7, record)
-                }
-                Self::Ref(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 7, 18>, _, PLANS>(7, record)
-                }
+            match self {
+                Self::Mark(record) => writer.put::<MarkInRefs, _, REFS_LEAVES>(7, record),
+                Self::Ref(record) => writer.put::<RefInRefs, _, REFS_LEAVES>(7, record),
             }
         }
     }
@@ -3178,6 +3271,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             (3, 3),
             (7, 3),
         ];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3195,6 +3289,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Kinds {
         const PLACES: &'static [(usize, u16)] = &[(1, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3209,6 +3304,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Constants {
         const PLACES: &'static [(usize, u16)] = &[(1, 5)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3223,6 +3319,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Leaves {
         const PLACES: &'static [(usize, u16)] = &[(2, 6)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3237,6 +3334,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Groups {
         const PLACES: &'static [(usize, u16)] = &[(2, 7)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3251,6 +3349,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Pairs {
         const PLACES: &'static [(usize, u16)] = &[(2, 8)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3265,6 +3364,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Early {
         const PLACES: &'static [(usize, u16)] = &[(2, 9)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3279,6 +3379,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Twice {
         const PLACES: &'static [(usize, u16)] = &[(2, 10)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3293,6 +3394,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Fixed {
         const PLACES: &'static [(usize, u16)] = &[(2, 11)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3307,6 +3409,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Direct {
         const PLACES: &'static [(usize, u16)] = &[(3, 12)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3321,6 +3424,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Sized {
         const PLACES: &'static [(usize, u16)] = &[(3, 13)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3335,6 +3439,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Other {
         const PLACES: &'static [(usize, u16)] = &[(3, 14)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3349,6 +3454,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     impl runtime::RecordType<Protocol> for Ref {
         const PLACES: &'static [(usize, u16)] = &[(7, 18)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -3363,14 +3469,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, Step, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -3380,45 +3483,37 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2, 3], &[2, 3, 4, 0, 1], &[0; 5]),
-            Section::tagged(
-                1,
-                "numbers",
-                &[0, 1, 2, 3, 4, 5],
-                &[12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
-                &[0; 15],
-            ),
-            Section::tagged(
-                2,
-                "lists",
-                &[0, 1, 2, 3, 6, 7, 8, 9, 10, 11],
-                &[
-                    41, 42, 43, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
-                    34, 35, 36, 37, 38, 39, 40,
-                ],
-                &[
-                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                    0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                ],
-            ),
-            Section::tagged(
-                3,
-                "bytes",
-                &[0, 1, 2, 3, 12, 13, 14],
-                &[14, 15, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
-                &[0; 17],
-            ),
-            Section::stream(4, "names", &[15], &[0, 1], &[0; 2]),
-            Section::stream(5, "points", &[16], &[0, 1, 2, 3, 4], &[0; 5]),
-            Section::stream(6, "values", &[17], &[0], &[0; 1]),
-            Section::tagged(
-                7,
-                "refs",
-                &[0, 1, 2, 3, 18],
-                &[6, 7, 8, 0, 1, 2, 3, 4, 5],
-                &[0; 9],
-            ),
+            Section::tagged(0, "", &[0, 1, 2, 3])
+                .cells(&[2, 3, 4, 0, 1])
+                .initials(&[0; 5]),
+            Section::tagged(1, "numbers", &[0, 1, 2, 3, 4, 5])
+                .cells(&[12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+                .initials(&[0; 15]),
+            Section::tagged(2, "lists", &[0, 1, 2, 3, 6, 7, 8, 9, 10, 11])
+                .cells(
+                    &[
+                        41, 42, 43, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                        32, 33, 34, 35, 36, 37, 38, 39, 40,
+                    ],
+                )
+                .initials(
+                    &[
+                        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                    ],
+                ),
+            Section::tagged(3, "bytes", &[0, 1, 2, 3, 12, 13, 14])
+                .cells(&[14, 15, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+                .initials(&[0; 17]),
+            Section::stream(4, "names", &[15]).cells(&[0, 1]).initials(&[0; 2]),
+            Section::stream(5, "points", &[16])
+                .cells(&[0, 1, 2, 3, 4])
+                .initials(&[0; 5]),
+            Section::stream(6, "values", &[17]).cells(&[0]).initials(&[0; 1]),
+            Section::tagged(7, "refs", &[0, 1, 2, 3, 18])
+                .cells(&[6, 7, 8, 0, 1, 2, 3, 4, 5])
+                .initials(&[0; 9]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -3543,9 +3638,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -3577,11 +3671,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// The leaves of `constants`.
         const CONSTANTS: &[Leaf; 4] = &[
             Leaf::tag(),
-            Leaf::number("magic", 4, Interpretation::None)
-                .with("magic", &[], Some(3405705229)),
+            Leaf::number("magic", 4, Interpretation::None).constant(3405705229),
             Leaf::number("x", 1, Interpretation::None),
             Leaf::number("magic_2", 4, Interpretation::None)
-                .with("magic", &[], Some(3405705229)),
+                .named("magic")
+                .constant(3405705229),
         ];
         /// The leaves of `leaves`.
         const LEAVES: &[Leaf; 10] = &[
@@ -3589,9 +3683,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("x", 1, Interpretation::None),
             Leaf::number("m", 1, Interpretation::None),
-            Leaf::number("m_items.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("m_items.data", &[ExprOp::Leaf(4)]).with("data", &[], None),
+            Leaf::number("m_items.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("m_items.data", &[ExprOp::Leaf(4)]).named("data"),
             Leaf::number("k", 0, Interpretation::Default(2)),
             Leaf::array("z", 10),
             Leaf::number("j", 1, Interpretation::None),
@@ -3601,28 +3694,24 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         const GROUPS: &[Leaf; 9] = &[
             Leaf::tag(),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("n_items.m", 1, Interpretation::None).with("m", &[], None),
-            Leaf::number("n_items.m_items.x", 1, Interpretation::None)
-                .with("x", &[], None),
-            Leaf::number("n_items.m_items.len", 2, Interpretation::None)
-                .with("len", &[], None),
-            Leaf::variable("n_items.m_items.data", &[ExprOp::Leaf(5)])
-                .with("data", &[], None),
-            Leaf::number("n_items.pair.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("n_items.pair.y", 2, Interpretation::Delta(0))
-                .with("y", &[], None),
+            Leaf::number("n_items.x", 1, Interpretation::None).named("x"),
+            Leaf::number("n_items.m", 1, Interpretation::None).named("m"),
+            Leaf::number("n_items.m_items.x", 1, Interpretation::None).named("x"),
+            Leaf::number("n_items.m_items.len", 2, Interpretation::None).named("len"),
+            Leaf::variable("n_items.m_items.data", &[ExprOp::Leaf(5)]).named("data"),
+            Leaf::number("n_items.pair.x", 1, Interpretation::None).named("x"),
+            Leaf::number("n_items.pair.y", 2, Interpretation::Delta(0)).named("y"),
         ];
         /// The leaves of `pairs`.
         const PAIRS: &[Leaf; 8] = &[
             Leaf::tag(),
-            Leaf::number("pair.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("pair.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("pair.x", 1, Interpretation::None).named("x"),
+            Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("n_items.y", 2, Interpretation::Delta(0)).with("y", &[], None),
-            Leaf::number("pair_2.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("pair_2.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("n_items.x", 1, Interpretation::None).named("x"),
+            Leaf::number("n_items.y", 2, Interpretation::Delta(0)).named("y"),
+            Leaf::number("pair_2.x", 1, Interpretation::None).named("x"),
+            Leaf::number("pair_2.y", 2, Interpretation::Delta(0)).named("y"),
         ];
         /// The leaves of `early`.
         const EARLY: &[Leaf; 4] = &[
@@ -3636,14 +3725,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::tag(),
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("x", 1, Interpretation::None),
-            Leaf::number("n_items.y", 1, Interpretation::None).with("y", &[], None),
-            Leaf::number("n_items.z", 1, Interpretation::None).with("z", &[], None),
+            Leaf::number("n_items.y", 1, Interpretation::None).named("y"),
+            Leaf::number("n_items.z", 1, Interpretation::None).named("z"),
         ];
         /// The leaves of `fixed`.
         const FIXED: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("c", 1, Interpretation::None).with("c", &[], Some(7)),
+            Leaf::number("c", 1, Interpretation::None).constant(7),
         ];
         /// The leaves of `direct`.
         const DIRECT: &[Leaf; 4] = &[
@@ -3661,26 +3750,23 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// The leaves of `other`.
         const OTHER: &[Leaf; 5] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 2, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
-            Leaf::number("pair.x", 4, Interpretation::None).with("x", &[], Some(3)),
-            Leaf::number("pair.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("vfield.length", 2, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
+            Leaf::number("pair.x", 4, Interpretation::None).named("x").constant(3),
+            Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
         ];
         /// The leaves of `name`.
         const NAME: &[Leaf; 2] = &[
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).named("data"),
         ];
         /// The leaves of `point`.
         const POINT: &[Leaf; 5] = &[
-            Leaf::number("pair.x", 1, Interpretation::None).with("x", &[], None),
-            Leaf::number("pair.y", 2, Interpretation::Delta(0)).with("y", &[], None),
+            Leaf::number("pair.x", 1, Interpretation::None).named("x"),
+            Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("n_items.data", &[ExprOp::Leaf(3)]).with("data", &[], None),
+            Leaf::number("n_items.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("n_items.data", &[ExprOp::Leaf(3)]).named("data"),
         ];
         /// The leaves of `value`.
         const VALUE: &[Leaf; 1] = &[Leaf::number("v", 4, Interpretation::Delta(0))];

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -68,137 +67,6 @@ section s 1 {
 }
 "#;
 
-    /// Element `type_name` of section `names`.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct TypeName<Bytes = Vec<u8>> {
-        /// `vfield`: bytes, after their length of 1 byte.
-        pub vfield: Bytes,
-    }
-
-    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TypeName<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            row.number(base)?;
-            let vfield = Bytes::from(row.bytes(base + 1)?);
-            Ok(Self { vfield })
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TypeName<Bytes> {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base, self.vfield.as_ref().len() as u64)?;
-            row.bytes(base + 1, self.vfield.as_ref())?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for TypeName {
-        type With<Bytes> = TypeName<Bytes>;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    impl<Bytes: AsRef<[u8]>> TypeName<Bytes> {
-        /// Returns a copy that owns its bytes.
-        #[must_use]
-        pub fn to_owned(&self) -> TypeName {
-            self.with_bytes(<[u8]>::to_vec)
-        }
-
-        /// Returns a copy that borrows its bytes from this one.
-        #[must_use]
-        pub fn borrow(&self) -> TypeName<&[u8]> {
-            self.with_bytes(|bytes| bytes)
-        }
-
-        /// Returns a copy with byte arrays created by `bytes`.
-        fn with_bytes<'s, NewBytes>(
-            &'s self,
-            bytes: fn(&'s [u8]) -> NewBytes,
-        ) -> TypeName<NewBytes> {
-            TypeName {
-                vfield: bytes(self.vfield.as_ref()),
-            }
-        }
-    }
-
-    /// Record `alloc`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct Alloc {
-        /// `type`: 2 bytes, `sectionOffset 3`.
-        pub r#type: u64,
-        /// `size`: 1 byte, `none`.
-        pub size: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for Alloc {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let r#type = row.number(base + 1)?;
-            let size = row.number(base + 2)?;
-            Ok(Self { r#type, size })
-        }
-    }
-
-    impl runtime::WriteFields for Alloc {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.r#type)?;
-            row.number(base + 2, self.size)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for Alloc {
-        type With<Bytes> = Alloc;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// Section `s`.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum S {
-        /// Record `alloc`, tag 4.
-        Alloc(Alloc),
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record {
-        /// Section `s`.
-        S(S),
-    }
-
-    /// An element of any stream section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Element<Bytes = Vec<u8>> {
-        /// The elements of section `names`.
-        Names(TypeName<Bytes>),
-    }
-
     /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     #[derive(Debug)]
     pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
@@ -252,12 +120,12 @@ section s 1 {
             Self(trace)
         }
 
-        /// Section `s`.
+        /// Returns a reader of the records in section `s`.
         pub fn s(&mut self) -> runtime::Section<'_, 't, Protocol, S> {
             self.0.section()
         }
 
-        /// The elements of section `names`.
+        /// Returns the elements of section `names` by their offsets.
         pub fn names(&mut self) -> runtime::Elements<'t, Protocol, TypeName> {
             self.0.elements(1)
         }
@@ -337,11 +205,10 @@ section s 1 {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn alloc(&mut self, record: &Alloc) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            self.0.inner().put::<runtime::Shape<Protocol, 2, 4>, _, PLANS>(2, record)
+            self.0.inner().put::<AllocInS, _, S_LEAVES>(2, record)
         }
 
-        /// The elements of section `names`.
+        /// Returns section `names`, to add elements to it.
         pub fn names(&mut self) -> runtime::Table<'_, AnySink, TypeName> {
             self.0.table(1)
         }
@@ -376,6 +243,67 @@ section s 1 {
         fn from(vfield: &'b str) -> Self {
             Self { vfield: vfield.as_bytes() }
         }
+    }
+
+    /// Section `s`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum S {
+        /// Record `alloc`, tag 4.
+        Alloc(Alloc),
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record {
+        /// Section `s`.
+        S(S),
+    }
+
+    /// An element of any stream section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Element<Bytes = Vec<u8>> {
+        /// The elements of section `names`.
+        Names(TypeName<Bytes>),
+    }
+
+    /// Element `type_name` of section `names`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TypeName<Bytes = Vec<u8>> {
+        /// `vfield`: a byte array, preceded by its length (1 byte).
+        pub vfield: Bytes,
+    }
+
+    impl<Bytes: AsRef<[u8]>> TypeName<Bytes> {
+        /// Returns a copy that owns its bytes.
+        #[must_use]
+        pub fn to_owned(&self) -> TypeName {
+            self.with_bytes(<[u8]>::to_vec)
+        }
+
+        /// Returns a copy that borrows its bytes from this one.
+        #[must_use]
+        pub fn borrow(&self) -> TypeName<&[u8]> {
+            self.with_bytes(|bytes| bytes)
+        }
+
+        /// Returns a copy with byte arrays created by `bytes`.
+        fn with_bytes<'s, NewBytes>(
+            &'s self,
+            bytes: fn(&'s [u8]) -> NewBytes,
+        ) -> TypeName<NewBytes> {
+            TypeName {
+                vfield: bytes(self.vfield.as_ref()),
+            }
+        }
+    }
+
+    /// Record `alloc`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Alloc {
+        /// `type`: 2 bytes, interpretation `sectionOffset 3`.
+        pub r#type: u64,
+        /// `size`: 1 byte, interpretation `none`.
+        pub size: u64,
     }
 
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
@@ -436,6 +364,84 @@ section s 1 {
         }
     }
 
+    impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TypeName<Bytes> {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let _length = row.number(base)?;
+            let vfield = Bytes::from(row.bytes(base + 1)?);
+            Ok(Self { vfield })
+        }
+    }
+
+    impl<Bytes: AsRef<[u8]>> runtime::WriteFields for TypeName<Bytes> {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base, self.vfield.as_ref().len() as u64)?;
+            row.bytes(base + 1, self.vfield.as_ref())?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for TypeName {
+        type With<Bytes> = TypeName<Bytes>;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
+    impl<'a> runtime::ReadFields<'a> for Alloc {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let r#type = row.number(base + 1)?;
+            let size = row.number(base + 2)?;
+            Ok(Self { r#type, size })
+        }
+    }
+
+    impl runtime::WriteFields for Alloc {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.r#type)?;
+            row.number(base + 2, self.size)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for Alloc {
+        type With<Bytes> = Alloc;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -445,6 +451,7 @@ section s 1 {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
         type Element<Bytes> = Element<Bytes>;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -460,10 +467,12 @@ section s 1 {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -471,22 +480,24 @@ section s 1 {
                     <S as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::S(record)))
+                    >(reads, |record| each(Record::S(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
-                2 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
+            match next.section() {
+                2 => <S as runtime::SectionFamily>::one::<Bytes>(next).map(Record::S),
                 _ => None,
             }
         }
 
+        /// Reads an element of the stream section with this index in [`FORMAT`].
         #[inline]
         fn element<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -500,30 +511,39 @@ section s 1 {
     }
 
     impl runtime::DataRecord for Record {
-        const SECTION: Option<usize> = runtime::only_section(&[2]);
+        const SECTION: Option<usize> = Some(2);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::S(ref record) => record.place(),
+            match self {
+                Self::S(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::S(ref record) => record.put(writer),
+            match self {
+                Self::S(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `s`, including comments.
+    const S_LEAVES: usize = runtime::plans(&FORMAT, 2);
+
+    /// The record `alloc` of the section as compile-time constants.
+    type AllocInS = runtime::Shape<Protocol, 2, 4>;
 
     impl runtime::SectionFamily for S {
         const SECTION: usize = 2;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 2);
         type With<Bytes> = S;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -535,58 +555,63 @@ section s 1 {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 2, 4>, _>().map(S::Alloc);
+                return rows.read::<AllocInS, _>().map(S::Alloc);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 2) }, Break>(each)
+            reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 2) }>()
+            next.read::<Self, Bytes, S_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for S {
         const SECTION: Option<usize> = Some(2);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::Alloc(..) => (2, 4),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 2);
-            match *self {
-                Self::Alloc(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 2, 4>, _, PLANS>(2, record)
-                }
+            match self {
+                Self::Alloc(record) => writer.put::<AllocInS, _, S_LEAVES>(2, record),
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for Alloc {
         const PLACES: &'static [(usize, u16)] = &[(2, 4)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -598,14 +623,11 @@ section s 1 {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -615,9 +637,11 @@ section s 1 {
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::stream(3, "names", &[3], &[0, 1], &[0; 2]),
-            Section::tagged(1, "s", &[0, 1, 2, 4], &[3, 4, 5, 0, 1, 2], &[0; 6]),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::stream(3, "names", &[3]).cells(&[0, 1]).initials(&[0; 2]),
+            Section::tagged(1, "s", &[0, 1, 2, 4])
+                .cells(&[3, 4, 5, 0, 1, 2])
+                .initials(&[0; 6]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -629,9 +653,8 @@ section s 1 {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[
@@ -648,9 +671,8 @@ section s 1 {
         ];
         /// The leaves of `type_name`.
         const TYPE_NAME: &[Leaf; 2] = &[
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(0)]).named("data"),
         ];
         /// The leaves of `alloc`.
         const ALLOC: &[Leaf; 3] = &[

@@ -9,7 +9,6 @@
 #[allow(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
@@ -64,68 +63,6 @@ mod generated {
     /// The text of the DTD.
     pub const DTD: &str = "// A doc with a\rbare carriage return, and \u{202e}a turn.\ntag.width = 1;\nx.width = 1; x.interpretation = none; x.unit = \"a\\nb\\r\\t\u{2066}c */ // d\"; x.doc = \"one\\rtwo \u{202e}.\\n``` fence\";\n/* \u{202a}In a block \r/// with\rlines. */\nsection s 1 { r: (x) { tag.value = 4; } }\n";
 
-    /// Record `r`, tag 4.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct R {
-        /// one
-        /// two \u{202e}.
-        /// ''' fence
-        ///
-        /// `x`: 1 byte, `none`, in a\u{a}b\u{d}	\u{2066}c */ // d.
-        pub x: u64,
-    }
-
-    impl<'a> runtime::ReadFields<'a> for R {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn read_fields<AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<Self, AnyRow::Error> {
-            let x = row.number(base + 1)?;
-            Ok(Self { x })
-        }
-    }
-
-    impl runtime::WriteFields for R {
-        #[cfg_attr(not(debug_assertions), inline(always))]
-        fn write_fields<AnyRow: runtime::Put>(
-            &self,
-            row: &mut AnyRow,
-            base: u8,
-        ) -> Result<(), AnyRow::Error> {
-            row.number(base + 1, self.x)?;
-            Ok(())
-        }
-    }
-
-    impl runtime::Family for R {
-        type With<Bytes> = R;
-        #[inline]
-        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
-            row: &mut AnyRow,
-        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
-            runtime::ReadFields::read_fields(row, 0)
-        }
-    }
-
-    /// \u{202a}In a block
-    /// /// with
-    /// lines.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum S {
-        /// Record `r`, tag 4.
-        R(R),
-    }
-
-    /// A data record of any section.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Record {
-        /// \u{202a}In a block
-        /// /// with
-        /// lines.
-        S(S),
-    }
-
     /// Reads a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     #[derive(Debug)]
     pub struct Trace<'t>(runtime::Trace<'t, Protocol>);
@@ -179,6 +116,8 @@ mod generated {
             Self(trace)
         }
 
+        /// Returns a reader of the records in section `s`.
+        ///
         /// \u{202a}In a block
         /// /// with
         /// lines.
@@ -261,8 +200,7 @@ mod generated {
         /// Returns an error from the sink, or one for a value that cannot be encoded.
         #[inline]
         pub fn r(&mut self, record: &R) -> runtime::Result<()> {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            self.0.inner().put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
+            self.0.inner().put::<RInS, _, S_LEAVES>(1, record)
         }
     }
 
@@ -277,6 +215,35 @@ mod generated {
         fn deref_mut(&mut self) -> &mut Self::Target {
             &mut self.0
         }
+    }
+
+    /// \u{202a}In a block
+    /// /// with
+    /// lines.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum S {
+        /// Record `r`, tag 4.
+        R(R),
+    }
+
+    /// A data record of any section.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Record {
+        /// \u{202a}In a block
+        /// /// with
+        /// lines.
+        S(S),
+    }
+
+    /// Record `r`, tag 4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct R {
+        /// one
+        /// two \u{202e}.
+        /// ''' fence
+        ///
+        /// `x`: 1 byte, interpretation `none`, in a\u{a}b\u{d}	\u{2066}c */ // d.
+        pub x: u64,
     }
 
     /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
@@ -334,6 +301,43 @@ mod generated {
         }
     }
 
+    impl<'a> runtime::ReadFields<'a> for R {
+        /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
+        /// the record.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn read_fields<AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<Self, AnyRow::Error> {
+            let x = row.number(base + 1)?;
+            Ok(Self { x })
+        }
+    }
+
+    impl runtime::WriteFields for R {
+        /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn write_fields<AnyRow: runtime::Put>(
+            &self,
+            row: &mut AnyRow,
+            base: u8,
+        ) -> Result<(), AnyRow::Error> {
+            row.number(base + 1, self.x)?;
+            Ok(())
+        }
+    }
+
+    impl runtime::Family for R {
+        type With<Bytes> = R;
+        /// Reads a value whose byte arrays have type `Bytes`.
+        #[inline]
+        fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
+            row: &mut AnyRow,
+        ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            runtime::ReadFields::read_fields(row, 0)
+        }
+    }
+
     /// The format as a type for the runtime.
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
@@ -343,6 +347,7 @@ mod generated {
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
         type Element<Bytes> = std::convert::Infallible;
+        /// Reads a record leaf by leaf. `section` and `record` are indices in [`FORMAT`].
         #[inline]
         fn record<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             section: usize,
@@ -358,10 +363,12 @@ mod generated {
             }
         }
 
+        /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
+        /// follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             mut each: impl FnMut(Self::Record<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
             match section {
@@ -369,48 +376,58 @@ mod generated {
                     <S as runtime::SectionFamily>::run::<
                         Bytes,
                         Break,
-                    >(run, |record| each(Record::S(record)))
+                    >(reads, |record| each(Record::S(record)))
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             }
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::Record<Bytes>> {
-            match one.section() {
-                1 => <S as runtime::SectionFamily>::one::<Bytes>(one).map(Record::S),
+            match next.section() {
+                1 => <S as runtime::SectionFamily>::one::<Bytes>(next).map(Record::S),
                 _ => None,
             }
         }
     }
 
     impl runtime::DataRecord for Record {
-        const SECTION: Option<usize> = runtime::only_section(&[1]);
+        const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
-                Self::S(ref record) => record.place(),
+            match self {
+                Self::S(record) => record.place(),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            match *self {
-                Self::S(ref record) => record.put(writer),
+            match self {
+                Self::S(record) => record.put(writer),
             }
         }
     }
+
+    /// Number of leaves of the records in section `s`, including comments.
+    const S_LEAVES: usize = runtime::plans(&FORMAT, 1);
+
+    /// The record `r` of the section as compile-time constants.
+    type RInS = runtime::Shape<Protocol, 1, 3>;
 
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const TAG_WIDTH: usize = 1;
         const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, 1);
         type With<Bytes> = S;
+        /// Reads the record with this index in [`FORMAT`] leaf by leaf.
         #[inline]
         fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
             record: u16,
@@ -422,58 +439,63 @@ mod generated {
             }
         }
 
+        /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
+        /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
+        /// one by one, in groups of three, is faster than a jump table.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
             rows: &mut AnyRows,
         ) -> Option<Self::With<Bytes>> {
             if tag == 4 {
-                return rows.read::<runtime::Shape<Protocol, 1, 3>, _>().map(S::R);
+                return rows.read::<RInS, _>().map(S::R);
             }
             None
         }
 
+        /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
-            run: &mut impl runtime::Reads<'a>,
+            reads: &mut impl runtime::Reads<'a>,
             each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
         ) -> std::ops::ControlFlow<Break> {
-            run.section::<Self, Bytes, { runtime::plans(&FORMAT, 1) }, Break>(each)
+            reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
-            one: impl runtime::ReadsOne<'a>,
+            next: impl runtime::ReadsOne<'a>,
         ) -> Option<Self::With<Bytes>> {
-            one.read::<Self, Bytes, { runtime::plans(&FORMAT, 1) }>()
+            next.read::<Self, Bytes, S_LEAVES>()
         }
     }
 
     impl runtime::DataRecord for S {
         const SECTION: Option<usize> = Some(1);
+        /// Returns the indices of the section and the record in [`FORMAT`].
         #[inline]
         fn place(&self) -> (usize, u16) {
-            match *self {
+            match self {
                 Self::R(..) => (1, 3),
             }
         }
 
+        /// Passes the record to a writer.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn put<AnyWriter: runtime::Puts>(
             &self,
             writer: &mut AnyWriter,
         ) -> AnyWriter::Done {
-            const PLANS: usize = runtime::plans(&FORMAT, 1);
-            match *self {
-                Self::R(ref record) => {
-                    writer.put::<runtime::Shape<Protocol, 1, 3>, _, PLANS>(1, record)
-                }
+            match self {
+                Self::R(record) => writer.put::<RInS, _, S_LEAVES>(1, record),
             }
         }
     }
 
     impl runtime::RecordType<Protocol> for R {
         const PLACES: &'static [(usize, u16)] = &[(1, 3)];
+        /// Returns the record if it is of this kind.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn pick<Bytes>(
             record: <Protocol as runtime::Protocol>::Record<Bytes>,
@@ -485,14 +507,11 @@ mod generated {
 
     pub use tables::FORMAT;
 
-    /// The format as tables, for tools and for records whose encoding differs from the DTD.
+    /// Describes the format as data, for tools and for records that the functions above cannot read.
     mod tables {
         use super::runtime::tables::{
-            ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, Magic, Model,
-            ModelKind, Predictor, PredictorKind, RawFile, RawStart, Record, Section,
-            Step, in_order,
+            ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,
         };
-        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
@@ -502,8 +521,10 @@ mod generated {
             RECORDS,
         );
         const SECTIONS: &[Section] = &[
-            Section::tagged(0, "", &[0, 1, 2], &[0, 1, 2], &[0; 3]),
-            Section::tagged(1, "s", &[0, 1, 2, 3], &[2, 3, 4, 0, 1], &[0; 5]),
+            Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]).initials(&[0; 3]),
+            Section::tagged(1, "s", &[0, 1, 2, 3])
+                .cells(&[2, 3, 4, 0, 1])
+                .initials(&[0; 5]),
         ];
         const RECORDS: &[Record] = &[
             Record::new("comment", 1, COMMENT, &in_order(COMMENT)),
@@ -514,9 +535,8 @@ mod generated {
         /// The leaves of `comment`.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
-            Leaf::number("vfield.length", 1, Interpretation::None)
-                .with("length", &[], None),
-            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).with("data", &[], None),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(1)]).named("data"),
         ];
         /// The leaves of `section`.
         const SECTION: &[Leaf; 2] = &[

@@ -58,7 +58,7 @@ fn options_reach_the_code() {
         "#[non_exhaustive]\n    pub struct Free",
         "#[doc = \"How much.\"]\n        pub size",
         "pub struct NewHeap",
-        "rows.read::<runtime::Shape<Protocol, 1, 6>, _>().map(Heap::NewHeap)",
+        "rows.read::<NewHeapInHeap, _>().map(Heap::NewHeap)",
         "pub stack: Bytes",
         "pub fn new_heap(",
         "row.bytes(base + 7, self.stack.as_ref())?",

@@ -74,30 +74,60 @@ impl Format {
 }
 
 impl Section {
-    /// Creates a section that contains tagged records. See the fields of this struct.
+    /// Creates a section from its number, its name and the indices of its records.
     #[must_use]
-    pub const fn tagged(
-        number: u8,
-        name: &'static str,
-        records: &'static [u16],
-        cells: &'static [u32],
-        initials: &'static [u64],
-    ) -> Self {
-        let (records, cells, initials) = (Borrowed(records), Borrowed(cells), Borrowed(initials));
-        Self { number, name: Borrowed(name), stream: false, records, cells, initials }
+    pub const fn tagged(number: u8, name: &'static str, records: &'static [u16]) -> Self {
+        Self {
+            number,
+            name: Borrowed(name),
+            stream: false,
+            records: Borrowed(records),
+            cells: Borrowed(&[]),
+            initials: Borrowed(&[]),
+        }
     }
 
-    /// Creates a stream section. See the fields of this struct.
+    /// Creates a stream section from its number, its name and the index of its record.
     #[must_use]
-    pub const fn stream(
-        number: u8,
-        name: &'static str,
-        records: &'static [u16],
-        cells: &'static [u32],
-        initials: &'static [u64],
-    ) -> Self {
-        let (records, cells, initials) = (Borrowed(records), Borrowed(cells), Borrowed(initials));
-        Self { number, name: Borrowed(name), stream: true, records, cells, initials }
+    pub const fn stream(number: u8, name: &'static str, records: &'static [u16]) -> Self {
+        Self {
+            number,
+            name: Borrowed(name),
+            stream: true,
+            records: Borrowed(records),
+            cells: Borrowed(&[]),
+            initials: Borrowed(&[]),
+        }
+    }
+
+    /// Sets, for each leaf of the records, the cell with its previous value.
+    #[must_use]
+    pub const fn cells(self, cells: &'static [u32]) -> Self {
+        let with = Self {
+            number: self.number,
+            name: text(&self.name),
+            stream: self.stream,
+            records: table(&self.records),
+            cells: Borrowed(cells),
+            initials: table(&self.initials),
+        };
+        forget(self);
+        with
+    }
+
+    /// Sets the initial value of each cell.
+    #[must_use]
+    pub const fn initials(self, initials: &'static [u64]) -> Self {
+        let with = Self {
+            number: self.number,
+            name: text(&self.name),
+            stream: self.stream,
+            records: table(&self.records),
+            cells: table(&self.cells),
+            initials: Borrowed(initials),
+        };
+        forget(self);
+        with
     }
 }
 
@@ -187,24 +217,61 @@ impl Leaf {
         Self::new(path, LeafKind::Computed(Borrowed(count)))
     }
 
-    /// Sets the name of the field, the paths in earlier versions of the DTD, and the value that the leaf has in all
-    /// records, if any.
+    /// Sets the name of the field, if it differs from the path.
     #[must_use]
-    pub const fn with(self, field: &'static str, was: &'static [Cow<'static, str>], constant: Option<u64>) -> Self {
-        let kind = match &self.kind {
-            LeafKind::Tag => LeafKind::Tag,
-            LeafKind::AnyTag => LeafKind::AnyTag,
-            LeafKind::Number { width, interpretation } => {
-                LeafKind::Number { width: *width, interpretation: *interpretation }
-            }
-            LeafKind::Array(length) => LeafKind::Array(*length),
-            LeafKind::Variable(length) => LeafKind::Variable(table(length)),
-            LeafKind::Until(end) => LeafKind::Until(*end),
-            LeafKind::Computed(count) => LeafKind::Computed(table(count)),
+    pub const fn named(self, field: &'static str) -> Self {
+        let with = Self {
+            field: Borrowed(field),
+            path: text(&self.path),
+            was: table(&self.was),
+            kind: kind(&self.kind),
+            constant: self.constant,
         };
-        let with = Self { field: Borrowed(field), path: text(&self.path), was: Borrowed(was), kind, constant };
         forget(self);
         with
+    }
+
+    /// Sets the paths in earlier versions of the DTD.
+    #[must_use]
+    pub const fn was(self, paths: &'static [Cow<'static, str>]) -> Self {
+        let with = Self {
+            field: text(&self.field),
+            path: text(&self.path),
+            was: Borrowed(paths),
+            kind: kind(&self.kind),
+            constant: self.constant,
+        };
+        forget(self);
+        with
+    }
+
+    /// Sets the value that the leaf has in all records.
+    #[must_use]
+    pub const fn constant(self, value: u64) -> Self {
+        let with = Self {
+            field: text(&self.field),
+            path: text(&self.path),
+            was: table(&self.was),
+            kind: kind(&self.kind),
+            constant: Some(value),
+        };
+        forget(self);
+        with
+    }
+}
+
+/// Returns a copy of the kind of a leaf.
+const fn kind(kind: &LeafKind) -> LeafKind {
+    match kind {
+        LeafKind::Tag => LeafKind::Tag,
+        LeafKind::AnyTag => LeafKind::AnyTag,
+        LeafKind::Number { width, interpretation } => {
+            LeafKind::Number { width: *width, interpretation: *interpretation }
+        }
+        LeafKind::Array(length) => LeafKind::Array(*length),
+        LeafKind::Variable(length) => LeafKind::Variable(table(length)),
+        LeafKind::Until(end) => LeafKind::Until(*end),
+        LeafKind::Computed(count) => LeafKind::Computed(table(count)),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Options for opening a trace.
 
-use super::resolve::{Choice, choose};
+use super::map::Map;
+use super::resolve::{Choice, Own, choose};
 use super::{OpenError, Trace};
 use crate::reader::{FormatRef, RecordReader, recognized};
 use crate::record::Protocol;
 use metatf_container::{Class, Order, Reader};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Options for opening a trace: the DTD used to read it (spec 5.3), and whether to continue after corruption (spec
 /// 5.2).
@@ -88,9 +90,7 @@ impl TraceOptions {
     /// # Errors
     /// Returns an error if the file is not a trace or its DTD does not match the reader's.
     pub fn open<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
-        let path = path.as_ref();
-        let reader = if self.salvage { Reader::salvage(path) } else { Reader::open(path) };
-        reader.map_err(OpenError::from).and_then(|reader| self.read(reader)).map_err(|error| error.in_file(path))
+        self.file(Own::of::<P>(), path.as_ref()).map(Trace::of)
     }
 
     /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it causes an
@@ -99,9 +99,7 @@ impl TraceOptions {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn read_file<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
-        let path = path.as_ref();
-        let reader = Reader::read(path).map_err(OpenError::from);
-        reader.and_then(|reader| self.read(reader)).map_err(|error| error.in_file(path))
+        self.changing_file(Own::of::<P>(), path.as_ref()).map(Trace::of)
     }
 
     /// Reads a trace in memory.
@@ -110,7 +108,7 @@ impl TraceOptions {
     /// As for [`open`](Self::open).
     pub fn from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_slice(bytes)? } else { Reader::from_slice(bytes)? };
-        self.read(reader)
+        self.container(Own::of::<P>(), reader).map(Trace::of)
     }
 
     /// Reads a trace from a stream.
@@ -119,7 +117,7 @@ impl TraceOptions {
     /// As for [`open`](Self::open).
     pub fn from_read<'t, P: Protocol>(self, read: impl Read + Send + 't) -> Result<Trace<'t, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_read(read)? } else { Reader::from_read(read)? };
-        self.read(reader)
+        self.container(Own::of::<P>(), reader).map(Trace::of)
     }
 
     /// Opens a file without a header whose DTD describes, through field roles, how to read it (spec 5.4). The data
@@ -129,9 +127,7 @@ impl TraceOptions {
     /// # Errors
     /// Returns an error if reading fails or the file does not begin as the DTD requires.
     pub fn open_raw<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
-        let path = path.as_ref();
-        let reader = Reader::open_raw(path, Class::Bits64, Order::Little, 0).map_err(OpenError::from);
-        reader.and_then(|reader| self.read_raw(reader)).map_err(|error| error.in_file(path))
+        self.raw_file(Own::of::<P>(), path.as_ref()).map(Trace::of)
     }
 
     /// Opens a raw file in memory, as [`open_raw`](Self::open_raw) does.
@@ -139,11 +135,7 @@ impl TraceOptions {
     /// # Errors
     /// Returns an error if the file does not begin as the DTD requires.
     pub fn raw_from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
-        self.read_raw(Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?)
-    }
-
-    fn read_raw<P: Protocol>(self, reader: Reader<'_>) -> Result<Trace<'_, P>, OpenError> {
-        self.read(recognized(&FormatRef::Static(P::FORMAT), reader)?)
+        self.raw(Own::of::<P>(), Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?).map(Trace::of)
     }
 
     /// Reads a trace from an already opened container, such as that of a file without a header (spec 5.4).
@@ -151,14 +143,44 @@ impl TraceOptions {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn read<P: Protocol>(self, reader: Reader<'_>) -> Result<Trace<'_, P>, OpenError> {
+        self.container(Own::of::<P>(), reader).map(Trace::of)
+    }
+}
+
+/// An open trace and the mapping of its format to the reader's, if the formats differ.
+pub(super) type Opened<'t> = (RecordReader<'t>, Option<Arc<Map>>);
+
+/// The functions that do not depend on the generated types, so that they are compiled once.
+impl TraceOptions {
+    fn file(self, own: Own, path: &Path) -> Result<Opened<'static>, OpenError> {
+        let reader = if self.salvage { Reader::salvage(path) } else { Reader::open(path) };
+        let reader = reader.map_err(OpenError::from);
+        reader.and_then(|reader| self.container(own, reader)).map_err(|error| error.in_file(path))
+    }
+
+    fn changing_file(self, own: Own, path: &Path) -> Result<Opened<'static>, OpenError> {
+        let reader = Reader::read(path).map_err(OpenError::from);
+        reader.and_then(|reader| self.container(own, reader)).map_err(|error| error.in_file(path))
+    }
+
+    fn raw_file(self, own: Own, path: &Path) -> Result<Opened<'static>, OpenError> {
+        let reader = Reader::open_raw(path, Class::Bits64, Order::Little, 0).map_err(OpenError::from);
+        reader.and_then(|reader| self.raw(own, reader)).map_err(|error| error.in_file(path))
+    }
+
+    fn raw(self, own: Own, reader: Reader<'_>) -> Result<Opened<'_>, OpenError> {
+        self.container(own, recognized(&FormatRef::Static(own.format), reader)?)
+    }
+
+    fn container(self, own: Own, reader: Reader<'_>) -> Result<Opened<'_>, OpenError> {
         let (text, trusted) = match (&self.forced, reader.dtd_text(), &self.given) {
             (Some(forced), _, _) => (Some(forced.as_bytes()), true),
             (None, Some(embedded), _) => (Some(embedded), false),
             (None, None, given) => (given.as_ref().map(String::as_bytes), true),
         };
-        let Choice { format, map } = choose::<P>(text, (trusted, self.by_name), &reader.header().dtd_url)?;
+        let Choice { format, map } = choose(own, text, (trusted, self.by_name), &reader.header().dtd_url)?;
         let mut reader = RecordReader::new(format, reader)?;
         reader.set_salvage(self.salvage);
-        Ok(Trace::new(reader, map))
+        Ok((reader, map))
     }
 }

@@ -5,9 +5,7 @@ use super::map::Map;
 use super::same::same_text;
 #[cfg(feature = "dynamic")]
 use super::unmatched::Unmatched;
-#[cfg(feature = "dynamic")]
-use crate::format::Format;
-use crate::format::FormatRef;
+use crate::format::{Format, FormatRef};
 use crate::record::Protocol;
 #[cfg(feature = "dynamic")]
 use metatf_parser::schema::{Dtd, Version};
@@ -19,35 +17,48 @@ pub(crate) struct Choice {
     pub(crate) map: Option<Arc<Map>>,
 }
 
+/// The format of the generated types, and the name of its DTD.
+#[derive(Clone, Copy)]
+pub(super) struct Own {
+    source: &'static str,
+    pub(super) format: &'static Format,
+}
+
+impl Own {
+    pub(super) fn of<P: Protocol>() -> Self {
+        Self { source: P::SOURCE, format: P::FORMAT }
+    }
+}
+
 /// Chooses the format based on the text of the trace's DTD or, without a text, on the URL in its header. If `trusted`
 /// is set, the caller supplied the text, so its length is not limited. If `by_name` is set, any version is accepted.
-pub(crate) fn choose<P: Protocol>(
+pub(super) fn choose(
+    own: Own,
     text: Option<&[u8]>,
     (trusted, by_name): (bool, bool),
     url: &str,
 ) -> Result<Choice, OpenError> {
-    let own = P::FORMAT;
-    let direct = Choice { format: FormatRef::Static(own), map: None };
+    let direct = Choice { format: FormatRef::Static(own.format), map: None };
     let Some(text) = text else {
         let name = url.rsplit(['/', '\\']).next().unwrap_or(url);
-        if name.is_empty() || name == P::SOURCE {
+        let source = own.source;
+        if name.is_empty() || name == source {
             return Ok(direct);
         }
-        let source = P::SOURCE;
         return Err(OpenError::mismatch(format!(
             "the trace embeds no DTD, and its header names `{url}`, but the reader was generated from `{source}`; \
              supply the text of `{url}` with `TraceOptions::dtd`"
         )));
     };
     let text = std::str::from_utf8(text).map_err(|e| OpenError::dtd(format!("the text is not valid UTF-8: {e}")))?;
-    if same_text(text, &own.dtd) {
+    if same_text(text, &own.format.dtd) {
         return Ok(direct);
     }
-    other::<P>(text, (trusted, by_name), direct)
+    other(own, text, (trusted, by_name), direct)
 }
 
 #[cfg(feature = "dynamic")]
-fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choice) -> Result<Choice, OpenError> {
+fn other(own: Own, text: &str, (trusted, by_name): (bool, bool), direct: Choice) -> Result<Choice, OpenError> {
     if text.len() > metatf_parser::MOST_EMBEDDED_BYTES && !trusted {
         let bytes = text.len();
         return Err(OpenError::dtd(format!(
@@ -55,7 +66,7 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
              `TraceOptions::force_dtd`"
         )));
     }
-    let own = P::FORMAT;
+    let Own { source, format: own } = own;
     let parsed = metatf_parser::parse("trace.dtd", text.as_bytes());
     let Some(dtd) = &parsed.dtd else {
         let one = |d| metatf_parser::render(d, &parsed.name, text.as_bytes(), false);
@@ -63,9 +74,8 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     };
     if let Some((ours, theirs)) = other_version(&own.dtd, dtd).filter(|_| !by_name) {
         return Err(OpenError::mismatch(format!(
-            "the trace has version {theirs} of `{}`, but the reader has version {ours}; to match fields by name \
-             despite the difference, use `TraceOptions::by_name`",
-            P::SOURCE
+            "the trace has version {theirs} of `{source}`, but the reader has version {ours}; to match fields by name \
+             despite the difference, use `TraceOptions::by_name`"
         )));
     }
     if dtd.fingerprint() == own.fingerprint {
@@ -100,9 +110,9 @@ pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
 }
 
 #[cfg(not(feature = "dynamic"))]
-fn other<P: Protocol>(_: &str, _: (bool, bool), _: Choice) -> Result<Choice, OpenError> {
+fn other(own: Own, _: &str, _: (bool, bool), _: Choice) -> Result<Choice, OpenError> {
     Err(OpenError::mismatch(format!(
         "the trace embeds a different DTD from `{}`; to match fields by name, enable the feature `dynamic` of `metatf`",
-        P::SOURCE
+        own.source
     )))
 }

@@ -2,6 +2,7 @@
 
 use super::map::Map;
 use super::mapped::MappedRow;
+use super::options::Opened;
 use super::unmatched::Unmatched;
 use crate::columns::Columns;
 use crate::decode::ContentRow;
@@ -45,6 +46,10 @@ pub enum Event<R, E, B> {
 impl<'t, P: Protocol> Trace<'t, P> {
     pub(crate) fn new(reader: RecordReader<'t>, map: Option<Arc<Map>>) -> Self {
         Self { reader, map, protocol: PhantomData }
+    }
+
+    pub(super) fn of((reader, map): Opened<'t>) -> Self {
+        Self::new(reader, map)
     }
 
     /// Returns the next data record, or `None` at the end and after an error. The record's bytes borrow from the trace.

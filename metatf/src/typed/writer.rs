@@ -43,11 +43,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// # Errors
     /// Returns an error from the sink.
     pub fn with_options(sink: W, options: &WriteOptions) -> Result<Self> {
-        let mut options = options.clone();
-        if options.dtd_url.is_empty() {
-            options.dtd_url = P::SOURCE.to_owned();
-        }
-        let inner = RecordWriter::new(sink, FormatRef::Static(P::FORMAT), &options)?;
+        let inner = RecordWriter::new(sink, FormatRef::Static(P::FORMAT), &with_url(options, P::SOURCE))?;
         Ok(Self { inner, protocol: PhantomData })
     }
 
@@ -195,6 +191,15 @@ impl<W: Sink, P: Protocol> fmt::Debug for Writer<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").field("dtd", &P::SOURCE).field("records_written", &self.records_written()).finish()
     }
+}
+
+/// Returns the options with a name of the DTD.
+fn with_url(options: &WriteOptions, source: &str) -> WriteOptions {
+    let mut options = options.clone();
+    if options.dtd_url.is_empty() {
+        source.clone_into(&mut options.dtd_url);
+    }
+    options
 }
 
 fn index<P: Protocol>(number: u8) -> Result<usize> {

@@ -88,34 +88,7 @@ pub(crate) struct RecordCore<S: Sink + ?Sized> {
 
 impl<S: Sink> RecordCore<S> {
     fn new(mut sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
-        let is_volatile = sink.is_volatile();
-        let layout = match options.version {
-            0 => {
-                let mut writer = Extents::new(options, format.tag_width)?;
-                writer.set_section_tag(format.tag(SECTION));
-                if let Some(raw) = &format.raw {
-                    let before = raw.starts.iter().map(|start| start.section).filter(|number| *number != raw.records);
-                    writer.set_raw_around(before, raw.trailer);
-                }
-                FileWriter::Extents(Box::new(writer))
-            }
-            1 => FileWriter::Chunks(Box::new(Chunks::new(&mut sink, options, format.dtd.as_bytes())?)),
-            n => {
-                let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
-                return Err(Error::at(0, what));
-            }
-        };
-        let section = |i| {
-            let mut state = State::new(&format, i);
-            // In version 0, use the default rule instead of guessing, because a wrong guess could not be corrected by a
-            // reset.
-            let unknown = (options.version == 0).then(SizeRule::default);
-            state.history.models.set_rule(options.size_rule.or(unknown));
-            let number = format.sections.get(i).map_or(0, |s| s.number);
-            SectionWriter::new(state, options.wants_ends(number))
-        };
-        let sections: Vec<_> = (0..format.sections.len()).map(section).collect();
-        let flush_limit = FlushLimit::new(options, is_volatile, &sections);
+        let (layout, sections, flush_limit) = start(&mut sink, &format, options)?;
         Ok(Self {
             order: options.order,
             int_size: options.class.int_size(),
@@ -144,6 +117,43 @@ impl<S: Sink> RecordCore<S> {
             sink,
         })
     }
+}
+
+/// Starts a trace: creates the container's writer and the sections.
+fn start(
+    sink: &mut dyn Sink,
+    format: &FormatRef,
+    options: &WriteOptions,
+) -> Result<(FileWriter, Vec<SectionWriter>, FlushLimit)> {
+    let is_volatile = sink.is_volatile();
+    let layout = match options.version {
+        0 => {
+            let mut writer = Extents::new(options, format.tag_width)?;
+            writer.set_section_tag(format.tag(SECTION));
+            if let Some(raw) = &format.raw {
+                let before = raw.starts.iter().map(|start| start.section).filter(|number| *number != raw.records);
+                writer.set_raw_around(before, raw.trailer);
+            }
+            FileWriter::Extents(Box::new(writer))
+        }
+        1 => FileWriter::Chunks(Box::new(Chunks::new(sink, options, format.dtd.as_bytes())?)),
+        n => {
+            let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
+            return Err(Error::at(0, what));
+        }
+    };
+    let section = |i| {
+        let mut state = State::new(format, i);
+        // In version 0, use the default rule instead of guessing, because a wrong guess could not be corrected by a
+        // reset.
+        let unknown = (options.version == 0).then(SizeRule::default);
+        state.history.models.set_rule(options.size_rule.or(unknown));
+        let number = format.sections.get(i).map_or(0, |s| s.number);
+        SectionWriter::new(state, options.wants_ends(number))
+    };
+    let sections: Vec<_> = (0..format.sections.len()).map(section).collect();
+    let flush_limit = FlushLimit::new(options, is_volatile, &sections);
+    Ok((layout, sections, flush_limit))
 }
 
 impl RecordCore<dyn Sink + '_> {
