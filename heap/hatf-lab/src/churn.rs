@@ -52,6 +52,7 @@ pub enum Instead {
 
 /// The lifetime statistics of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Churn {
     /// The number of the site.
     #[serde(skip)]

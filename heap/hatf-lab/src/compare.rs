@@ -50,6 +50,7 @@ pub struct Tables {
 
 /// The counts collected by [`Tables`].
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Counted {
     /// Counts by site number.
     pub sites: Vec<Counts>,

@@ -9,6 +9,7 @@ use metatf_page::units::count;
 
 /// Counts of events that contradict earlier events of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Contradictions {
     /// Frees (and reallocs) of addresses without a known block. Such a block may have been allocated before the
     /// recording.

@@ -11,6 +11,7 @@ use crate::{Error, Result};
 
 /// The copied bytes and slack of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Growth {
     /// The number of blocks that `realloc` moved to this site, and the copied bytes.
     pub copied: Amount,

@@ -7,6 +7,7 @@ use crate::totals::Totals;
 
 /// The heap at a position in a trace.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Heap {
     /// The live objects, and the totals.
     pub objects: Objects,

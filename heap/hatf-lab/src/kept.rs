@@ -133,6 +133,7 @@ pub struct Kept {
 
 /// The result of [`Kept`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Found {
     /// The start of the range.
     pub from: Place,

@@ -121,6 +121,7 @@ impl Observer for Leaks {
 
 /// The live blocks at a point in a trace.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Leaked {
     /// The point in the trace.
     pub at: Place,
@@ -133,6 +134,7 @@ pub struct Leaked {
 
 /// Block ages in nanoseconds, or in bytes allocated since the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Ages {
     /// The age of the youngest block.
     pub youngest: u64,
@@ -144,6 +146,7 @@ pub struct Ages {
 
 /// The growth of live memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Growth {
     /// The direction of the trend.
     pub direction: Direction,
@@ -159,6 +162,7 @@ pub struct Growth {
 
 /// The live memory of a group of sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct GroupLeak {
     /// The live blocks of the group.
     pub live: Amount,

@@ -10,6 +10,7 @@ pub const NEVER: u8 = 21;
 
 /// A size class and a lifetime class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Cell {
     /// The size class. It contains sizes below `2^(2 size + 1)` bytes that are at least a quarter of this bound.
     pub size: u8,

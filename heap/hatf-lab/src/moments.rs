@@ -22,6 +22,7 @@ const MOST_LIVED: usize = 2 << 20;
 
 /// A moment: its last event, and its maximum number of live bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Moment {
     /// The number of the last event in the moment.
     pub tick: u64,

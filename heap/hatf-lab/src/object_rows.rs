@@ -16,6 +16,7 @@ pub const ROWS: usize = 8192;
 
 /// An object with all of its data from the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ObjectRow {
     /// The object.
     pub object: Object,
@@ -29,6 +30,7 @@ pub struct ObjectRow {
 
 /// The end of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct End {
     /// The tick of the event.
     pub tick: u64,

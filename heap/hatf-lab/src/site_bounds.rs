@@ -6,6 +6,7 @@ use crate::{Error, Result};
 
 /// The bounds of a site's allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Bounds {
     /// The largest requested size in bytes.
     pub max_size: u64,

@@ -20,6 +20,7 @@ const MOST: u64 = 512;
 /// assert_eq!(points, [(0, 0), (7, 3), (3, 3), (5, 5)]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Stretches<T> {
     /// The length of one stretch, a power of two.
     pub step: u64,
@@ -39,6 +40,7 @@ pub trait Summary: Copy {
 
 /// The maximum and the last value of a quantity that stays constant until its next value is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MostAndLast {
     /// The maximum in the stretch.
     pub most: u64,

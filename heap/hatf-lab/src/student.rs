@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A mean and half the width of its 90% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Interval {
     /// The mean.
     pub mean: f64,

@@ -8,6 +8,7 @@ use metatf_page::{Note, Page, Value};
 
 /// Counts of events that no correct program produces, and of missing data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Oddities {
     /// Contradictions in the trace. A free without a block is not an event, but the end of an overlaid object is an
     /// event.
@@ -21,6 +22,7 @@ pub struct Oddities {
 
 /// Totals of a trace, as in Table 4 of the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Totals {
     /// Ticks, which are allocations and frees.
     pub events: u64,

@@ -48,6 +48,7 @@ pub enum Direction {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Trend {
     /// The direction of the change.
     pub direction: Direction,

@@ -53,6 +53,7 @@ struct Moments {
 /// The first event at which a measure reached its maximum. The measure is the number of held pages, their wasted bytes,
 /// or the number of held pages per live byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Peak {
     /// Bytes per page.
     pub page: u64,
@@ -92,6 +93,7 @@ impl Peak {
 
 /// Held pages over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct HeldReport {
     /// The number of the last event.
     pub tick: u64,

@@ -45,6 +45,7 @@ impl fmt::Debug for Names<'_> {
 ///
 /// The [module's example](crate::fragmentation#examples) analyzes a heap with pinned pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Moment {
     /// The number of events before the snapshot.
     pub tick: u64,
@@ -76,6 +77,7 @@ pub struct Moment {
 
 /// A block on a page on which it begins or ends. A block that spans two pages occurs twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OnPage {
     /// The stack that allocated the block.
     pub site: u64,

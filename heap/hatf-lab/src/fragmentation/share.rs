@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The blocks with the same site, thread or size (or site and size), and the waste attributed to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Share {
     /// The name of the common property.
     pub name: String,

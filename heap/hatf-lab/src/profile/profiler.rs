@@ -291,6 +291,7 @@ fn live_of(counts: &Counts) -> Option<Live> {
 
 /// The result of a [`Profiler`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Profiled<S> {
     /// The contexts in order of their numbers, starting with context 1.
     pub contexts: Vec<ContextKey>,

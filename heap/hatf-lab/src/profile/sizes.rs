@@ -52,6 +52,7 @@ pub struct Sizes {
 
 /// A table and its lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SizeOutcome {
     /// The settings of the table.
     #[serde(flatten)]

@@ -78,6 +78,7 @@ impl FromStr for TableSettings {
 
 /// Lookup counts of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Lookups {
     /// The number of lookups, one for each block that ended.
     pub lookups: u64,

@@ -9,6 +9,7 @@ use crate::curve::Curves;
 
 /// The outcome of a simulation. Ratios are `None` if the divisor is 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The name of the simulation.
     pub name: String,
@@ -59,6 +60,7 @@ pub struct Outcome {
 
 /// Johnstone's four measures of fragmentation (Johnstone and Wilson, "The Memory Fragmentation Problem: Solved?", ISMM 1998).
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Fragmentation {
     /// Heap / live, averaged over the events after which some bytes are live.
     pub mean: Option<f64>,

@@ -19,6 +19,7 @@ const ENTRIES: [usize; 2] = [64, 1536];
 
 /// Counts of touched cache lines and pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Touched {
     /// Distinct 64-byte lines per 1,000 events, counted for each window separately.
     pub lines: Option<f64>,
@@ -30,6 +31,7 @@ pub struct Touched {
 
 /// Misses of a TLB.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Tlb {
     /// The number of entries, with one page each.
     pub entries: usize,

@@ -2,6 +2,7 @@
 
 /// An allocator with settings.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The name and settings accepted by `hatf simulate --allocator`.
     pub allocator: &'static str,

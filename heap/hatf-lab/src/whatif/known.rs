@@ -31,6 +31,7 @@ enum Against {
 /// The error of a simulator, as fractions of the measured peak. The error is measured with real programs or, if no
 /// program was measured, with replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct KnownError {
     /// The mean absolute error, where 0.05 means 5%.
     pub mean: f64,

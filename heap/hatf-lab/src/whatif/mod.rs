@@ -40,6 +40,7 @@ use crate::{Result, Totals};
 
 /// The predicted memory of a candidate, in bytes of held pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Prediction {
     /// The allocator in the syntax of `hatf simulate --allocator`.
     pub allocator: &'static str,
@@ -63,6 +64,7 @@ pub struct Prediction {
 ///
 /// The [module's example](crate::whatif#examples) ranks the candidates for a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct WhatIf {
     /// The trace.
     pub trace: Totals,
@@ -116,6 +118,7 @@ pub enum KnownBy {
 
 /// A suggestion to try a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Advice {
     /// The candidate.
     pub allocator: &'static str,

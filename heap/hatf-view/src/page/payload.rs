@@ -165,7 +165,7 @@ impl ByNode {
 
     /// Renumbers the nodes and sums the amounts of nodes that get the same number.
     fn number_again(&self, now: &[u32], nodes: usize) -> Self {
-        let SiteTimeline { moments, lived, allocated } = &self.timeline;
+        let SiteTimeline { moments, lived, allocated, .. } = &self.timeline;
         let allocated = allocated_by(allocated, now, nodes, moments.len());
         let timeline = SiteTimeline { moments: moments.clone(), lived: lived_by(lived, now, nodes), allocated };
         Self { timeline, grids: self.grids.iter().map(|cells| cells_by(cells, now, nodes)).collect() }

@@ -306,14 +306,14 @@ fn fields(info: &HeapInfo, tick: u64) -> Vec<(&'static str, u64)> {
     let milliseconds = |ticks: u64| u64::try_from(u128::from(ticks) * u128::from(tick) / 1_000_000).unwrap_or(u64::MAX);
     let mut fields = vec![("AllocCount", small(info.alloc_count))];
     let mut spread = |names: [&'static str; 3], spread: Option<Spread>, small: &dyn Fn(u64) -> u64| {
-        if let Some(Spread { total, min, max }) = spread {
+        if let Some(Spread { total, min, max, .. }) = spread {
             fields.extend(names.into_iter().zip([total, small(min), small(max)]));
         }
     };
     spread(["TotalAccessCount", "MinAccessCount", "MaxAccessCount"], info.access_count, &|value| value);
     spread(["TotalSize", "MinSize", "MaxSize"], Some(info.size), &small);
     let lifetime = info.lifetimes.map(|times| times.lifetime);
-    let lifetime = lifetime.map(|Spread { total, min, max }| Spread {
+    let lifetime = lifetime.map(|Spread { total, min, max, .. }| Spread {
         total: milliseconds(total),
         min: milliseconds(min),
         max: milliseconds(max),

@@ -107,8 +107,8 @@ impl<'w> ProfileWriter<'w> {
     /// # Errors
     /// The sink failed.
     pub fn heap_info(&mut self, info: &HeapInfo) -> Result<()> {
-        let one = |spread: Option<Spread>| spread.map(|Spread { total, min, max }| (total, min, max));
-        let HeapInfo { context, alloc_count, size: Spread { total, min, max }, .. } = *info;
+        let one = |spread: Option<Spread>| spread.map(|Spread { total, min, max, .. }| (total, min, max));
+        let HeapInfo { context, alloc_count, size: Spread { total, min, max, .. }, .. } = *info;
         let times = info.lifetimes.as_ref();
         let cpus = info.cpus.as_ref();
         let record = format::HeapInfo {

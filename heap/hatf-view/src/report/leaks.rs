@@ -367,7 +367,7 @@ impl<'s> Leaks<'s> {
         let mut table = Table::new(names.map(Column::new));
         let age = |age| if self.has_times { Value::Time(age) } else { Value::Bytes(age) };
         for GroupReport { leak, cell, .. } in self.groups.iter().take(self.tables.rows) {
-            let GroupLeak { live, startup, ages, growth } = *leak;
+            let GroupLeak { live, startup, ages, growth, .. } = *leak;
             let [growth, interval] = self.growth(growth);
             let (first, second) = if by_blocks { (live.blocks, live.bytes) } else { (live.bytes, live.blocks) };
             table.row([

@@ -21,7 +21,7 @@ pub fn chart(title: &str, programs: &[Program]) -> Intervals {
                 let of_model = program.models.iter().map(|model| model.intrinsic?.get(metric).copied());
                 of_model
                     .map(|interval| {
-                        let Interval { mean, half } = interval?;
+                        let Interval { mean, half, .. } = interval?;
                         let half = half.unwrap_or(0.0);
                         Some([mean - half, mean, mean + half])
                     })

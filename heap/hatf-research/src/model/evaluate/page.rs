@@ -119,7 +119,7 @@ fn numbers(of: &[&str], values: impl Iterator<Item = Option<f64>>) -> Vec<Value>
     names(of).into_iter().chain(values.map(value)).collect()
 }
 
-fn of_interval(Interval { mean, half }: Interval) -> Value {
+fn of_interval(Interval { mean, half, .. }: Interval) -> Value {
     Value::Interval(mean, half, 3)
 }
 
