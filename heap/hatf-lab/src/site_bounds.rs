@@ -34,14 +34,15 @@ impl Bounds {
 ///
 /// ```
 /// use hatf_lab::HeapTracker;
-/// use hatf_lab::sites::{Bounds, SiteBounds};
+/// use hatf_lab::sites::SiteBounds;
 /// use hatf_trace::{Event, EventSink};
 ///
 /// // The events have no stack, so they belong to site 0.
 /// let mut tracker = HeapTracker::new(SiteBounds::default());
 /// tracker.event(&Event { time: 10, ..Event::malloc(0x1000, 24) })?;
 /// tracker.event(&Event { time: 30, ..Event::malloc(0x2000, 100) })?;
-/// assert_eq!(tracker.observer().get(0), Bounds { max_size: 100, first: 10, last: 30 });
+/// let bounds = tracker.observer().get(0);
+/// assert_eq!((bounds.max_size, bounds.first, bounds.last), (100, 10, 30));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]

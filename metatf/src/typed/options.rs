@@ -1,14 +1,12 @@
 //! Options for opening a trace.
 
-use super::map::Map;
-use super::resolve::{Choice, Own, choose};
+use super::resolve::{Choice, Opened, Own, choose};
 use super::{OpenError, Trace};
 use crate::reader::{FormatRef, RecordReader, recognized};
 use crate::record::Protocol;
 use metatf_container::{Class, Order, Reader};
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Options for opening a trace: the DTD used to read it (spec 5.3), and whether to continue after corruption (spec
 /// 5.2).
@@ -146,9 +144,6 @@ impl TraceOptions {
         self.container(Own::of::<P>(), reader).map(Trace::of)
     }
 }
-
-/// An open trace and the mapping of its format to the reader's, if the formats differ.
-pub(super) type Opened<'t> = (RecordReader<'t>, Option<Arc<Map>>);
 
 /// The functions that do not depend on the generated types, so that they are compiled once.
 impl TraceOptions {

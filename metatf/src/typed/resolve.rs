@@ -6,6 +6,7 @@ use super::same::same_text;
 #[cfg(feature = "dynamic")]
 use super::unmatched::Unmatched;
 use crate::format::{Format, FormatRef};
+use crate::reader::RecordReader;
 use crate::record::Protocol;
 #[cfg(feature = "dynamic")]
 use metatf_parser::schema::{Dtd, Version};
@@ -16,6 +17,9 @@ pub(crate) struct Choice {
     pub(crate) format: FormatRef,
     pub(crate) map: Option<Arc<Map>>,
 }
+
+/// An open trace and the mapping of its format to the reader's, if the formats differ.
+pub(super) type Opened<'t> = (RecordReader<'t>, Option<Arc<Map>>);
 
 /// The format of the generated types, and the name of its DTD.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::map::Map;
 use super::mapped::MappedRow;
-use super::options::Opened;
+use super::resolve::Opened;
 use super::unmatched::Unmatched;
 use crate::columns::Columns;
 use crate::decode::ContentRow;

@@ -95,7 +95,7 @@ pub struct Lookups {
 /// In a table with a single entry, context 2 evicts context 1:
 ///
 /// ```
-/// use hatf_lab::profile::{Ended, HeapInfo, InfoTable, Lookups, TICK, TableSettings};
+/// use hatf_lab::profile::{Ended, HeapInfo, InfoTable, TICK, TableSettings};
 ///
 /// let settings: TableSettings = "1x1".parse()?;
 /// let mut table = InfoTable::new(settings)?;
@@ -106,7 +106,8 @@ pub struct Lookups {
 /// }
 /// let counts: Vec<_> = evicted.iter().map(|info| (info.context, info.alloc_count)).collect();
 /// assert_eq!(counts, [(1, 2)]);
-/// assert_eq!(table.lookups(), Lookups { lookups: 3, first_fills: 1, evictions: 1 });
+/// let lookups = table.lookups();
+/// assert_eq!((lookups.lookups, lookups.first_fills, lookups.evictions), (3, 1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
