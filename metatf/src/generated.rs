@@ -1,15 +1,14 @@
-//! The interface between generated code and this crate. Generated code uses nothing else.
+//! The interface between generated code and this crate. Generated readers and writers use nothing else of it.
 //!
-//! The interface has a version of its own, which generated code checks when it is compiled.
+//! Generated code checks the version of this interface when it is compiled.
 //!
-//! Type parameters in generated code begin with `Any`, so that no record has their name. Functions called for each record
+//! The generator does not give records the names of type parameters, such as `AnyRow`. Functions called for each record
 //! are inlined in optimized builds only, because a debug build would reserve stack space for every inlined function.
 
 pub use crate::columns::{Arrays, Columns};
 pub use crate::record::{
     DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Shape, Source,
-    WriteFields, array, can_specialize, each, fmt_flags, no_such_record, only_section, optional, plans, put_each,
-    read_vfield,
+    WriteFields, array, can_specialize, each, fmt_flags, no_such_record, optional, plans, put_each, read_vfield,
 };
 pub use crate::typed::{Elements, OpenError, RecordType, Records, Section, Table, Trace, TraceOptions, Writer};
 pub use metatf_container::{Result, Sink, WriteOptions};

@@ -249,32 +249,32 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
     }
 }
 
-/// Emits the match arms for the tags of a section's records. A catch-all record has no tag of its own.
+/// Emits the comparisons with the tags of a section's records. A catch-all record has no specific tag.
 ///
-/// The first records, which are usually the most frequent, come first. The other records follow in groups of consecutive
-/// tags. With three arms at a time, the compiler generates comparisons, which are faster than a jump table if a few kinds
-/// of records prevail.
+/// The first records, which are usually the most frequent, come first. The other records follow in groups of ascending
+/// tags, which are skipped at once. The compiler turns a `match` into a jump table, which is slower if a few kinds of
+/// records prevail.
 fn tags(dtd: &Dtd, section: &Tagged) -> TokenStream {
-    const ARMS: usize = 3;
+    const GROUP: usize = 3;
     let name = ident(&section.name);
     let tagged = section.records.iter().filter_map(|listed| {
         let record = dtd.records.get(listed.record).filter(|record| !record.catch_all)?;
         Some((record.tag?, listed))
     });
     let tagged: Vec<_> = tagged.collect();
-    let arm = |(tag, listed): &(u32, &Listed)| {
+    let one = |(tag, listed): &(u32, &Listed)| {
         let (tag, shape, variant) = (number(*tag), shape(listed), ident(&listed.variant));
         quote!(if tag == #tag { return rows.read::<#shape, _>().map(#name::#variant); })
     };
-    let (first, rest) = tagged.split_at(tagged.len().min(ARMS));
-    let first = first.iter().map(arm);
+    let (first, rest) = tagged.split_at(tagged.len().min(GROUP));
+    let first = first.iter().map(one);
     let mut rest = rest.to_vec();
     rest.sort_by_key(|(tag, _)| *tag);
-    let groups = rest.chunks(ARMS).map(|group| match group {
-        [one] => arm(one),
+    let groups = rest.chunks(GROUP).map(|group| match group {
+        [only] => one(only),
         [(least, _), .., (most, _)] => {
-            let (least, most, arms) = (number(*least), number(*most), group.iter().map(arm));
-            quote!(if (#least..=#most).contains(&tag) { #(#arms)* })
+            let (least, most, all) = (number(*least), number(*most), group.iter().map(one));
+            quote!(if (#least..=#most).contains(&tag) { #(#all)* })
         }
         [] => TokenStream::new(),
     });

@@ -1,4 +1,4 @@
-//! The static tables of the format, in a module of their own.
+//! The static tables of the format, in a separate module.
 
 use std::collections::BTreeMap;
 

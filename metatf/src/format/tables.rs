@@ -1,5 +1,5 @@
-//! Constructors for the tables in generated code, usable in constants. Unlike the fields of the structs, their parameters
-//! never change, so that generated code works with later versions of this crate.
+//! Constructors for the tables in generated code, usable in constants. Their parameters stay the same if a struct gets
+//! another field.
 
 use super::{
     ExpectedWidth, ExprOp, Format, Interpretation, Leaf, LeafKind, Magic, Model, ModelKind, Predictor, RawFile,

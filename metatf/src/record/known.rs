@@ -59,12 +59,6 @@ pub(crate) const fn has_slots(format: &Format) -> bool {
     true
 }
 
-/// Returns the only section in the list, or `None` if there are several.
-#[must_use]
-pub const fn only_section(sections: &[usize]) -> Option<usize> {
-    if let [section] = sections { Some(*section) } else { None }
-}
-
 /// Returns the position of a record in its section and the index of its first plan.
 pub(super) const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
     let listed = borrowed(&borrowed(&format.sections)[section].records);

@@ -1,8 +1,6 @@
 //! Checks which tier decodes the records of the project's own formats. If a fast path is no longer taken, reading is
 //! slower but returns the same records, so no other test would fail.
 
-#![allow(unused_variables, reason = "expanded macros, which lints ignore only in other crates")]
-
 use crate::decode::logged;
 use crate::format::Interpretation;
 use crate::state::Change;
