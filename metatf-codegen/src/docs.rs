@@ -18,9 +18,11 @@ pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
 /// Describes a leaf by its DTD comment, followed by its encoding in the file. `repeated` indicates an item of a list.
 pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -> Vec<String> {
     let mut parts = match leaf.width {
-        Width::Number(width) if leaf.interpretation.stores() && width > 0 => vec![bytes(width.into())],
-        Width::Unset | Width::Number(_) => vec!["no bytes".to_owned()],
-        Width::Array(n) => vec![bytes(n)],
+        Width::Number(_) | Width::Array(_) if stored(leaf) != Some(0) => {
+            let offset = offset(record, leaf).map_or(String::new(), |offset| format!(" at offset {offset}"));
+            vec![bytes(stored(leaf).unwrap_or(0)) + &offset]
+        }
+        Width::Unset | Width::Number(_) | Width::Array(_) => vec!["no bytes".to_owned()],
         Width::Until(end) => vec![format!("bytes up to a byte {end}")],
         Width::Variable(_) => vec![format!("`{}` bytes", record.width_text(&leaf.width))],
     };
@@ -80,6 +82,24 @@ pub(crate) fn merge(docs: &mut Vec<String>, others: &[String]) {
     docs.push("Its encoding depends on the record that nests this one.".to_owned());
 }
 
+/// Returns the declared number of bytes that a leaf stores, or `None` if it varies.
+fn stored(leaf: &Leaf) -> Option<u32> {
+    match leaf.width {
+        Width::Number(width) if leaf.interpretation.stores() => Some(width.into()),
+        Width::Unset | Width::Number(_) => Some(0),
+        Width::Array(n) => Some(n),
+        Width::Until(_) | Width::Variable(_) => None,
+    }
+}
+
+/// Returns the declared distance of a field from the start of its record, or `None` if it varies. Fields of nested
+/// records have none, because one struct describes them in all records.
+fn offset(record: &Record, leaf: &Leaf) -> Option<u64> {
+    let mut before = record.leaves.iter().take_while(|before| before.path != leaf.path);
+    let sum = |sum: u64, before: &Leaf| stored(before).filter(|_| !before.repeated).map(|width| sum + u64::from(width));
+    (!leaf.repeated && leaf.path.len() == 1).then(|| before.try_fold(0, sum))?
+}
+
 fn bytes(n: u32) -> String {
     if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
 }
@@ -98,6 +118,11 @@ pub(crate) fn attributes(lines: &[String]) -> TokenStream {
 /// Escapes control characters and characters that change the text direction, because the compiler rejects most of them
 /// in comments. Line breaks are also escaped, so that no text can escape from its comment.
 pub(crate) fn plain(line: &str) -> String {
-    let is_plain = |c: char| c == '\t' || !(c.is_control() || changes_direction(c));
-    line.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+    let is_plain = |c: char| !(c.is_control() || changes_direction(c));
+    let character = |c: char| match c {
+        '\t' => "    ".to_owned(),
+        c if is_plain(c) => c.to_string(),
+        c => c.escape_unicode().to_string(),
+    };
+    line.chars().map(character).collect()
 }

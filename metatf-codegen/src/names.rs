@@ -41,11 +41,13 @@ pub(crate) fn snake(name: &str) -> String {
     legal(name.to_snake_case(), "item", name)
 }
 
-/// Makes a converted name legal. Case conversion drops underscores, so the result may be empty or start with a digit.
+/// Makes a converted name legal. Case conversion drops underscores, so the result may be empty or start with a digit. It
+/// may also be `Self`, which cannot be the name of a type.
 pub(crate) fn legal(converted: String, prefix: &str, name: &str) -> String {
     match converted.chars().next() {
         None => format!("{prefix}{}", name.len()),
         Some(c) if c.is_ascii_digit() => format!("{prefix}{converted}"),
+        Some(_) if converted == "Self" => format!("{converted}{prefix}"),
         Some(_) => converted,
     }
 }
@@ -95,7 +97,7 @@ mod tests {
         assert_eq!(ident("gen").to_string(), "r#gen");
         assert_eq!(ident("self").to_string(), "self_");
         assert_eq!(ident("_").to_string(), "__");
-        assert_eq!(ident(&camel("self")).to_string(), "Self_");
+        assert_eq!(ident(&camel("self")).to_string(), "SelfType");
         assert_eq!((camel("__"), camel("_1"), snake("_")), ("Type2".into(), "Type1".into(), "item1".into()));
     }
 

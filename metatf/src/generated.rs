@@ -8,7 +8,7 @@
 pub use crate::columns::{Arrays, Columns};
 pub use crate::record::{
     DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Shape, Source,
-    WriteFields, array, can_specialize, each, fmt_flags, no_such_record, optional, plans, put_each, read_vfield,
+    WriteFields, array, each, fmt_flags, no_such_record, optional, plans, put_each, read_vfield,
 };
 pub use crate::typed::{Elements, OpenError, RecordType, Records, Section, Table, Trace, TraceOptions, Writer};
 pub use metatf_container::{Result, Sink, WriteOptions};
@@ -22,7 +22,7 @@ pub mod tables {
 }
 
 /// Version of this interface.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Fails to compile if code was generated for a different version of this interface.
 pub const fn check_version(version: u32) {

@@ -74,6 +74,7 @@ mod formula;
 pub mod generated;
 #[doc(hidden)]
 pub mod internals;
+mod outlined;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;

@@ -21,7 +21,7 @@ use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the interface to the runtime, `metatf::generated`.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// Emits the complete output, which is a module in reading order.
 pub(crate) fn emit(
@@ -48,13 +48,16 @@ pub(crate) fn emit(
     };
     let reexport = module.is_none().then(|| {
         quote!(
-            #[allow(unused_imports, unreachable_pub, clippy::pub_use, reason = "all of it, whatever the program takes")]
+            #[allow(unused_imports, unreachable_pub, reason = "exports the entire format")]
             pub use self::generated::*;
         )
     });
     let lints = lints();
     Ok(quote! {
         #[doc = #doc]
+        #[doc = ""]
+        /// Comments describe the encoding that the DTD declares. Metadata records in a trace may change it.
+        #[rustfmt::skip]
         #[forbid(unsafe_code)]
         #lints
         #visibility mod #name {
@@ -77,31 +80,17 @@ pub(crate) fn emit(
     })
 }
 
-/// Emits attributes that disable lints meant for handwritten code.
+/// Emits attributes that disable lints which depend on the DTD. No other lint of rustc, of rustdoc, or of Clippy's groups
+/// `all` and `pedantic` applies to generated code.
 fn lints() -> TokenStream {
     quote! {
-        #[allow(unknown_lints, renamed_and_removed_lints, reason = "different versions have different lints")]
         #[allow(dead_code, unreachable_pub, reason = "covers the entire format, whatever the program uses")]
         #[allow(
-            non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
-            clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
-            clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars, clippy::module_inception,
-            clippy::module_name_repetitions, clippy::similar_names, clippy::struct_field_names,
-            clippy::too_many_lines, clippy::type_complexity, clippy::upper_case_acronyms,
+            clippy::enum_variant_names, clippy::large_enum_variant, clippy::many_single_char_names,
+            clippy::similar_names, clippy::struct_field_names, clippy::too_many_lines,
             reason = "names and structure come from the DTD"
         )]
-        #[allow(
-            rustdoc::bare_urls, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags,
-            rustdoc::invalid_rust_codeblocks, rustdoc::unescaped_backticks, clippy::doc_lazy_continuation,
-            clippy::doc_markdown, clippy::tabs_in_doc_comments, clippy::too_long_first_doc_paragraph,
-            reason = "comments come from the DTD"
-        )]
-        #[allow(
-            clippy::absolute_paths, clippy::arbitrary_source_item_ordering, clippy::derive_partial_eq_without_eq,
-            clippy::impl_trait_in_params, clippy::needless_raw_string_hashes, clippy::needless_raw_strings,
-            clippy::partial_pub_fields, clippy::std_instead_of_alloc, clippy::unreadable_literal,
-            reason = "generated code"
-        )]
+        #[allow(clippy::doc_markdown, rustdoc::all, reason = "comments come from the DTD")]
     }
 }
 
@@ -112,9 +101,8 @@ fn literal(text: &str) -> Literal {
     if !text.chars().all(is_plain) {
         return Literal::string(text);
     }
-    let hashes = "#".repeat(
-        1 + text.split('"').skip(1).map(|rest| rest.len() - rest.trim_start_matches('#').len()).max().unwrap_or(0),
-    );
+    let hashes = text.split('"').skip(1).map(|rest| 1 + rest.len() - rest.trim_start_matches('#').len()).max();
+    let hashes = "#".repeat(hashes.unwrap_or(0));
     format!("r{hashes}\"{text}\"{hashes}").parse().unwrap_or_else(|_| Literal::string(text))
 }
 
@@ -155,8 +143,26 @@ fn field_type(model: &Model, ty: &Ty) -> TokenStream {
     }
 }
 
+/// Emits a number. Long numbers have separators.
 fn number(n: impl Into<u64>) -> Literal {
-    Literal::u64_unsuffixed(n.into())
+    separated("", &n.into().to_string(), 3)
+}
+
+/// Emits a number in hexadecimal.
+fn hexadecimal(n: u64) -> Literal {
+    separated("0x", &format!("{n:x}"), 4)
+}
+
+/// Returns a literal with separators between groups of digits, unless the number is short.
+fn separated(prefix: &str, digits: &str, group: usize) -> Literal {
+    let mut text = String::from(prefix);
+    for (index, digit) in digits.chars().enumerate() {
+        if digits.len() > 5 && index > 0 && (digits.len() - index) % group == 0 {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text.parse().unwrap_or_else(|_| Literal::string(&text))
 }
 
 fn raw(name: &str) -> Ident {

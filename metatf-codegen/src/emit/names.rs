@@ -5,8 +5,8 @@ use quote::quote;
 
 use metatf_parser::schema::Bits;
 
-use super::number;
 use super::structs::attributes;
+use super::{hexadecimal, number};
 use crate::docs;
 use crate::model::{Model, NamedType};
 use crate::names::ident;
@@ -125,7 +125,7 @@ fn flags(named: &NamedType, name: &Ident, attributes: &TokenStream) -> TokenStre
             (format!(" Bit {}.", bits.first), format!("1 << {}", bits.first))
         } else {
             let mask = u64::MAX >> (63 - (bits.last - bits.first)) << bits.first;
-            (format!(" Bit {} to {}.", bits.first, bits.last), format!("{mask:#x}"))
+            (format!(" Bit {} to {}.", bits.first, bits.last), hexadecimal(mask).to_string())
         };
         let value: TokenStream = value.parse().unwrap_or_default();
         quote!(#[doc = #docs] pub const #constant: Self = Self(#value);)

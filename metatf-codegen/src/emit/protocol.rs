@@ -125,10 +125,11 @@ fn data_records(model: &Model) -> TokenStream {
         _ => quote!(None),
     };
     // A match on a reference to an enum without variants needs a wildcard, unlike a match on the enum.
-    let (place, put) = if variants.is_empty() {
-        (quote!(match *self {}), quote!(match *self {}))
+    let (writer, place, put) = if variants.is_empty() {
+        (quote!(_writer), quote!(match *self {}), quote!(match *self {}))
     } else {
         (
+            quote!(writer),
             quote!(match self { #(Self::#variants(record) => record.place(),)* }),
             quote!(match self { #(Self::#variants(record) => record.put(writer),)* }),
         )
@@ -143,7 +144,7 @@ fn data_records(model: &Model) -> TokenStream {
             }
             /// Passes the record to a writer.
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn put<AnyWriter: runtime::Puts>(&self, writer: &mut AnyWriter) -> AnyWriter::Done {
+            fn put<AnyWriter: runtime::Puts>(&self, #writer: &mut AnyWriter) -> AnyWriter::Done {
                 #put
             }
         }
@@ -164,7 +165,6 @@ pub(super) fn plans(section: &Tagged) -> Ident {
 fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
     let (index, name) = (number(section.index as u64), ident(&section.name));
     let with = generic(&section.name, section.bytes);
-    let tag_width = number(dtd.tag_width);
     let read = section.records.iter().map(|listed| {
         let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
         quote!(#record => runtime::ReadFields::read_fields(row, 0).map(#name::#variant),)
@@ -194,8 +194,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         #(#shapes)*
         impl runtime::SectionFamily for #name {
             const SECTION: usize = #index;
-            const TAG_WIDTH: usize = #tag_width;
-            const CAN_SPECIALIZE: bool = runtime::can_specialize(&FORMAT, #index);
+            const FORMAT: &'static runtime::tables::Format = &FORMAT;
             type With<Bytes> = #with;
             /// Reads the record with this index in [`FORMAT`] leaf by leaf.
             #[inline]

@@ -10,14 +10,13 @@ use metatf_parser::schema::{
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::number;
+use super::{hexadecimal, number};
 use crate::expect::Expected;
 use crate::names::{Scope, ident, legal};
 
 /// Emits the module with the tables.
 pub(super) fn emit(dtd: &Dtd, expected: &[Expected]) -> TokenStream {
-    let fingerprint: Literal =
-        format!("{:#018x}", dtd.fingerprint()).parse().unwrap_or_else(|_| number(dtd.fingerprint()));
+    let fingerprint = hexadecimal(dtd.fingerprint());
     let tag_width = number(dtd.tag_width);
     let mut names = Scope::with(&["FORMAT", "SECTIONS", "RECORDS", "MODELS", "EXPECTED", "STARTS"]);
     let records: Vec<(Ident, &Record)> = dtd

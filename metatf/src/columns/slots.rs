@@ -28,11 +28,12 @@ pub(crate) struct Slots<'c, const PLANS: usize> {
 }
 
 /// A summary of the stored records.
-pub(crate) struct Filled<const PLANS: usize> {
-    counts: [usize; PLANS],
+pub(crate) struct Filled<C: ?Sized> {
     changed: u64,
     records: usize,
     bytes: usize,
+    /// The number of records of each type, by the type's first plan.
+    counts: C,
 }
 
 impl<'c, const PLANS: usize> Slots<'c, PLANS> {
@@ -53,28 +54,9 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
             end: count + room,
             bytes: 0,
         };
-        let records = columns.records.get_mut(first..)?.iter_mut().take_while(|records| records.section == section);
-        for (position, records) in records.enumerate().take(64).filter(|(_, records)| records.is_taken()) {
-            slots.add(position, records)?;
-        }
+        let records = columns.records.get_mut(first..)?;
+        slots.taken = add(records, (section, changed), &mut slots.numbers, &mut slots.arrays, &mut slots.counts)?;
         Some(slots)
-    }
-
-    /// Adds slots for the leaves of a type.
-    fn add(&mut self, position: usize, records: &'c mut RecordColumns) -> Option<()> {
-        self.taken |= 1 << position;
-        *self.counts.get_mut(records.plan)? = records.count;
-        let with_fixed = self.changed & 1 << position != 0;
-        for (plan, leaf) in (records.plan..).zip(&mut records.leaves) {
-            match leaf {
-                Column::Numbers(column) if with_fixed || column.fixed().is_none() => {
-                    *self.numbers.get_mut(plan)? = column.cells();
-                }
-                Column::Arrays(column) => *self.arrays.get_mut(plan)? = Some(column),
-                Column::Numbers(_) | Column::Empty => {}
-            }
-        }
-        Some(())
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -132,11 +114,44 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
     }
 
     /// Returns a summary of the records stored until the run's record count reached `count`.
-    pub(crate) fn filled(self, count: u64) -> Filled<PLANS> {
+    pub(crate) fn filled(self, count: u64) -> Filled<[usize; PLANS]> {
         #[allow(clippy::cast_possible_truncation, reason = "at most 4096")]
         let records = count.wrapping_sub(self.start) as usize;
-        Filled { counts: self.counts, changed: self.changed, records, bytes: self.bytes }
+        Filled { changed: self.changed, records, bytes: self.bytes, counts: self.counts }
     }
+}
+
+/// Adds slots for the leaves of the accepted types of a section. Returns a bit set of the accepted types, or `None` if
+/// the section has a different number of plans.
+fn add<'c>(
+    records: &'c mut [RecordColumns],
+    (section, changed): (usize, u64),
+    numbers: &mut [Option<&'c [Cell<u64>; RECORDS]>],
+    arrays: &mut [Option<&'c mut ArrayColumn>],
+    counts: &mut [usize],
+) -> Option<u64> {
+    let mut taken = 0;
+    for (position, records) in taken_of(records, section) {
+        taken |= 1 << position;
+        *counts.get_mut(records.plan)? = records.count;
+        let with_fixed = changed & 1 << position != 0;
+        for (plan, leaf) in (records.plan..).zip(&mut records.leaves) {
+            match leaf {
+                Column::Numbers(column) if with_fixed || column.fixed().is_none() => {
+                    *numbers.get_mut(plan)? = column.cells();
+                }
+                Column::Arrays(column) => *arrays.get_mut(plan)? = Some(column),
+                Column::Numbers(_) | Column::Empty => {}
+            }
+        }
+    }
+    Some(taken)
+}
+
+/// Returns the types of a section that are stored in slots, with their positions in the section.
+fn taken_of(records: &mut [RecordColumns], section: usize) -> impl Iterator<Item = (usize, &mut RecordColumns)> {
+    let records = records.iter_mut().take_while(move |records| records.section == section);
+    records.enumerate().take(64).filter(|(_, records)| records.is_taken())
 }
 
 impl Columns {
@@ -148,13 +163,12 @@ impl Columns {
     }
 
     /// Updates the columns for the stored records.
-    pub(crate) fn take<const PLANS: usize>(&mut self, section: usize, filled: &Filled<PLANS>) {
+    pub(crate) fn take(&mut self, section: usize, filled: &Filled<[usize]>) {
         self.order.len = filled.records;
         self.weight += filled.bytes;
         let first = self.sections.get(section).copied().unwrap_or(usize::MAX);
         let records = self.records.get_mut(first..).unwrap_or_default();
-        let records = records.iter_mut().take_while(|records| records.section == section);
-        for (position, records) in records.enumerate().take(64).filter(|(_, records)| records.is_taken()) {
+        for (position, records) in taken_of(records, section) {
             let count = filled.counts.get(records.plan).copied().unwrap_or(0);
             // This is necessary even for types without records, because a record that failed may have left an array
             // behind.

@@ -67,6 +67,16 @@ impl<'t, 'd> Decoding<'t, 'd> {
     }
 }
 
+impl Decoding<'_, '_> {
+    /// Stops at a record with too many items.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn too_many(&mut self, record: (u16, usize), place: (usize, usize), items: u64) -> Stopped {
+        let Some(mut row) = self.reborrow().row(record, place) else { return Stopped(()) };
+        row.stop_at(None, ErrorKind::TooManyItems(items))
+    }
+}
+
 impl<'t, 'd> ContentRow<'t, 'd> {
     /// Returns an error at the byte at `position`, which is the first byte of `leaf`.
     #[cold]

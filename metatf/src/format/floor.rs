@@ -58,7 +58,8 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     }
 }
 
-const fn repeats(record: &Record) -> bool {
+/// Returns whether the layout contains repetitions.
+pub(crate) const fn repeats(record: &Record) -> bool {
     let steps = borrowed(&record.steps);
     let mut i = 0;
     while i < steps.len() {

@@ -32,7 +32,7 @@ mod steps;
 mod tables;
 
 pub use floor::Floor;
-pub(crate) use floor::floor;
+pub(crate) use floor::{floor, repeats};
 pub use raw::{Magic, RawFile, RawStart};
 pub use steps::Steps;
 pub use tables::in_order;

@@ -5,10 +5,12 @@ use crate::format::ExprOp;
 /// Evaluates an expression, where `leaf` returns the last value of a leaf. Returns `None` if a result is outside 0 to
 /// 2^64-1, or for a division by 0.
 pub fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u64> {
-    let mut stack: Vec<u64> = Vec::new();
-    if let [ExprOp::Leaf(only)] = program {
-        return Some(leaf(*only));
+    match program {
+        [ExprOp::Leaf(only)] => return Some(leaf(*only)),
+        [ExprOp::Leaf(of), ExprOp::Bit(bit)] => return Some(leaf(*of).checked_shr((*bit).into())? & 1),
+        _ => {}
     }
+    let mut stack: Vec<u64> = Vec::new();
     for op in program {
         let value = match *op {
             ExprOp::Push(n) => n,

@@ -42,6 +42,9 @@ pub(crate) const PREDICTED: u8 = 64;
 pub(crate) const STRIDED: u8 = 128;
 
 impl Plan {
+    /// A plan that does not tell how a leaf is encoded.
+    pub(crate) const UNKNOWN: Self = Self { flags: SPECIAL, ..Self::straight(Width::saturating(0), None) };
+
     /// Creates the plan of a leaf whose value is the stored integer or, with a base, the base plus the stored integer.
     pub(crate) const fn straight(width: Width, base: Option<u64>) -> Self {
         let mask = width.mask();

@@ -200,6 +200,26 @@ struct End<'t> {
     next: &'t mut Next,
 }
 
+impl End<'_> {
+    /// Ends a record that was decoded.
+    fn complete(self, mut row: ContentRow<'_, '_>) -> Result<()> {
+        match row.finish() {
+            Ok(()) => {
+                *self.position = row.position;
+                Ok(())
+            }
+            Err(stopped) => Err(self.fail(row, stopped.into())),
+        }
+    }
+
+    /// Ends a record that could not be decoded. The row's own error takes precedence over its placeholder.
+    #[cold]
+    fn fail(self, row: ContentRow<'_, '_>, error: Error) -> Error {
+        (*self.position, *self.next) = (row.position, Next::Finished);
+        row.decoding.stopped.take().unwrap_or(error)
+    }
+}
+
 impl Bytes for metatf_container::Reader<'_> {
     fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8] {
         metatf_container::Reader::bytes(self, content)
@@ -348,18 +368,18 @@ impl<'a> RecordReader<'a> {
     /// # Errors
     /// Returns any error from `decode`, or an error if the complete record violates a rule.
     pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t, 't>) -> Result<T>) -> Result<T> {
-        let Some(pending) = self.pending.take() else {
-            return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
-        };
-        let Some((mut row, end)) = self.row(pending) else {
-            return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
-        };
-        let decoded = decode(&mut row).and_then(|value| Ok(row.finish().map(|()| value)?));
-        *end.position = row.position;
-        decoded.map_err(|error| {
-            *end.next = Next::Finished;
-            row.decoding.stopped.take().unwrap_or(error)
-        })
+        let (mut row, end) = self.pending_row()?;
+        match decode(&mut row) {
+            Ok(value) => end.complete(row).map(|()| value),
+            Err(error) => Err(end.fail(row, error)),
+        }
+    }
+
+    /// Returns the row of the most recently announced record and the state to update at its end.
+    fn pending_row(&mut self) -> Result<(ContentRow<'_, '_>, End<'_>)> {
+        let pending = self.pending.take();
+        let pending = pending.ok_or(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")))?;
+        self.row(pending).ok_or(Error::at(0, ErrorKind::Usage("the section has no such record")))
     }
 
     /// Returns the row of a record and the state to update at its end.

@@ -58,7 +58,7 @@ impl<'r> Reads<'r> for Run<'r> {
         if F::CAN_SPECIALIZE && self.are_specialized() {
             return self.specialized::<F, B, C, _>(&mut (), each);
         }
-        if self.are_planned() {
+        if !F::IS_STATEFUL && self.are_planned() {
             return self.planned::<F, B, PLANS, C, _>(&mut (), each);
         }
         self.mixed::<F, B, PLANS, C, _>(&mut (), each)
@@ -194,6 +194,8 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Planned<'_, PLANS> {
 struct Mixed<'a, 't, 'r, const PLANS: usize> {
     decoding: &'a mut Decoding<'t, 'r>,
     plans: &'t [Plan; PLANS],
+    /// The plans for records of any tier.
+    any: &'t [Plan; PLANS],
     /// The tiers by position in the section, as bit sets.
     planned: u64,
     stateful: u64,
@@ -208,7 +210,8 @@ impl<'a, 't, 'r, const PLANS: usize> Mixed<'a, 't, 'r, PLANS> {
             Order::Little => (tiers.planned(), tiers.stateful()),
             Order::Big => (0, 0),
         };
-        Some(Self { decoding, plans, planned, stateful, changed: tiers.changed_defaults() })
+        let any = plans_of_any(decoding)?;
+        Some(Self { decoding, plans, any, planned, stateful, changed: tiers.changed_defaults() })
     }
 }
 
@@ -226,40 +229,70 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
         observer: &mut impl Observer<'r>,
         count: u64,
     ) -> Option<(T, usize)> {
-        if S::STATEFUL && self.stateful & const { bit(S::POSITION) } != 0 {
-            let has_defaults = self.changed & const { bit(S::POSITION) } == 0;
-            let (plans, place) = (self.plans, (position, position + S::TAG_WIDTH));
-            let decoding = &mut *self.decoding;
-            let mut row =
-                StatefulRow { decoding, plans, data, place, has_defaults, previous: 0, shape: PhantomData::<S> };
-            let fields = observer.read::<S, T, _, true>(&mut row, count).ok()?;
-            log(DecodedBy::Stateful);
-            return Some((fields, row.place.1));
-        }
-        if self.planned & const { bit(S::POSITION) } != 0 {
+        // Each constant is the whole condition of an `if`, so the compiler does not generate the code that it excludes.
+        if S::IS_GENERAL {
+        } else if S::STATEFUL {
+            if (self.planned | self.stateful) & const { bit(S::POSITION) } != 0 {
+                let has_defaults = self.changed & const { bit(S::POSITION) } == 0;
+                let (plans, place) = (self.plans, (position, position + S::TAG_WIDTH));
+                let decoding = &mut *self.decoding;
+                let mut row = StatefulRow::<S, PLANS, false> {
+                    decoding,
+                    plans,
+                    data,
+                    place,
+                    has_defaults,
+                    previous: 0,
+                    items: 0,
+                    shape: PhantomData,
+                };
+                let fields = observer.read::<S, T, _, true>(&mut row, count).ok()?;
+                log(DecodedBy::Stateful);
+                return Some((fields, row.place.1));
+            }
+        } else if self.planned & const { bit(S::POSITION) } != 0 {
             return Planned::<PLANS> { plans: self.plans }.read::<S, T>(data, position, observer, count);
         }
         // The result is destructured so that the compiler does not store the results of the other tiers in the memory
         // slot of this one.
-        let (fields, position) = general::<S, T>(self.decoding, position, observer, count)?;
+        let (fields, position) = general::<S, T, PLANS>(self.decoding, self.any, position, observer, count)?;
         Some((fields, position))
     }
 }
 
-/// Reads the fields of a record leaf by leaf. This function is not inlined, because inlining it would take registers
-/// from the loop.
+/// Returns the plans for records of any tier. The bytes of a big-endian trace require a function call for each leaf.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn plans_of_any<'t, const PLANS: usize>(decoding: &Decoding<'t, '_>) -> Option<&'t [Plan; PLANS]> {
+    match decoding.order {
+        Order::Little => decoding.encoding.plans.first_chunk(),
+        Order::Big => Some(const { &[Plan::UNKNOWN; PLANS] }),
+    }
+}
+
+/// Reads the fields of a record of any tier. This function is not inlined, because inlining it would take registers from
+/// the loop.
 #[inline(never)]
-fn general<'r, S: Known, T: ReadFields<'r>>(
-    decoding: &mut Decoding<'_, 'r>,
+fn general<'t, 'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
+    decoding: &mut Decoding<'t, 'r>,
+    plans: &'t [Plan; PLANS],
     position: usize,
     observer: &mut impl Observer<'r>,
     count: u64,
 ) -> Option<(T, usize)> {
-    let mut row = decoding.reborrow().row((S::RECORD, S::FIRST), (position, position + S::TAG_WIDTH))?;
+    let mut row = StatefulRow::<S, PLANS, true> {
+        data: decoding.data,
+        decoding,
+        plans,
+        place: (position, position + S::TAG_WIDTH),
+        has_defaults: false,
+        previous: 0,
+        items: 0,
+        shape: PhantomData,
+    };
     let fields =
         observer.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields)).ok()?;
     log(DecodedBy::General);
-    Some((fields, row.position))
+    Some((fields, row.place.1))
 }
 
 /// The loop over records, which keeps its position in registers.
@@ -335,10 +368,13 @@ struct KnownRow<'r, const PLANS: usize> {
 impl<'r, const PLANS: usize> Rows<'r> for KnownRow<'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        if S::IS_GENERAL {
+            return None;
+        }
         let Self { data, encoding, .. } = *self;
         let (fields, position) = if S::CAN_SPECIALIZE && encoding.tiers.are_specialized() {
             Specialized.read::<S, T>(data, *self.position, &mut (), 0)?
-        } else if encoding.tiers.planned() & const { bit(S::POSITION) } != 0 {
+        } else if !S::STATEFUL && encoding.tiers.planned() & const { bit(S::POSITION) } != 0 {
             let plans = encoding.plans.first_chunk()?;
             Planned::<PLANS> { plans }.read::<S, T>(data, *self.position, &mut (), 0)?
         } else {
@@ -394,7 +430,7 @@ impl<'r> Reads<'r> for LeafByLeaf<'_, 'r> {
         mut each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         while let Some(tag) = tag(self.0.data, self.0.position, F::TAG_WIDTH, self.0.order)
-            && let Some(record) = F::next::<B, Self>(tag, self)
+            && let Some(record) = F::next::<B, _>(tag, &mut AnyRows::<PLANS>(self.0))
         {
             each(record)?;
         }
@@ -402,10 +438,15 @@ impl<'r> Reads<'r> for LeafByLeaf<'_, 'r> {
     }
 }
 
-impl<'r> Rows<'r> for LeafByLeaf<'_, 'r> {
+/// Reads the next record of a section with `PLANS` plans.
+struct AnyRows<'a, 'r, const PLANS: usize>(&'a mut Run<'r>);
+
+impl<'r, const PLANS: usize> Rows<'r> for AnyRows<'_, 'r, PLANS> {
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let position = self.0.position;
-        let (fields, position) = general::<S, T>(&mut self.0.decoding(), position, &mut (), 0)?;
+        let mut decoding = self.0.decoding();
+        let plans = plans_of_any::<PLANS>(&decoding)?;
+        let (fields, position) = general::<S, T, PLANS>(&mut decoding, plans, position, &mut (), 0)?;
         self.0.position = position;
         Some(fields)
     }

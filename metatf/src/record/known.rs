@@ -1,6 +1,6 @@
 //! Compile-time knowledge about records, which enables straight-line decoding.
 
-use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
+use crate::format::{ExprOp, Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
 use crate::formula::{Plan, Width};
 use crate::state::expected;
 
@@ -21,10 +21,16 @@ pub trait Known {
     /// Whether the DTD allows records to be stateful because of stream sections, models or previous values. If not, no
     /// code for stateful records is generated.
     const STATEFUL: bool;
+    /// Whether a leaf always needs the general tier, so that no code of the other tiers is generated.
+    const IS_GENERAL: bool;
+    /// Whether the layout contains repetitions.
+    const REPEATS: bool;
     /// Number of leaves.
     const LEAVES: usize;
     /// The best tier of each leaf.
     const FLOORS: [Floor; 256];
+    /// For each leaf computed as a bit of another leaf, that leaf and the number of the bit.
+    const BITS: [Option<(u8, u8)>; 256];
     /// The encoding of each numeric leaf in the expected state.
     const EXPECTED: [Plan; 256];
     /// Whether all leaves have an expected encoding. Otherwise, there is no expected state.
@@ -75,10 +81,15 @@ pub(super) const fn place(format: &Format, section: usize, wanted: u16) -> (usiz
 
 /// Returns whether no record of the format, as declared in the DTD, depends on earlier records.
 pub(crate) const fn is_stateless(format: &Format) -> bool {
-    borrowed(&format.models).is_empty() && !has_streams(format) && !has_history(format)
+    borrowed(&format.models).is_empty() && !is_stateful(format)
 }
 
-pub(super) const fn has_streams(format: &Format) -> bool {
+/// Returns whether the DTD allows records to be stateful because of stream sections or previous values.
+pub(super) const fn is_stateful(format: &Format) -> bool {
+    has_streams(format) || has_history(format)
+}
+
+const fn has_streams(format: &Format) -> bool {
     let sections = borrowed(&format.sections);
     let mut i = 0;
     while i < sections.len() {
@@ -90,7 +101,7 @@ pub(super) const fn has_streams(format: &Format) -> bool {
     false
 }
 
-pub(super) const fn has_history(format: &Format) -> bool {
+const fn has_history(format: &Format) -> bool {
     use Interpretation::{BaseOffsetOf, Delta, Stride};
     let records = borrowed(&format.records);
     let mut i = 0;
@@ -119,6 +130,35 @@ pub(super) const fn floors(record: &Record) -> [Floor; 256] {
     floors
 }
 
+pub(super) const fn bits(record: &Record) -> [Option<(u8, u8)>; 256] {
+    let mut bits = [None; 256];
+    let leaves = borrowed(&record.leaves);
+    let mut leaf = 0;
+    while leaf < leaves.len() && leaf < bits.len() {
+        if let LeafKind::Computed(program) = &leaves[leaf].kind
+            && let [ExprOp::Leaf(of), ExprOp::Bit(bit)] = borrowed(program)
+            && *bit < 64
+            && leaves[leaf].constant.is_none()
+        {
+            bits[leaf] = Some((*of, *bit));
+        }
+        leaf += 1;
+    }
+    bits
+}
+
+/// Returns whether a leaf of the record always needs the general tier.
+pub(super) const fn is_general(record: &Record) -> bool {
+    let mut leaf = 0;
+    while leaf < borrowed(&record.leaves).len() {
+        if matches!(floor(record, leaf), Floor::General) {
+            return true;
+        }
+        leaf += 1;
+    }
+    false
+}
+
 pub(super) const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256] {
     let mut plans = [Plan::straight(Width::saturating(0), None); 256];
     let mut leaf = 0;
@@ -133,8 +173,7 @@ pub(super) const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256
 
 /// Returns whether there is an [expected](Known::EXPECTED) state in which straight-line code can decode the records of
 /// a section.
-#[must_use]
-pub const fn can_specialize(format: &Format, section: usize) -> bool {
+pub(super) const fn can_specialize(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut position = 0;
     while position < listed.len() {

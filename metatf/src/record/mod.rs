@@ -14,7 +14,7 @@ pub use fields::{Family, ReadFields, WriteFields};
 #[doc(hidden)]
 pub use fields::{array, each, fmt_flags, optional, put_each, read_vfield};
 #[doc(hidden)]
-pub use known::{Known, can_specialize, plans};
+pub use known::{Known, plans};
 pub(crate) use known::{has_slots, is_stateless};
 #[doc(hidden)]
 pub use protocol::no_such_record;

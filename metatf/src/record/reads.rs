@@ -1,6 +1,8 @@
 //! The interface through which generated code reads the records of a section: all records of a run, or a single one.
 
+use super::known::{can_specialize, is_stateful};
 use super::{Known, ReadFields, Source};
+use crate::format::Format;
 use std::ops::ControlFlow;
 
 /// The records of one section.
@@ -8,11 +10,17 @@ pub trait SectionFamily {
     /// Index of the section in the format.
     const SECTION: usize;
 
+    /// The tables of the DTD.
+    const FORMAT: &'static Format;
+
     /// Size of a tag in bytes.
-    const TAG_WIDTH: usize;
+    const TAG_WIDTH: usize = Self::FORMAT.tag_width as usize;
 
     /// Whether code for the section's [expected](super::Known::EXPECTED) records is generated.
-    const CAN_SPECIALIZE: bool;
+    const CAN_SPECIALIZE: bool = can_specialize(Self::FORMAT, Self::SECTION);
+
+    /// Whether the DTD allows records to be stateful; see [`Known::STATEFUL`].
+    const IS_STATEFUL: bool = is_stateful(Self::FORMAT);
 
     /// The enum of the section's records, with bytes of type `B`.
     type With<B>;

@@ -1,8 +1,10 @@
 //! The compile-time description of each record of a generated module.
 
-use super::known::{Known, floors, has_history, has_streams, place, record, record_can_specialize, specialized_plans};
+use super::known::{
+    Known, bits, floors, is_general, is_stateful, place, record, record_can_specialize, specialized_plans,
+};
 use super::protocol::Protocol;
-use crate::format::{Floor, borrowed};
+use crate::format::{Floor, borrowed, repeats};
 use crate::formula::Plan;
 use std::marker::PhantomData;
 
@@ -17,9 +19,12 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
-    const STATEFUL: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
+    const STATEFUL: bool = is_stateful(P::FORMAT);
+    const IS_GENERAL: bool = is_general(record(P::FORMAT, RECORD));
+    const REPEATS: bool = repeats(record(P::FORMAT, RECORD));
     const LEAVES: usize = borrowed(&record(P::FORMAT, RECORD).leaves).len();
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
+    const BITS: [Option<(u8, u8)>; 256] = bits(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
     const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD, false);
     const CAN_EXPECT: bool = record_can_specialize(P::FORMAT, RECORD, true);

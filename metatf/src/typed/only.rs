@@ -99,7 +99,7 @@ fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
         }
         // Handle one event of any kind. After a metadata record, the fast loop may apply again.
         match trace.reader.next_event()? {
-            Some(Event::Record(at)) if T::PLACES.contains(&trace.target(at)) && trace.knows(at) => {
+            Some(Event::Record(at)) if trace.target(at).is_some_and(|target| T::PLACES.contains(&target)) => {
                 return decode::<P, T, B>(trace, at).map(Some);
             }
             Some(_) => {}

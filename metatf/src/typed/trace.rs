@@ -6,6 +6,8 @@ use super::resolve::Opened;
 use super::unmatched::Unmatched;
 use crate::columns::Columns;
 use crate::decode::ContentRow;
+use crate::format::Format;
+use crate::outlined::Outlined;
 use crate::reader::{At, Event as RawEvent, Metadata, One, RecordReader, why};
 use crate::record::{Protocol, Row, has_slots, is_stateless};
 use metatf_container::{Error, Header, LossReport, Result, Warning};
@@ -17,7 +19,7 @@ use std::sync::Arc;
 /// A trace to be read record by record. Generated modules wrap it in their own `Trace` type, as the example of the
 /// [module](crate::typed#examples) shows.
 pub struct Trace<'t, P: Protocol> {
-    pub(crate) reader: RecordReader<'t>,
+    pub(crate) reader: Outlined<RecordReader<'t>>,
     /// The mapping, if the trace's format differs from the reader's.
     pub(crate) map: Option<Arc<Map>>,
     protocol: PhantomData<fn() -> P>,
@@ -45,7 +47,7 @@ pub enum Event<R, E, B> {
 
 impl<'t, P: Protocol> Trace<'t, P> {
     pub(crate) fn new(reader: RecordReader<'t>, map: Option<Arc<Map>>) -> Self {
-        Self { reader, map, protocol: PhantomData }
+        Self { reader: Outlined::new(reader), map, protocol: PhantomData }
     }
 
     pub(super) fn of((reader, map): Opened<'t>) -> Self {
@@ -188,26 +190,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
                 false => self.reader.next_columns(columns),
             };
         }
-        columns.begin(P::FORMAT, self.reader.records_read());
-        match self.fill_mapped(columns) {
-            Err(error) if !columns.is_empty() => self.reader.hold(error),
-            filled => filled?,
-        }
-        Ok(!columns.is_empty())
-    }
-
-    /// Fills columns with records mapped from the trace's format.
-    fn fill_mapped(&mut self, columns: &mut Columns) -> Result<()> {
-        while columns.room() > 0
-            && let Some(at) = self.advance(None)?
-        {
-            let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else { continue };
-            let listed = P::FORMAT.sections.get(map.section).map(|s| &s.records);
-            let position = listed.and_then(|l| l.iter().position(|&r| r == map.record)).unwrap_or(usize::MAX);
-            self.reader
-                .decode(|row| columns.push(P::FORMAT, map.section, position, &mut MappedRow::read(row, map)?))?;
-        }
-        Ok(())
+        next_mapped_columns(&mut self.reader, self.map.as_deref(), P::FORMAT, columns)
     }
 
     /// Returns an iterator over the remaining data records. The records own their bytes.
@@ -307,25 +290,17 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// Advances to the next data record that the reader knows. If `section` is given, skips the records of other
     /// sections.
     pub(crate) fn advance(&mut self, section: Option<usize>) -> Result<Option<At>> {
-        while let Some(event) = self.reader.next_event()? {
-            if let RawEvent::Record(at) = event
-                && self.knows(at)
-                && section.is_none_or(|wanted| self.target(at).0 == wanted)
-            {
-                return Ok(Some(at));
-            }
-        }
-        Ok(None)
+        advance(&mut self.reader, self.map.as_deref(), section)
     }
 
-    pub(crate) fn knows(&self, at: At) -> bool {
-        self.map.as_ref().is_none_or(|map| map.record(at.section, at.record).is_some())
+    fn knows(&self, at: At) -> bool {
+        self.target(at).is_some()
     }
 
-    /// Converts the section and record of a position to indices in the reader's format.
-    pub(crate) fn target(&self, at: At) -> (usize, u16) {
-        let mapped = self.map.as_ref().and_then(|map| map.record(at.section, at.record));
-        mapped.map_or((at.section, at.record), |map| (map.section, map.record))
+    /// Converts the section and record of a position to indices in the reader's format. Returns `None` for a record
+    /// that the reader does not know.
+    pub(crate) fn target(&self, at: At) -> Option<(usize, u16)> {
+        target(self.map.as_deref(), at)
     }
 
     fn decode<'s, B: From<&'s [u8]>>(&'s mut self, at: At) -> Result<P::Record<B>> {
@@ -341,6 +316,53 @@ impl<'t, P: Protocol> Trace<'t, P> {
         };
         self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map)?))
     }
+}
+
+/// Converts the section and record of a position to indices in the reader's format. Returns `None` for a record that the
+/// reader does not know.
+fn target(map: Option<&Map>, at: At) -> Option<(usize, u16)> {
+    let Some(map) = map else { return Some((at.section, at.record)) };
+    map.record(at.section, at.record).map(|record| (record.section, record.record))
+}
+
+/// See [`Trace::advance`].
+fn advance(reader: &mut RecordReader<'_>, map: Option<&Map>, section: Option<usize>) -> Result<Option<At>> {
+    while let Some(event) = reader.next_event()? {
+        if let RawEvent::Record(at) = event
+            && let Some((target, _)) = target(map, at)
+            && section.is_none_or(|wanted| wanted == target)
+        {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+/// Fills columns with the next data records, mapped from the trace's format. Returns false if no records remain.
+fn next_mapped_columns(
+    reader: &mut RecordReader<'_>,
+    map: Option<&Map>,
+    format: &'static Format,
+    columns: &mut Columns,
+) -> Result<bool> {
+    columns.begin(format, reader.records_read());
+    match fill_mapped(reader, map, format, columns) {
+        Err(error) if !columns.is_empty() => reader.hold(error),
+        filled => filled?,
+    }
+    Ok(!columns.is_empty())
+}
+
+fn fill_mapped(reader: &mut RecordReader<'_>, map: Option<&Map>, format: &Format, columns: &mut Columns) -> Result<()> {
+    while columns.room() > 0
+        && let Some(at) = advance(reader, map, None)?
+    {
+        let Some(map) = map.and_then(|map| map.record(at.section, at.record)) else { continue };
+        let listed = format.sections.get(map.section).map(|s| &s.records);
+        let position = listed.and_then(|l| l.iter().position(|&r| r == map.record)).unwrap_or(usize::MAX);
+        reader.decode(|row| columns.push(format, map.section, position, &mut MappedRow::read(row, map)?))?;
+    }
+    Ok(())
 }
 
 /// Returns the next record in any tier.

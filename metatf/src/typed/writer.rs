@@ -35,7 +35,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// # Errors
     /// Returns an error from the sink.
     pub fn new(sink: W) -> Result<Self> {
-        Self::with_options(sink, &WriteOptions::default())
+        Self::start(sink, None)
     }
 
     /// Starts a trace. If the options do not name a DTD, the header names the DTD of this format.
@@ -43,7 +43,11 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// # Errors
     /// Returns an error from the sink.
     pub fn with_options(sink: W, options: &WriteOptions) -> Result<Self> {
-        let inner = RecordWriter::new(sink, FormatRef::Static(P::FORMAT), &with_url(options, P::SOURCE))?;
+        Self::start(sink, Some(options))
+    }
+
+    fn start(sink: W, options: Option<&WriteOptions>) -> Result<Self> {
+        let inner = RecordWriter::for_source(sink, FormatRef::Static(P::FORMAT), options, P::SOURCE)?;
         Ok(Self { inner, protocol: PhantomData })
     }
 
@@ -191,15 +195,6 @@ impl<W: Sink, P: Protocol> fmt::Debug for Writer<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").field("dtd", &P::SOURCE).field("records_written", &self.records_written()).finish()
     }
-}
-
-/// Returns the options with a name of the DTD.
-fn with_url(options: &WriteOptions, source: &str) -> WriteOptions {
-    let mut options = options.clone();
-    if options.dtd_url.is_empty() {
-        source.clone_into(&mut options.dtd_url);
-    }
-    options
 }
 
 fn index<P: Protocol>(number: u8) -> Result<usize> {

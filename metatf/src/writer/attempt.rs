@@ -8,12 +8,11 @@ use crate::state::Change;
 use metatf_container::{Error, ErrorKind, Place, Result, Sink};
 
 impl RecordCore<dyn Sink + '_> {
-    #[inline]
     pub(crate) fn record(
         &mut self,
         section: usize,
         record: u16,
-        encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
         if !self.is_ready(section) {
             self.prepare(section, record)?;
@@ -24,17 +23,16 @@ impl RecordCore<dyn Sink + '_> {
 
     /// Writes a record like [`record`](Self::record), in a section that is ready and whose models may have learned
     /// values of the record.
-    #[inline]
     pub(super) fn encode_record(
         &mut self,
         section: usize,
         record: u16,
-        mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
         self.close_open_section();
         // Every round widens at least one leaf or ends the loop.
         loop {
-            match self.attempt_record(section, record, &mut encode) {
+            match self.attempt_record(section, record, encode) {
                 Ok(true) => break,
                 tried => self.widen_all(tried, section, record)?,
             }
@@ -63,7 +61,7 @@ impl RecordCore<dyn Sink + '_> {
         &mut self,
         section: usize,
         record: u16,
-        encode: &mut impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<bool> {
         let writer = self.sections.get_mut(section);
         let Some(((r, writer), first)) = self.format.records.get(usize::from(record)).zip(writer).and_then(|found| {

@@ -84,6 +84,9 @@ impl Puts for PlannedWrites<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
         let batch = &mut self.batch;
+        if K::IS_GENERAL {
+            return false;
+        }
         if section != batch.section {
             return false;
         }

@@ -48,7 +48,7 @@ pub(crate) enum FileWriter {
 
 /// Everything that [`RecordWriter`] does, compiled once: its methods belong to `RecordCore<dyn Sink>` rather than to each
 /// type of sink.
-pub(crate) struct RecordCore<S: Sink + ?Sized> {
+pub(crate) struct RecordCore<S: ?Sized> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<FileWriter>,
     pub(crate) order: Order,
@@ -87,48 +87,81 @@ pub(crate) struct RecordCore<S: Sink + ?Sized> {
 }
 
 impl<S: Sink> RecordCore<S> {
-    fn new(mut sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
-        let (layout, sections, flush_limit) = start(&mut sink, &format, options)?;
-        Ok(Self {
-            order: options.order,
-            int_size: options.class.int_size(),
-            sections,
-            streams: StreamWriters::new(&format, options.version == 0),
-            attempt: Attempt::default(),
-            element: Buffer::default(),
-            waiting: Vec::new(),
-            pool: ChunkPool::default(),
-            waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
-            group: 0,
-            group_start: true,
-            group_bytes: 0,
-            interned: Interned::default(),
-            chunk_size: options.chunk_size.clamp(1, metatf_container::MAX_RAW_LEN / 2),
-            group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
-            flush_limit,
-            strict: options.raw,
-            raw: options.raw,
-            keep_order: false,
-            last_section: None,
-            in_place: None,
-            records: 0,
+    /// Starts a trace. Options that do not name a DTD name `source`.
+    fn new(mut sink: S, format: FormatRef, options: Option<&WriteOptions>, source: &str) -> Result<Self> {
+        // This function is compiled for each type of sink, so it only moves fields.
+        let RecordCore {
             format,
-            layout: Some(layout),
+            layout,
+            order,
+            int_size,
+            sections,
+            streams,
+            attempt,
+            element,
+            waiting,
+            pool,
+            waits,
+            group,
+            group_start,
+            group_bytes,
+            interned,
+            chunk_size,
+            group_size,
+            flush_limit,
+            strict,
+            raw,
+            keep_order,
+            last_section,
+            in_place,
+            records,
+            sink: (),
+        } = start(&mut sink, format, options, source)?;
+        Ok(Self {
+            format,
+            layout,
+            order,
+            int_size,
+            sections,
+            streams,
+            attempt,
+            element,
+            waiting,
+            pool,
+            waits,
+            group,
+            group_start,
+            group_bytes,
+            interned,
+            chunk_size,
+            group_size,
+            flush_limit,
+            strict,
+            raw,
+            keep_order,
+            last_section,
+            in_place,
+            records,
             sink,
         })
     }
 }
 
-/// Starts a trace: creates the container's writer and the sections.
+/// Starts a trace in the sink and returns a core without the sink.
 fn start(
     sink: &mut dyn Sink,
-    format: &FormatRef,
-    options: &WriteOptions,
-) -> Result<(FileWriter, Vec<SectionWriter>, FlushLimit)> {
+    format: FormatRef,
+    options: Option<&WriteOptions>,
+    source: &str,
+) -> Result<RecordCore<()>> {
+    let mut options = options.cloned().unwrap_or_default();
+    if options.dtd_url.is_empty() {
+        source.clone_into(&mut options.dtd_url);
+    }
     let is_volatile = sink.is_volatile();
     let layout = match options.version {
         0 => {
-            let mut writer = Extents::new(options, format.tag_width)?;
+            let mut writer = Extents::new(&options, format.tag_width)?;
             writer.set_section_tag(format.tag(SECTION));
             if let Some(raw) = &format.raw {
                 let before = raw.starts.iter().map(|start| start.section).filter(|number| *number != raw.records);
@@ -136,14 +169,14 @@ fn start(
             }
             FileWriter::Extents(Box::new(writer))
         }
-        1 => FileWriter::Chunks(Box::new(Chunks::new(sink, options, format.dtd.as_bytes())?)),
+        1 => FileWriter::Chunks(Box::new(Chunks::new(sink, &options, format.dtd.as_bytes())?)),
         n => {
             let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
             return Err(Error::at(0, what));
         }
     };
     let section = |i| {
-        let mut state = State::new(format, i);
+        let mut state = State::new(&format, i);
         // In version 0, use the default rule instead of guessing, because a wrong guess could not be corrected by a
         // reset.
         let unknown = (options.version == 0).then(SizeRule::default);
@@ -152,8 +185,33 @@ fn start(
         SectionWriter::new(state, options.wants_ends(number))
     };
     let sections: Vec<_> = (0..format.sections.len()).map(section).collect();
-    let flush_limit = FlushLimit::new(options, is_volatile, &sections);
-    Ok((layout, sections, flush_limit))
+    Ok(RecordCore {
+        order: options.order,
+        int_size: options.class.int_size(),
+        streams: StreamWriters::new(&format, options.version == 0),
+        attempt: Attempt::default(),
+        element: Buffer::default(),
+        waiting: Vec::new(),
+        pool: ChunkPool::default(),
+        waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
+        group: 0,
+        group_start: true,
+        group_bytes: 0,
+        interned: Interned::default(),
+        chunk_size: options.chunk_size.clamp(1, metatf_container::MAX_RAW_LEN / 2),
+        group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
+        flush_limit: FlushLimit::new(&options, is_volatile, &sections),
+        strict: options.raw,
+        raw: options.raw,
+        keep_order: false,
+        last_section: None,
+        in_place: None,
+        records: 0,
+        sections,
+        format,
+        layout: Some(layout),
+        sink: (),
+    })
 }
 
 impl RecordCore<dyn Sink + '_> {
@@ -196,7 +254,7 @@ impl RecordCore<dyn Sink + '_> {
     }
 
     fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
-        self.record(section, COMMENT, |row| {
+        self.record(section, COMMENT, &mut |row| {
             row.number(1, text.len() as u64)?;
             row.bytes(2, text)
         })

@@ -7,6 +7,7 @@ use crate::record::{DataRecord, Known, WriteFields};
 use crate::state::{Change, Metadata};
 use metatf_container::{Result, Sink, WriteOptions};
 use std::io::{self, Write};
+use std::mem::ManuallyDrop;
 
 /// A writer for the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a
 /// message to standard error.
@@ -40,7 +41,8 @@ use std::io::{self, Write};
 /// # }
 /// ```
 pub struct RecordWriter<S: Sink> {
-    core: RecordCore<Slot<S>>,
+    /// Dropped by [`discard`], which is compiled once instead of for each type of sink.
+    core: ManuallyDrop<RecordCore<Slot<S>>>,
 }
 
 /// A place for a sink, from which the sink is taken when the trace is finished.
@@ -86,17 +88,22 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// Returns an error from the sink.
     pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
-        Ok(Self { core: RecordCore::new(Slot(Some(sink)), format, options)? })
+        Self::for_source(sink, format, Some(options), "")
+    }
+
+    /// Starts a trace like [`new`](Self::new). If the options do not name a DTD, the header names `source`.
+    pub(crate) fn for_source(sink: S, format: FormatRef, options: Option<&WriteOptions>, source: &str) -> Result<Self> {
+        Ok(Self { core: ManuallyDrop::new(RecordCore::new(Slot(Some(sink)), format, options, source)?) })
     }
 
     #[inline]
     pub(crate) fn core(&mut self) -> &mut RecordCore<dyn Sink + '_> {
-        &mut self.core
+        &mut *self.core
     }
 
     #[inline]
     pub(crate) fn core_ref(&self) -> &RecordCore<dyn Sink + '_> {
-        &self.core
+        &*self.core
     }
 
     /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
@@ -159,9 +166,9 @@ impl<S: Sink> RecordWriter<S> {
         &mut self,
         section: usize,
         record: u16,
-        encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+        mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.core().record(section, record, encode)
+        self.core().record(section, record, &mut encode)
     }
 
     /// Writes a `K` of the section, which has `PLANS` plans.
@@ -285,5 +292,17 @@ impl<S: Sink> RecordWriter<S> {
 impl<S: Sink> Drop for RecordWriter<S> {
     fn drop(&mut self) {
         self.core().warn_if_unfinished();
+        // SAFETY: a destructor runs once, and nothing uses the core after it.
+        unsafe { discard(self.core()) };
     }
+}
+
+/// Drops a core.
+///
+/// # Safety
+/// The core must not be used or dropped again.
+#[inline(never)]
+unsafe fn discard(core: &mut RecordCore<dyn Sink + '_>) {
+    // SAFETY: the caller does not use the core again.
+    unsafe { std::ptr::drop_in_place(core) };
 }

@@ -26,6 +26,9 @@ impl RecordCore<dyn Sink + '_> {
         section: usize,
         fields: &T,
     ) -> Result<()> {
+        if K::IS_GENERAL {
+            return self.put_general::<K, T>(section, fields, false);
+        }
         let mut learnt = false;
         if let Some(writer) = self.sections.get_mut(section) {
             let is_stateful = writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } != 0;
@@ -78,7 +81,7 @@ impl RecordCore<dyn Sink + '_> {
     /// Encodes a record of any tier. `learnt` indicates whether models have already learned its first values.
     #[inline(never)]
     fn put_general<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, learnt: bool) -> Result<()> {
-        let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
+        let encode = &mut |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
         if learnt {
             self.encode_record(section, K::RECORD, encode)?;
         } else {

@@ -21,7 +21,10 @@ fn names_and_numbers() {
     assert!(TaskState::default() == TaskState::Running && TaskState::Running < TaskState::Gone);
     assert_eq!(HashSet::from([TaskState::Unknown(7), TaskState::NotFound, TaskState::Sleeping]).len(), 2);
     assert_eq!(BTreeMap::from([(Odd::Q, 1), (Odd::from(7), 2)]).len(), 1);
-    assert_eq!((Odd::Self_2.name(), Odd::NaVe.name(), Odd::Q.name()), (Some("self"), Some("naïve"), Some("\"q\" \\")));
+    assert_eq!(
+        (Odd::SelfValue2.name(), Odd::NaVe.name(), Odd::Q.name()),
+        (Some("self"), Some("naïve"), Some("\"q\" \\"))
+    );
 }
 
 #[test]

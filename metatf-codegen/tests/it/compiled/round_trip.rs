@@ -237,11 +237,11 @@ fn events_beside_the_data() {
 #[test]
 fn hostile_names() {
     let mut writer = hostile::Writer::new(Vec::new()).unwrap();
-    let record = hostile::SelfSelf { bytes2: &b"abc"[..], ..hostile::SelfSelf::default() };
+    let record = hostile::SelfTypeSelfType { bytes2: &b"abc"[..], ..hostile::SelfTypeSelfType::default() };
     writer.self_self(&record).unwrap();
     let bytes = writer.finish().unwrap();
     let read = hostile::Trace::from_slice(&bytes).unwrap().next_owned().unwrap();
-    assert_eq!(read, Some(hostile::Record::Self_(hostile::Self_::Self_(record.to_owned()))));
+    assert_eq!(read, Some(hostile::Record::SelfType(hostile::SelfType::SelfType(record.to_owned()))));
 }
 
 #[test]

@@ -149,6 +149,10 @@ impl<'r, const PLANS: usize> Observer<'r> for Slots<'_, PLANS> {
         row: &mut R,
         count: u64,
     ) -> Result<T, R::Error> {
+        // Slots do not accept such records, so no code to store them is generated.
+        if S::REPEATS {
+            return T::read_fields(row, 0);
+        }
         let at = self.next(S::FIRST);
         let mut noting = Noting::<_, S, PLANS, CHANGED> { row, slots: self, at, shape: PhantomData };
         let fields = T::read_fields(&mut noting, 0)?;
