@@ -1,6 +1,6 @@
 //! Doc comments of the generated code, taken from the DTD.
 
-use metatf_parser::schema::{Dtd, Format, Leaf, Record, Width, changes_direction};
+use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated, Width, changes_direction};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -62,10 +62,9 @@ pub(crate) fn under(doc: Option<&str>, line: String) -> Vec<String> {
 /// Puts a generated line above the DTD comment of a section. The default comments of sections are omitted.
 pub(crate) fn above(comment: &[String], line: String) -> Vec<String> {
     let mut lines = vec![line];
-    if !comment
-        .first()
-        .is_none_or(|first| first.starts_with("Section `") || first.starts_with("The elements of section `"))
-    {
+    if !comment.first().is_none_or(|first| {
+        first.starts_with("A record of section `") || first.starts_with("The elements of section `")
+    }) {
         lines.push(String::new());
         lines.extend_from_slice(comment);
     }
@@ -80,6 +79,49 @@ pub(crate) fn merge(docs: &mut Vec<String>, others: &[String]) {
     let same = docs.iter().zip(others).take_while(|(a, b)| a == b).count();
     docs.truncate(same);
     docs.push("Its encoding depends on the record that nests this one.".to_owned());
+}
+
+/// Describes the declared layout of a record: its leaves in order, each with its number of bytes.
+pub(crate) fn layout(record: &Record) -> Vec<String> {
+    let mut lines = vec!["Bytes: `".to_owned()];
+    for (index, part) in parts(record, &record.items).split_inclusive('|').enumerate() {
+        match lines.last_mut() {
+            Some(line) if index == 0 || line.len() + part.len() < 100 => line.push_str(part),
+            _ => lines.push(part.trim_start().to_owned()),
+        }
+    }
+    lines.last_mut().into_iter().for_each(|line| line.push_str("`."));
+    lines
+}
+
+fn parts(record: &Record, items: &[Item]) -> String {
+    let leaf = |id: LeafId| record.leaves.get(usize::from(id.0));
+    let part = |item: &Item| match item {
+        Item::Leaf(id) => leaf(*id).filter(|leaf| stored(leaf) != Some(0)).map(|leaf| width(record, leaf)),
+        Item::Nested { items, .. } => Some(parts(record, items)).filter(|parts| !parts.is_empty()),
+        Item::Repeat { count, body, .. } => {
+            let count = leaf(*count).map_or("", |leaf| &leaf.name);
+            Some(match body {
+                Repeated::Leaf(id) => {
+                    format!("{count} * {}", leaf(*id).map_or(String::new(), |leaf| width(record, leaf)))
+                }
+                Repeated::Group(items) | Repeated::Record { items, .. } => {
+                    format!("{count} * ({})", parts(record, items))
+                }
+            })
+        }
+    };
+    items.iter().filter_map(part).collect::<Vec<_>>().join(" | ")
+}
+
+/// Returns the path of a leaf and its number of bytes.
+fn width(record: &Record, leaf: &Leaf) -> String {
+    let path = leaf.path.join(".");
+    match (stored(leaf), &leaf.width) {
+        (Some(bytes), _) => format!("{path}: {bytes}"),
+        (None, Width::Until(end)) => format!("{path}: up to a byte {end}"),
+        (None, _) => format!("{path}: {}", record.width_text(&leaf.width)),
+    }
 }
 
 /// Returns the declared number of bytes that a leaf stores, or `None` if it varies.

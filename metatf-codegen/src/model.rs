@@ -5,6 +5,8 @@
 pub(crate) struct Struct {
     pub(crate) name: String,
     pub(crate) docs: Vec<String>,
+    /// The description of the bytes of a top record. Empty for the struct of a nested record.
+    pub(crate) layout: Vec<String>,
     pub(crate) attributes: Vec<String>,
     pub(crate) shape: Shape,
 }

@@ -197,9 +197,9 @@ impl<'d> Planner<'_, 'd> {
                 nested: &mut nested,
             };
             let shape = shaper.top_shape(&paths);
-            let docs = docs::or(docs::lines(record.doc.as_deref()), || title(self.dtd, record));
+            let docs = docs::under(record.doc.as_deref(), title(self.dtd, record));
             let attributes = self.lookup.record_attributes(&paths);
-            self.model.structs.push(Struct { name: top, docs, attributes, shape });
+            self.model.structs.push(Struct { name: top, docs, layout: docs::layout(record), attributes, shape });
             if let Some(slot) = self.structs.get_mut(id) {
                 *slot = Some(self.model.structs.len() - 1);
             }
@@ -250,7 +250,7 @@ impl<'d> Planner<'_, 'd> {
         let bytes = records.iter().any(|r| self.model.item_has_bytes(r.item));
         let docs = match (&section.doc, &section.name) {
             (Some(doc), _) => docs::lines(Some(doc)),
-            (None, Some(name)) => vec![format!("Section `{name}`.")],
+            (None, Some(name)) => vec![format!("A record of section `{name}`.")],
             (None, None) => vec!["The global section.".to_owned()],
         };
         let title = section_name(section).to_owned();

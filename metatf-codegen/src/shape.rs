@@ -158,7 +158,7 @@ impl Shaper<'_, '_> {
         let wanted = self.lookup.rename(paths).map(|name| vec![name]);
         let name = self.types.take(&wanted.unwrap_or_else(|| names.to_vec()));
         let attributes = self.lookup.record_attributes(paths);
-        self.model.structs.push(Struct { name, docs, attributes, shape });
+        self.model.structs.push(Struct { name, docs, layout: Vec::new(), attributes, shape });
         let index = self.model.structs.len() - 1;
         self.nested.push((paths.to_vec(), index));
         index

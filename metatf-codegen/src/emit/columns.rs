@@ -24,8 +24,11 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         })
     });
     quote! {
-        /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
-        /// [`Deref`](std::ops::Deref).
+        /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
+        /// through [`Deref`](std::ops::Deref).
+        ///
+        /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
+        /// has one value per item, and the values of the count tell how many items belong to each record.
         #[derive(Clone, Debug)]
         pub struct Columns(runtime::Columns);
         impl Columns {
@@ -53,7 +56,7 @@ pub(super) fn emit(model: &Model) -> TokenStream {
 
 fn record(columns: &RecordColumns) -> TokenStream {
     let (name, record) = (ident(&columns.name), number(columns.record as u64));
-    let docs = format!(" The columns of the records [`{}`]. Each field is a column of its values.", columns.of);
+    let docs = format!(" The columns of the records [`{}`].", columns.of);
     let fields = columns.columns.iter().map(|column| {
         let (name, docs) = (raw(&column.name), format!(" The values of `{}`.", column.path));
         let ty = match column.kind {

@@ -56,7 +56,13 @@ pub(crate) fn emit(
     Ok(quote! {
         #[doc = #doc]
         #[doc = ""]
-        /// Comments describe the encoding that the DTD declares. Metadata records in a trace may change it.
+        /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
+        /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
+        /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. Comments describe the encoding
+        /// that the DTD declares, which metadata records in a trace may change.
+        ///
+        /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
+        /// from the trace.
         #[rustfmt::skip]
         #[forbid(unsafe_code)]
         #lints

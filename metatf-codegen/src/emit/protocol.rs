@@ -61,8 +61,8 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => Err(row.stop(runtime::no_such_record())),
                 }
             }
-            /// Calls `each` with the next records of a section, until `each` breaks or something other than a record
-            /// follows.
+            /// Calls `each` with the next records of a section, until `each` breaks or the next record is not a data
+            /// record of the section.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 section: usize,
@@ -172,20 +172,19 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
     let (tags, plans) = (tags(dtd, section), plans(section));
     let shapes = section.records.iter().map(|listed| {
         let (alias, record) = (shape(listed), number(listed.record as u64));
-        let docs = format!(
-            " The record `{}` of the section as compile-time constants.",
-            dtd.records.get(listed.record).map_or("", |r| &r.name)
-        );
+        let name = dtd.records.get(listed.record).map_or("", |r| &r.name);
+        let docs =
+            format!(" Record {} of [`FORMAT`] (`{name}`) in section {}, as a type.", listed.record, section.index);
         quote!(#[doc = #docs] type #alias = runtime::Shape<Protocol, #index, #record>;)
     });
-    let docs = format!(" Number of leaves of the records in section `{}`, including comments.", section.title);
+    let docs = format!(" Number of leaves in section `{}`: those of its data records and of comments.", section.title);
     let places = section.records.iter().map(|listed| {
         let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
         quote!(Self::#variant(..) => (#index, #record),)
     });
     let puts = section.records.iter().map(|listed| {
         let (shape, variant) = (shape(listed), ident(&listed.variant));
-        quote!(Self::#variant(record) => writer.put::<#shape, _, #plans>(#index, record),)
+        quote!(Self::#variant(record) => writer.put::<#shape, _, #plans>(record),)
     });
     let parameters = section.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     quote! {
@@ -207,9 +206,10 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                     _ => Err(row.stop(runtime::no_such_record())),
                 }
             }
-            /// Reads a record, given its tag, with the code for its kind. Returns `None` for other tags, or if the record
-            /// cannot be read in this way. The first records of a section are usually the most frequent; comparing tags
-            /// one by one, in groups of three, is faster than a jump table.
+            /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
+            /// the slow path. The section's first records, which are usually the most frequent, are compared first.
+            /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
+            /// table.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
                 tag: u32,
@@ -218,7 +218,8 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 #tags
                 None
             }
-            /// Calls `each` with the next records, until `each` breaks or something other than a record follows.
+            /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
+            /// section. For each tag, calls [`next`](Self::next).
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 reads: &mut impl runtime::Reads<'a>,

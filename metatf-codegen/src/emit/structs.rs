@@ -18,13 +18,14 @@ pub(super) fn emit(model: &Model) -> Result<TokenStream, OptionError> {
 }
 
 fn one(model: &Model, s: &Struct) -> Result<TokenStream, OptionError> {
-    let docs = docs::attributes(&s.docs);
+    let (docs, layout) = (docs::attributes(&s.docs), docs::attributes(&s.layout));
     let attributes = attributes(&s.attributes)?;
     let name = declared(&s.name, s.shape.bytes);
     let fields: TokenStream = s.shape.fields.iter().map(|f| field(model, f)).collect::<Result<_, _>>()?;
     let conversions = s.shape.bytes.then(|| conversions(model, s));
     Ok(quote! {
         #docs
+        #layout
         #[derive(Clone, Debug, Default, PartialEq)]
         #attributes
         pub struct #name { #fields }
@@ -76,8 +77,7 @@ fn read(model: &Model, s: &Struct) -> TokenStream {
     });
     quote! {
         impl<#parameters> runtime::ReadFields<'a> for #name {
-            /// Reads the fields in the order of their leaves, whose indices are counted from `base`, the first leaf of
-            /// the record.
+            /// Reads the fields in the order of their leaves. The numbers of the leaves are relative to `base`.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_fields<AnyRow: runtime::Source<'a>>(#row: &mut AnyRow, #base: u8) -> Result<Self, AnyRow::Error> {
                 #(#lines)*
@@ -143,8 +143,8 @@ fn read_piece(model: &Model, s: &Struct, locals: &Locals<'_>, piece: &Piece) -> 
         }
         // A constant is checked; a length or a count is implied by a field.
         Piece::Constant { leaf: at, .. } => discard("constant", *at),
-        Piece::Length { leaf: at, .. } => discard("length", *at),
-        Piece::Count { leaf: at, .. } => discard("count", *at),
+        Piece::Length { leaf: at, field } => discard(&format!("{}_length", field.trim_start_matches("r#")), *at),
+        Piece::Count { leaf: at, field } => discard(&format!("{}_count", field.trim_start_matches("r#")), *at),
         Piece::Nested { base, field } => {
             let (local, at) = (locals.of(field), leaf(*base));
             quote!(let #local = runtime::ReadFields::read_fields(row, #at)?;)
@@ -217,9 +217,15 @@ fn write(s: &Struct) -> TokenStream {
     let parameters = s.shape.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     let lines = s.shape.pieces.iter().map(|piece| write_piece(s, piece));
     let (row, base) = parameters_of(s);
+    let is_implied =
+        |piece: &Piece| matches!(piece, Piece::Constant { .. } | Piece::Length { .. } | Piece::Count { .. });
+    let docs = match s.shape.pieces.iter().any(is_implied) {
+        true => " Writes the leaves in the same order, including lengths, counts and constants.",
+        false => " Writes the fields in the same order.",
+    };
     quote! {
         impl #parameters runtime::WriteFields for #name {
-            /// Writes the fields in the same order, with the lengths, counts and constants that are not fields.
+            #[doc = #docs]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn write_fields<AnyRow: runtime::Put>(&self, #row: &mut AnyRow, #base: u8) -> Result<(), AnyRow::Error> {
                 #(#lines)*
@@ -310,8 +316,9 @@ fn family(s: &Struct) -> TokenStream {
     let with = generic(&s.name, s.shape.bytes);
     quote! {
         impl runtime::Family for #name {
+            /// This type with byte arrays of type `Bytes`.
             type With<Bytes> = #with;
-            /// Reads a value whose byte arrays have type `Bytes`.
+            /// Reads a record from a row.
             #[inline]
             fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 row: &mut AnyRow,

@@ -25,8 +25,10 @@ pub(super) fn trace(model: &Model) -> TokenStream {
         }
     });
     let elements = model.streams.iter().map(|stream| {
-        let docs =
-            docs::above(&stream.docs, format!("Returns the elements of section `{}` by their offsets.", stream.title));
+        let docs = docs::above(
+            &stream.docs,
+            format!("Returns a table for looking up the elements of section `{}` by offset.", stream.title),
+        );
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
         quote! {
@@ -109,8 +111,8 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             let item = model.structs.get(listed.item)?;
             let (method, name) = (ident(&listed.method), ident(&item.name));
             let record = if item.shape.bytes { quote!(#name<&[u8]>) } else { quote!(#name) };
-            let (shape, plans, section) = (shape(listed), plans(section), number(section.index as u64));
-            let docs = format!(" Writes a record [`{}`].", item.name);
+            let (shape, plans) = (shape(listed), plans(section));
+            let docs = format!(" Writes a record of type [`{}`].", item.name);
             Some(quote! {
                 #[doc = #docs]
                 ///
@@ -118,7 +120,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
                 /// Returns an error from the sink, or one for a value that cannot be encoded.
                 #[inline]
                 pub fn #method(&mut self, record: &#record) -> runtime::Result<()> {
-                    self.0.inner().put::<#shape, _, #plans>(#section, record)
+                    self.0.inner().put::<#shape, _, #plans>(record)
                 }
             })
         })
@@ -170,7 +172,8 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             pub fn finish(self) -> runtime::Result<AnySink> {
                 self.0.finish()
             }
-            /// Drops the writer without printing a message. The trace in the sink remains incomplete.
+            /// Drops the writer without the message that an unfinished writer prints. The trace in the sink remains
+            /// incomplete.
             pub fn abandon(self) {
                 self.0.abandon();
             }

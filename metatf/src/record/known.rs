@@ -10,6 +10,8 @@ pub trait Known {
     const TAG: u32;
     /// Size of a tag in bytes.
     const TAG_WIDTH: usize;
+    /// Index of the record's section in the format.
+    const SECTION: usize;
     /// The record's index in the format.
     const RECORD: u16;
     /// The record's position in its section.

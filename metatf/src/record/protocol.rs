@@ -97,6 +97,6 @@ pub trait Puts {
     /// The result of accepting a record.
     type Done;
 
-    /// Accepts a `K` of the section with this index, which has `PLANS` plans.
-    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Self::Done;
+    /// Accepts a `K`, whose section has `PLANS` plans.
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Self::Done;
 }

@@ -15,6 +15,7 @@ pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
     const TAG: u32 = record(P::FORMAT, RECORD).tag;
     const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
+    const SECTION: usize = SECTION;
     const RECORD: u16 = RECORD;
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;

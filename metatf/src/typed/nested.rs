@@ -156,8 +156,8 @@ impl<P: Protocol> NestedWriter<P> {
 impl<P: Protocol> Puts for NestedWriter<P> {
     type Done = Result<()>;
 
-    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        if section != self.section {
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Result<()> {
+        if K::SECTION != self.section {
             return Err(Error::at(0, ErrorKind::Usage("the record belongs to another section")));
         }
         self.array.write(K::RECORD, |row| fields.write_fields(row, 0))

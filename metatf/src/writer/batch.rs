@@ -57,9 +57,9 @@ impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> bool {
         let batch = &mut self.0;
-        if !K::CAN_SPECIALIZE || !ONE && section != batch.section {
+        if !K::CAN_SPECIALIZE || !ONE && K::SECTION != batch.section {
             return false;
         }
         let put = put_specialized::<K, T>(&mut batch.spare, fields);
@@ -82,12 +82,12 @@ impl Puts for PlannedWrites<'_> {
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> bool {
         let batch = &mut self.batch;
         if K::IS_GENERAL {
             return false;
         }
-        if section != batch.section {
+        if K::SECTION != batch.section {
             return false;
         }
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };

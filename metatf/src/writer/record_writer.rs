@@ -171,14 +171,14 @@ impl<S: Sink> RecordWriter<S> {
         self.core().record(section, record, &mut encode)
     }
 
-    /// Writes a `K` of the section, which has `PLANS` plans.
+    /// Writes a `K`, whose section has `PLANS` plans.
     ///
     /// # Errors
     /// As for [`record`](Self::record).
     #[doc(hidden)]
     #[inline]
-    pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        self.core().put::<K, T, PLANS>(section, fields)
+    pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Result<()> {
+        self.core().put::<K, T, PLANS>(fields)
     }
 
     /// Writes records in sequence.

@@ -12,20 +12,17 @@ impl Puts for &mut RecordCore<dyn Sink + '_> {
     type Done = Result<()>;
 
     #[inline]
-    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        (**self).put::<K, T, PLANS>(section, fields)
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Result<()> {
+        (**self).put::<K, T, PLANS>(fields)
     }
 }
 
 impl RecordCore<dyn Sink + '_> {
-    /// Writes a `K` of the section, which has `PLANS` plans.
+    /// Writes a `K`, whose section has `PLANS` plans.
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(debug_assertions, inline)]
-    pub(crate) fn put<K: Known, T: WriteFields, const PLANS: usize>(
-        &mut self,
-        section: usize,
-        fields: &T,
-    ) -> Result<()> {
+    pub(crate) fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Result<()> {
+        let section = K::SECTION;
         if K::IS_GENERAL {
             return self.put_general::<K, T>(section, fields, false);
         }
