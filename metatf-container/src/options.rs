@@ -82,8 +82,10 @@ pub enum SizeRule {
 /// The limits after which a record writer automatically passes its buffered data to the sink and flushes the sink. They
 /// limit the amount of data lost if the program dies.
 ///
-/// If there is a time limit, a single thread notifies all writers of the program when the time has passed. Each flush
-/// ends a chunk and, in formats with stream sections, a group, so frequent flushing makes the trace larger.
+/// If there is a time limit, a single thread notifies all writers of the program when the time has passed. A flush ends
+/// a chunk and, in formats with stream sections, a group, and smaller chunks compress worse. A chunk or group that is
+/// filled within a third of the time limit is therefore never cut by it, so that the size of a trace does not depend on
+/// how busy the machine is. If filling takes longer, a shorter time limit makes the trace larger.
 ///
 /// # Examples
 ///
@@ -101,20 +103,23 @@ pub enum SizeRule {
 pub struct FlushEvery {
     /// Flush when this many bytes of content (before compression) are buffered, or `None` for no limit.
     pub bytes: Option<usize>,
-    /// Flush with the first record written after this much time has passed since the last timed flush, or `None` for no
-    /// time limit.
+    /// Flush records that are about to become older than this, when the next record is written, or `None` for no time
+    /// limit.
     pub time: Option<Duration>,
 }
 
 impl FlushEvery {
     /// Flush only on request and at the end, for files that are useless until they are complete.
     pub const NEVER: Self = Self { bytes: None, time: None };
+
+    /// Flush every second and every 1 MiB, for output that another program reads while it is written.
+    pub const LIVE: Self = Self { bytes: Some(1 << 20), time: Some(Duration::from_secs(1)) };
 }
 
 impl Default for FlushEvery {
-    /// Returns limits of 1 MiB and one second, whichever is reached first.
+    /// Returns limits of 1 MiB and ten seconds, whichever is reached first.
     fn default() -> Self {
-        Self { bytes: Some(1 << 20), time: Some(Duration::from_secs(1)) }
+        Self { time: Some(Duration::from_secs(10)), ..Self::LIVE }
     }
 }
 

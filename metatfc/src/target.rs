@@ -41,7 +41,7 @@ impl Target {
 
     /// Returns when the writer flushes automatically. It never does if the file appears only when it is complete.
     pub(crate) fn flush(&self) -> FlushEvery {
-        if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::default() }
+        if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::LIVE }
     }
 
     /// Returns the directory for temporary files of the output.

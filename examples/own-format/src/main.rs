@@ -66,7 +66,7 @@ fn write() -> Result<Vec<u8>> {
 fn write_rarely() -> Result<()> {
     let path = std::env::temp_dir().join(format!("own-format-{}.mtf", std::process::id()));
     // region: flush
-    let options = WriteOptions::default().flush_every(Duration::from_secs(10));
+    let options = WriteOptions::default().flush_every(Duration::from_secs(1));
     let mut trace = Writer::with_options(BufWriter::new(File::create(&path)?), &options)?;
     trace.message(&Message { time: 100, level: 1, vfield: b"ready".as_slice() })?;
     // The program may now be idle for a while.

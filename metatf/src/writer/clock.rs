@@ -39,13 +39,13 @@ impl Alarm {
 pub(super) struct Ringing(Arc<Alarm>);
 
 impl Ringing {
-    /// Rings and closes the buffers often enough that a record is at most `period` old when the next one is written.
-    /// The alarm never rings if the system cannot start a thread, or under Miri, which requires all threads to end
+    /// Rings and closes the buffers three times per `period`, so that a record is at most `period` old when the next
+    /// one is written: one ring marks the record, and another flushes it. The alarm never rings if the system cannot start a thread, or under Miri, which requires all threads to end
     /// before the program does.
     pub(super) fn new(buffers: Vec<Until>, period: Duration) -> Self {
         let alarm = Arc::new(Alarm { due: AtomicBool::new(false), buffers });
-        // A buffer may be opened just as the alarm closes it. The next ring still meets the deadline.
-        let period = (period / 2).max(Duration::from_millis(1));
+        // A buffer may be opened just as the alarm closes it. The third ring still meets the deadline.
+        let period = (period / 3).max(Duration::from_millis(1));
         let mut clock = lock(&CLOCK);
         clock.entries.push(Entry { alarm: Arc::clone(&alarm), period, next: Instant::now() + period });
         if !clock.runs && !cfg!(miri) {

@@ -4,6 +4,10 @@
 //! through them, it buffers records until the group is full. [`FlushEvery`] bounds the buffered data by size and by
 //! age. The write loops need no extra checks: the size bound is one more limit of the open buffer, and the clock closes
 //! that buffer.
+//!
+//! A small chunk compresses worse, so the clock cuts only data that would not fill a chunk in time. The first ring marks
+//! the buffered data, and the second ring flushes what is still marked. The size of a trace therefore does not depend
+//! on how often the clock rings, unless filling a chunk takes longer than the period between two rings.
 
 use super::clock::Ringing;
 use super::{FileWriter, RecordCore, SectionWriter};
@@ -63,18 +67,36 @@ impl RecordCore<dyn Sink + '_> {
         let Some(most) = self.flush_limit.bytes else { return Ok(()) };
         let own = self.sections.get(section).map_or(0, |writer| writer.out.len());
         let mut beside = self.held_beside(section);
-        let is_due = self.flush_limit.is_due();
-        if is_due || own + beside >= most {
-            if let Some(clock) = &self.flush_limit.clock {
-                clock.alarm().stop();
-            }
-            // Wait for the compression threads only if the time limit has passed, so that they do not slow down a busy
-            // writer.
-            self.flush_held(is_due)?;
+        if own + beside >= most {
+            // Do not wait for the compression threads, so that they do not slow down a busy writer.
+            self.flush_held(false)?;
+            beside = self.held_beside(section);
+        }
+        if let Some(clock) = self.flush_limit.clock.as_ref().filter(|clock| clock.alarm().is_due()) {
+            clock.alarm().stop();
+            self.flush_aged()?;
             beside = self.held_beside(section);
         }
         self.flush_limit.group = most.saturating_sub(beside).saturating_add(self.group_bytes + self.streams.held);
         Ok(())
+    }
+
+    /// Flushes the data that was already buffered when this function was last called, and marks the rest.
+    fn flush_aged(&mut self) -> Result<()> {
+        if self.waits {
+            if self.sections.iter().any(|writer| writer.aged) {
+                self.next_group()?;
+            }
+        } else {
+            for section in 0..self.sections.len() {
+                if self.sections.get(section).is_some_and(|writer| writer.aged) {
+                    self.close_chunk(section)?;
+                }
+            }
+        }
+        let has_closed = self.waits && !self.waiting.is_empty();
+        self.sections.iter_mut().for_each(|writer| writer.aged = has_closed || !writer.out.is_empty());
+        self.pass_on(true)
     }
 
     /// Flushes the buffered data. If `all` is set, also waits for chunks that threads are still compressing.
@@ -87,6 +109,12 @@ impl RecordCore<dyn Sink + '_> {
         } else {
             (0..self.sections.len()).try_for_each(|section| self.close_chunk(section))?;
         }
+        self.pass_on(all)
+    }
+
+    /// Flushes the sink after writing the finished chunks. If `all` is set, also waits for chunks that threads are
+    /// still compressing.
+    fn pass_on(&mut self, all: bool) -> Result<()> {
         self.end_in_place();
         match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) if all => chunks.flush(&mut self.sink),
@@ -101,5 +129,39 @@ impl RecordCore<dyn Sink + '_> {
         if self.waits {
             self.flush_limit = FlushLimit::NEVER;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metatf_container::Forward;
+
+    #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+    mod readings {}
+
+    #[metatf_derive::metatf(dtd = "dtds/HATF10-split.dtd")]
+    mod split {}
+
+    /// Writes numbers of records, and rings the clock after each of them. Checks that the second ring flushes what the
+    /// first ring marked, but nothing that was written after the marked records were flushed with a full chunk.
+    macro_rules! rings {
+        ($format:ident, $write:ident, $record:expr) => {{
+            let mut writer = $format::Writer::new(Forward(Vec::new())).unwrap();
+            let [marked, flushed, marked_again, filled, flushed_again] = [10, 10, 10, 10_000, 0].map(|records: u64| {
+                (0..records).for_each(|n| writer.$write(&$record(n)).unwrap());
+                writer.inner().core().flush_aged().unwrap();
+                writer.inner().core().sections.iter().map(|section| section.out.len()).sum::<usize>()
+            });
+            assert!(marked > 0 && marked_again > 0 && filled > 0, "{marked} {marked_again} {filled}");
+            assert_eq!((flushed, flushed_again), (0, 0));
+            writer.finish().unwrap();
+        }};
+    }
+
+    #[test]
+    fn the_clock_cuts_only_chunks_that_do_not_fill_in_time() {
+        rings!(readings, reading, |time| readings::Reading { time, vfield: [7_u8; 100].as_slice() });
+        let free = |n| split::Free { address: 16 * n, time: 0, thread: 0, heap: 0, vfield: [7_u8; 100].as_slice() };
+        rings!(split, free, free);
     }
 }

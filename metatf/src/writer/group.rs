@@ -52,6 +52,7 @@ impl RecordCore<dyn Sink + '_> {
         writer.out.close();
         writer.reset = false;
         writer.closed += 1;
+        writer.aged &= self.waits;
         writer.records = 0;
         if self.in_place == Some(section) {
             let spec = ChunkSpec { group_start: std::mem::take(&mut self.group_start), ..spec };

@@ -23,6 +23,8 @@ pub(crate) struct SectionWriter {
     pub(crate) log_memory: Vec<LoggedAddress>,
     /// Number of closed chunks in this group.
     pub(crate) closed: u32,
+    /// Whether data that is still buffered was already there when the flush alarm last rang.
+    pub(super) aged: bool,
     /// Whether the next chunk resets the state.
     pub(crate) reset: bool,
     /// The changes to repeat after every reset: the record, the leaf, whether the change applies to all leaves with
@@ -52,6 +54,7 @@ impl SectionWriter {
             log: None,
             log_memory: Vec::new(),
             closed: 0,
+            aged: false,
             reset: true,
             sticky: Vec::new(),
             fresh: false,
@@ -102,6 +105,7 @@ impl SectionWriter {
         };
         self.restart(format);
         self.closed = 0;
+        self.aged = false;
         if live.iter().any(|(_, objects)| !objects.is_empty()) {
             self.log = Some(Box::new(Log::new(live, std::mem::take(&mut self.log_memory))));
         }

@@ -191,7 +191,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     let dtd_url = dtd::source_name(args.dtd_of_records()?).into_owned();
     let mut options = WriteOptions { dtd_url, embed_dtd: true, ..WriteOptions::default() };
     args.pack.apply(&mut options);
-    let options = options.flush_every(if appears_whole { FlushEvery::NEVER } else { FlushEvery::default() });
+    let options = options.flush_every(if appears_whole { FlushEvery::NEVER } else { FlushEvery::LIVE });
     let problem = |error| Failure::Failed(format!("{output}: {}", metatf::explain(&schema.format, &error)));
     let parent = Mutex::new(parent);
     let mut writer = Writer::new(ParentSink { parent: &parent, at: mark }, &schema, &options).map_err(problem)?;

@@ -73,9 +73,7 @@ pub(super) fn write_file<R>(
     let mut options = WriteOptions::default();
     preset.apply(&mut options);
     options.threads = super::cores();
-    if output.appears_whole() {
-        options.flush = FlushEvery::NEVER;
-    }
+    options.flush = if output.appears_whole() { FlushEvery::NEVER } else { FlushEvery::LIVE };
     let mut sink = Box::new(ProgressSink::new(sink, is_printed));
     let written = write(options, &mut *sink);
     // If the output failed, report its error as the cause of all other errors.
