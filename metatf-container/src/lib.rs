@@ -54,6 +54,7 @@ mod order;
 mod part;
 #[doc(hidden)]
 mod random;
+mod ranges;
 mod raw_content;
 mod read;
 mod read_v0;
@@ -84,6 +85,7 @@ pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
 pub use options::{Filter, FlushEvery, SizeRule, Trial, WriteOptions};
 pub use part::{Content, ContentBytes, MAX_RAW_LEN, Origin, Part};
+pub use ranges::ByteRanges;
 pub use read::Reader;
 pub use sink::{Forward, Seekable, Sink};
 pub use split::Split;

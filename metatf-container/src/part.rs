@@ -95,7 +95,7 @@ impl<'a> ContentBytes<'a> {
             (Content::Mapped(range), Source::Slice { bytes, .. }) => {
                 Held::Slice(bytes.get(range.clone()).unwrap_or_default())
             }
-            (Content::Mapped(_), Source::File(_) | Source::Stream(_)) => Held::Slice(&[]),
+            (Content::Mapped(_), Source::Ranges(_) | Source::Stream(_)) => Held::Slice(&[]),
         })
     }
 }

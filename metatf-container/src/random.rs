@@ -170,7 +170,7 @@ fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
 /// Returns the chunks listed in the index, if the footer refers to the index, its CRC is valid, and its entries are
 /// contiguous from the header to the index.
 fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo>>> {
-    let Some(len) = source.len() else {
+    let Some(len) = source.len()? else {
         return Err(usage("a stream can only be read in file order"));
     };
     let Some(footer_at) = len.checked_sub(index::FOOTER as u64) else { return Ok(None) };
@@ -200,7 +200,7 @@ fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo
 fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
     let mut chunks = Vec::new();
     let mut at = file.start;
-    let len = source.len().unwrap_or(0);
+    let len = source.len()?.unwrap_or(0);
     loop {
         let head = source.view(at, chunk::LEN)?;
         if head.is_empty() {

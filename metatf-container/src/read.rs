@@ -12,6 +12,7 @@ use super::chunk::{self, Probe};
 use super::header::{Class, Header, INTS_AT, Order};
 use super::loss::{LossCause, LossReport};
 use super::part::{Content, ContentBytes, Part};
+use super::ranges::ByteRanges;
 use super::read_v0::{self, Extents};
 use super::read_v1::{self, Chunks};
 use super::salvage::{self, Salvage};
@@ -112,6 +113,16 @@ impl<'a> Reader<'a> {
     /// Returns an error if the header is invalid (spec 5.1) or reading fails.
     pub fn from_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), false)
+    }
+
+    /// Reads the byte ranges of a file or an object. As with a file, the reader can start at any group and several
+    /// threads can read; only the header, the index and the requested groups are read. Version 0 requires all bytes, so
+    /// it is first copied to an unlinked temporary file, or to memory without the `files` feature.
+    ///
+    /// # Errors
+    /// As for [`Reader::from_read`].
+    pub fn from_ranges(ranges: impl ByteRanges + 'a) -> Result<Self> {
+        Self::start(Source::ranges(ranges)?, false)
     }
 
     /// Opens a file like [`Reader::open`], but for salvaging. Even a corrupt file header is tolerated if chunks reveal
@@ -243,7 +254,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn start(mut source: Source<'a>, salvage: bool) -> Result<Self> {
+    pub(super) fn start(mut source: Source<'a>, salvage: bool) -> Result<Self> {
         let len = Header::most_len(source.view(0, INTS_AT)?);
         let parsed = Header::parse(source.view(0, len)?);
         if salvage {

@@ -1,4 +1,4 @@
-//! Sources of a trace's bytes: a mapped file, a caller's slice, a file read in pieces, or a stream read through a
+//! Sources of a trace's bytes: a mapped file, a caller's slice, byte ranges read in pieces, or a stream read through a
 //! window.
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::files::{self, Map};
-use crate::error::SystemError;
+use super::ranges::{ByteRanges, InOrder, Ranges, RangesWindow};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes addressed by file offset. For a stream, only the bytes between the last [`Source::release`] and the furthest
@@ -19,8 +19,9 @@ pub(crate) enum Source<'a> {
         /// Whether the bytes belong to a mapping that another source holds.
         mapped: bool,
     },
-    /// A file read in pieces from arbitrary offsets. If the file is truncated in the meantime, the source ends early.
-    File(FileWindow),
+    /// Byte ranges read in pieces from arbitrary offsets, such as those of a file. If a file is truncated in the
+    /// meantime, the source ends early.
+    Ranges(RangesWindow<'a>),
     Stream(Window<'a>),
 }
 
@@ -28,7 +29,7 @@ pub(crate) enum Source<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Shared<'s> {
     Bytes { bytes: &'s [u8], mapped: bool },
-    File(Arc<OpenedFile>),
+    Ranges(Arc<Ranges<'s>>),
 }
 
 impl<'s> Shared<'s> {
@@ -36,7 +37,7 @@ impl<'s> Shared<'s> {
     pub(crate) fn open(&self) -> Source<'s> {
         match self {
             Self::Bytes { bytes, mapped } => Source::Slice { bytes, mapped: *mapped },
-            Self::File(file) => Source::File(FileWindow::new(Arc::clone(file))),
+            Self::Ranges(ranges) => Source::Ranges(RangesWindow::new(Arc::clone(ranges))),
         }
     }
 }
@@ -55,12 +56,21 @@ impl<'a> Source<'a> {
     /// Opens a file without mapping it. A regular, nonempty file is read in pieces if the system supports reading at an
     /// offset; anything else is read as a stream.
     pub(crate) fn read(path: &Path) -> Result<Source<'static>> {
-        let file = File::open(path)?;
-        let about = file.metadata()?;
-        if cfg!(unix) && about.is_file() && about.len() > 0 {
-            return Ok(Source::File(FileWindow::new(Arc::new(OpenedFile { file, length: about.len() }))));
+        Source::of(File::open(path)?)
+    }
+
+    /// Reads an open file like [`read`](Self::read).
+    pub(crate) fn of(file: File) -> Result<Source<'static>> {
+        #[cfg(unix)]
+        if file.metadata().is_ok_and(|about| about.is_file() && about.len() > 0) {
+            return Source::ranges(file);
         }
         Ok(Source::stream(file))
+    }
+
+    /// Creates a source that reads byte ranges in pieces.
+    pub(crate) fn ranges(ranges: impl ByteRanges + 'a) -> Result<Self> {
+        Ok(Source::Ranges(RangesWindow::new(Arc::new(Ranges::new(ranges)?))))
     }
 
     /// Creates a source from a caller's memory.
@@ -71,16 +81,16 @@ impl<'a> Source<'a> {
     /// Returns the basis for other readers of the same bytes, or `None` for a stream.
     pub(crate) fn share(&self) -> Option<Shared<'_>> {
         match self {
-            Source::File(window) => Some(Shared::File(Arc::clone(&window.file))),
+            Source::Ranges(window) => Some(Shared::Ranges(Arc::clone(window.ranges()))),
             _ => Some(Shared::Bytes { bytes: self.all()?, mapped: self.is_mapped() }),
         }
     }
 
     /// Returns the number of bytes, or `None` for a stream.
-    pub(crate) fn len(&self) -> Option<u64> {
+    pub(crate) fn len(&self) -> Result<Option<u64>> {
         match self {
-            Source::File(window) => Some(window.len()),
-            _ => self.all().map(|all| all.len() as u64),
+            Source::Ranges(window) => window.len().map(Some),
+            _ => Ok(self.all().map(|all| all.len() as u64)),
         }
     }
 
@@ -99,7 +109,7 @@ impl<'a> Source<'a> {
         match self {
             Source::Map(map) => Some(map),
             Source::Slice { bytes, .. } => Some(bytes),
-            Source::File(_) | Source::Stream(_) => None,
+            Source::Ranges(_) | Source::Stream(_) => None,
         }
     }
 
@@ -108,7 +118,7 @@ impl<'a> Source<'a> {
         let all: &[u8] = match self {
             Source::Map(map) => map,
             Source::Slice { bytes, .. } => bytes,
-            Source::File(window) => return window.view(at, len),
+            Source::Ranges(window) => return window.view(at, len),
             Source::Stream(window) => return window.view(at, len),
         };
         let from = usize::try_from(at).unwrap_or(usize::MAX).min(all.len());
@@ -116,10 +126,10 @@ impl<'a> Source<'a> {
         Ok(&all[from..to])
     }
 
-    /// Returns whether the source contains this range. For a file, checks only the length and reads nothing.
+    /// Returns whether the source contains this range. For byte ranges, checks only the length and reads nothing.
     pub(crate) fn has(&mut self, at: u64, len: usize) -> Result<bool> {
         match self {
-            Source::File(window) => Ok(at.saturating_add(len as u64) <= window.len()),
+            Source::Ranges(window) => Ok(at.saturating_add(len as u64) <= window.len()?),
             _ => Ok(self.view(at, len)?.len() == len),
         }
     }
@@ -135,8 +145,7 @@ impl<'a> Source<'a> {
     /// unlinked temporary file, or to memory without the `files` feature. Nothing may have been released.
     pub(crate) fn spool(self) -> Result<Self> {
         let kept = match self {
-            // Pieces are read at explicit offsets, so the file's position is still at its beginning.
-            Source::File(window) => files::keep(&[], &window.file.file)?,
+            Source::Ranges(window) => files::keep(&[], InOrder::new(window.ranges()))?,
             Source::Stream(mut window) => {
                 let beginning = window.kept().to_vec();
                 files::keep(&beginning, &mut window.read)?
@@ -211,92 +220,4 @@ impl<'a> Window<'a> {
             return Ok(());
         }
     }
-}
-
-/// Minimum number of bytes read from a file: enough for a chunk header and a small payload after it.
-const PIECE: usize = 4 << 10;
-
-/// A file and its length when it was opened.
-#[derive(Debug)]
-pub(crate) struct OpenedFile {
-    file: File,
-    length: u64,
-}
-
-impl OpenedFile {
-    /// Returns the current length of the file, or an error if it is less than the original length.
-    fn length(&self) -> Result<u64> {
-        let now = self.file.metadata()?.len();
-        if now < self.length { Err(Error::at(0, ErrorKind::Io(SystemError::TRUNCATED))) } else { Ok(now) }
-    }
-}
-
-/// The piece of a file in memory.
-pub(crate) struct FileWindow {
-    file: Arc<OpenedFile>,
-    /// The bytes of the file from offset `at`.
-    piece: Vec<u8>,
-    at: u64,
-}
-
-impl FileWindow {
-    fn new(file: Arc<OpenedFile>) -> Self {
-        Self { file, piece: Vec::new(), at: 0 }
-    }
-
-    /// Returns the current length of the file in bytes, or 0 if the system cannot determine it.
-    fn len(&self) -> u64 {
-        self.file.file.metadata().map_or(0, |about| about.len())
-    }
-
-    fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
-        // Find the offset inside the piece. If the offset is outside the piece, start a new piece.
-        let within = |window: &Self| {
-            let skip = at.checked_sub(window.at).and_then(|skip| usize::try_from(skip).ok())?;
-            (skip <= window.piece.len()).then_some(skip)
-        };
-        let skip = within(self).unwrap_or(usize::MAX);
-        if skip.saturating_add(len) > self.piece.len() {
-            self.piece.drain(..skip.min(self.piece.len()));
-            self.at = at;
-            self.fill(len)?;
-        }
-        let skip = within(self).unwrap_or(0);
-        let to = skip.saturating_add(len).min(self.piece.len());
-        Ok(&self.piece[skip..to])
-    }
-
-    /// Reads until the piece has this many bytes or the file ends. The piece never extends past the end of the file.
-    fn fill(&mut self, len: usize) -> Result<()> {
-        let left = self.file.length()?.saturating_sub(self.at);
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
-        let (mut end, wanted) = (self.piece.len(), len.max(PIECE).min(left));
-        self.piece.resize(wanted.max(end), 0);
-        let mut failure = None;
-        while end < wanted && failure.is_none() {
-            match read_at(&self.file.file, &mut self.piece[end..], self.at + end as u64) {
-                Ok(0) => failure = Some(SystemError::TRUNCATED),
-                Ok(n) => end += n,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => failure = Some((&e).into()),
-            }
-        }
-        self.piece.truncate(end);
-        failure.map_or(Ok(()), |why: SystemError| {
-            // If the file was truncated, the error's location in the trace is meaningless.
-            let place = if why.is_truncated() { 0 } else { self.at + end as u64 };
-            Err(Error::at(place, ErrorKind::Io(why)))
-        })
-    }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, bytes, at)
-}
-
-/// Files are not read in pieces on this platform; see [`Source::read`].
-#[cfg(not(unix))]
-fn read_at(_: &File, _: &mut [u8], _: u64) -> std::io::Result<usize> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }

@@ -197,6 +197,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
             Some(_) => by_threads(&workers, &mut take),
             None => workers.alone(&mut take),
         };
+        drop(workers);
         let is_whole = result.is_ok() && self.bytes == (0..u64::MAX);
         T::reader_of(self.trace.whole()).has_been_read(summary, is_whole);
         result

@@ -2,7 +2,7 @@
 
 use super::{Schema, Trace};
 use crate::reader::{FormatRef, recognized};
-use metatf_container::{Class, Error, Order, Reader};
+use metatf_container::{ByteRanges, Class, Error, Order, Reader};
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES};
 use std::fmt;
 use std::io::Read;
@@ -125,6 +125,14 @@ impl<'a> Trace<'a> {
     /// Returns an error if the stream cannot be read, or the header or DTD is invalid.
     pub fn from_read(read: impl Read + Send + 'a) -> Result<Self, OpenError> {
         Self::embedded(Reader::from_read(read)?)
+    }
+
+    /// Reads a trace with an embedded DTD from byte ranges, such as those of an object in an object store.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes cannot be read, or the header or DTD is invalid.
+    pub fn from_ranges(ranges: impl ByteRanges + 'a) -> Result<Self, OpenError> {
+        Self::embedded(Reader::from_ranges(ranges)?)
     }
 
     /// Reads a container by means of its embedded DTD.

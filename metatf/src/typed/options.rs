@@ -4,7 +4,7 @@ use super::resolve::{Choice, Opened, Own, choose};
 use super::{OpenError, Trace};
 use crate::reader::{FormatRef, RecordReader, recognized};
 use crate::record::Protocol;
-use metatf_container::{Class, Order, Reader};
+use metatf_container::{ByteRanges, Class, Order, Reader};
 use std::io::Read;
 use std::path::Path;
 
@@ -116,6 +116,65 @@ impl TraceOptions {
     pub fn from_read<'t, P: Protocol>(self, read: impl Read + Send + 't) -> Result<Trace<'t, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_read(read)? } else { Reader::from_read(read)? };
         self.container(Own::of::<P>(), reader).map(Trace::of)
+    }
+
+    /// Reads a trace from byte ranges, such as those of an object in an object store. [`Trace::seek`] fetches the index,
+    /// and only the tables and the group that it needs.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    ///
+    /// # Examples
+    ///
+    /// Reads the last record of a trace with a hundred groups, and counts the bytes fetched. The DTD declares the record
+    /// `reading: (tag, time, vfield)`:
+    ///
+    /// ```
+    /// #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+    /// mod readings {}
+    /// use metatf::container::ByteRanges;
+    /// use metatf::typed::TraceOptions;
+    /// use readings::{Reading, Trace, Writer};
+    /// use std::io;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// struct Object {
+    ///     bytes: Vec<u8>,
+    ///     fetched: AtomicUsize,
+    /// }
+    ///
+    /// impl ByteRanges for &Object {
+    ///     fn length(&self) -> io::Result<u64> {
+    ///         Ok(self.bytes.len() as u64)
+    ///     }
+    ///
+    ///     // An object store would send a request for this range.
+    ///     fn read_at(&self, offset: u64, mut buffer: &mut [u8]) -> io::Result<usize> {
+    ///         let rest = usize::try_from(offset).ok().and_then(|offset| self.bytes.get(offset..)).unwrap_or_default();
+    ///         let read = io::Write::write(&mut buffer, rest)?;
+    ///         self.fetched.fetch_add(read, Ordering::Relaxed);
+    ///         Ok(read)
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut writer = Writer::new(Vec::new())?;
+    /// for time in 0..100 {
+    ///     let noise: Vec<u8> = (0..5000_u64).map(|n| (n * n * (time + 3) / 7).to_le_bytes()[0]).collect();
+    ///     writer.reading(&Reading { time, vfield: &noise[..] })?;
+    ///     writer.start_group()?;
+    /// }
+    /// let object = Object { bytes: writer.finish()?, fetched: AtomicUsize::new(0) };
+    ///
+    /// let mut trace = Trace::with_options(TraceOptions::new().from_ranges(&object)?);
+    /// trace.seek(99)?;
+    /// assert_eq!(trace.only::<Reading>().next_record()?.map(|reading| reading.time), Some(99));
+    /// assert!(object.fetched.load(Ordering::Relaxed) < object.bytes.len() / 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_ranges<'t, P: Protocol>(self, ranges: impl ByteRanges + 't) -> Result<Trace<'t, P>, OpenError> {
+        self.container(Own::of::<P>(), Reader::from_ranges(ranges)?).map(Trace::of)
     }
 
     /// Opens a file without a header whose DTD describes, through field roles, how to read it (spec 5.4). The data
