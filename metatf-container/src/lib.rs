@@ -30,6 +30,7 @@
 
 #![deny(unsafe_code)]
 
+mod append;
 mod chunk;
 #[cfg(feature = "parallel")]
 mod chunk_pipeline;
@@ -73,6 +74,9 @@ mod whole_file;
 mod write_v0;
 mod write_v1;
 
+pub use append::AppendFile;
+#[doc(hidden)]
+pub use append::ExistingTrace;
 pub use codec::Codec;
 pub use content::Owned;
 #[doc(hidden)]

@@ -231,7 +231,7 @@ impl Salvage {
     }
 
     /// Returns the first valid chunk at or after `from` that fits the sequence, or the end of the input.
-    fn search(
+    pub(crate) fn search(
         &mut self,
         source: &mut Source<'_>,
         from: u64,

@@ -1,5 +1,6 @@
 //! Destinations for traces.
 
+use super::append::ExistingTrace;
 use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 
@@ -60,6 +61,12 @@ pub trait Sink: Write {
     /// automatically.
     fn is_volatile(&self) -> bool {
         false
+    }
+
+    /// Returns the trace in the sink if the writer must continue it instead of starting one. Later calls return `None`.
+    #[doc(hidden)]
+    fn existing(&mut self) -> Option<ExistingTrace> {
+        None
     }
 }
 
@@ -168,6 +175,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     fn is_volatile(&self) -> bool {
         (**self).is_volatile()
     }
+
+    fn existing(&mut self) -> Option<ExistingTrace> {
+        (**self).existing()
+    }
 }
 
 macro_rules! boxed {
@@ -188,6 +199,10 @@ macro_rules! boxed {
             fn is_volatile(&self) -> bool {
                 (**self).is_volatile()
             }
+
+            fn existing(&mut self) -> Option<ExistingTrace> {
+                (**self).existing()
+            }
         }
     )+};
 }
@@ -205,7 +220,7 @@ forward!(io::Stdout, io::StdoutLock<'_>, io::Sink, io::PipeWriter, std::process:
 forward!(std::os::unix::net::UnixStream);
 forward!(Box<dyn Write + '_>, Box<dyn Write + Send + '_>);
 
-fn seek_and_write<W: Write + Seek + ?Sized>(sink: &mut W, at: u64, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn seek_and_write<W: Write + Seek + ?Sized>(sink: &mut W, at: u64, bytes: &[u8]) -> io::Result<()> {
     let end = sink.stream_position()?;
     sink.seek(SeekFrom::Start(at))?;
     sink.write_all(bytes)?;

@@ -1,5 +1,6 @@
 //! The writer for version 1 traces, which consist of chunks, an index and a footer (spec 5.2).
 
+use super::append::ExistingTrace;
 use super::chunk::{self, ChunkHeader};
 #[cfg(feature = "parallel")]
 use super::chunk_pipeline::ChunkPipeline;
@@ -73,11 +74,13 @@ pub struct ChunkWriter<S: Sink> {
 
 impl<S: Sink> ChunkWriter<S> {
     /// Starts a trace by writing the header and, if it is to be embedded, the DTD. Both are flushed immediately.
+    /// Continues the trace in an [`AppendFile`](crate::AppendFile).
     ///
     /// # Errors
-    /// Returns an error if writing fails, if the URL or the DTD is too long, or if a codec is not built in.
+    /// Returns an error if writing fails, if the URL or the DTD is too long, if a codec is not built in, or if the trace
+    /// to be continued has another DTD.
     pub fn new(mut sink: S, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
-        Ok(Self { chunks: Chunks::new(&mut sink, options, dtd)?, sink })
+        Ok(Self { chunks: Chunks::new(&mut sink, options, dtd, &|existing| existing == dtd)?, sink })
     }
 
     /// Writes a data chunk.
@@ -105,6 +108,12 @@ impl<S: Sink> ChunkWriter<S> {
     /// Returns an error if writing fails, if `json` exceeds 64 MiB, or if there are already 2^32 chunks.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.chunks.user_metadata(&mut self.sink, json)
+    }
+
+    /// Returns the chunks written so far, including those of a trace that is being [continued](crate::AppendFile).
+    #[must_use]
+    pub fn chunks(&self) -> &[ChunkInfo] {
+        &self.chunks.entries
     }
 
     /// Returns the trace's class.
@@ -167,17 +176,51 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// As for [`ChunkWriter::new`].
+    /// As for [`ChunkWriter::new`]. If the sink contains a trace, `is_same` decides whether the text of its DTD has the
+    /// same meaning as `dtd`.
     ///
     /// # Errors
     /// As for [`ChunkWriter::new`].
-    pub fn new(sink: &mut dyn Sink, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
+    pub fn new(
+        sink: &mut dyn Sink,
+        options: &WriteOptions,
+        dtd: &[u8],
+        is_same: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Self> {
         options.check_codecs()?;
+        if let Some(existing) = sink.existing() {
+            if !is_same(&existing.dtd) {
+                let why = "the DTD of the trace to be continued has another meaning than that of the writer";
+                return Err(Error::at(existing.header.start, ErrorKind::Mismatch(why)));
+            }
+            return Ok(Self::resume(existing, sink.mark(), options));
+        }
         let header = options.header(1)?;
         let mark = sink.mark();
         sink.write_all(&header.emit(0))?;
-        let pos = header.len;
-        let mut writer = Self {
+        let mut writer = Self::at(header.len, mark, header, options);
+        if options.embed_dtd {
+            let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
+            let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
+            writer.chunk(sink, header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
+        }
+        // From now on, the file is a valid trace even if the program dies.
+        writer.flush(sink)?;
+        Ok(writer)
+    }
+
+    /// Continues a trace with another group.
+    fn resume(existing: ExistingTrace, mark: Option<u64>, options: &WriteOptions) -> Self {
+        let mut writer = Self::at(existing.end, mark, existing.header, options);
+        for chunk in existing.chunks.iter().filter(|chunk| chunk.is_data()) {
+            writer.bases[usize::from(chunk.section)] = chunk.base + u64::from(chunk.raw_len);
+        }
+        writer.entries = existing.chunks;
+        writer
+    }
+
+    fn at(pos: u64, mark: Option<u64>, header: Header, options: &WriteOptions) -> Self {
+        Self {
             mark,
             options: options.clone(),
             header,
@@ -188,15 +231,14 @@ impl Chunks {
             pos,
             entries: Vec::new(),
             bases: Box::new([0; 256]),
-        };
-        if options.embed_dtd {
-            let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
-            let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(sink, header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
         }
-        // From now on, the file is a valid trace even if the program dies.
-        writer.flush(sink)?;
-        Ok(writer)
+    }
+
+    /// Returns the header and the chunks written so far.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn written(&self) -> (&Header, &[ChunkInfo]) {
+        (&self.header, &self.entries)
     }
 
     /// As for [`ChunkWriter::data_records`].

@@ -5,7 +5,7 @@ mod requests {
     include!(concat!(env!("OUT_DIR"), "/requests.rs"));
 }
 
-use metatf::container::{Class, Codec, Filter, Order, WriteOptions};
+use metatf::container::{AppendFile, Class, Codec, Filter, Order, WriteOptions};
 use metatf::format::Interpretation;
 use metatf::typed::{Event, TraceOptions};
 use metatf::{Change, ErrorKind};
@@ -23,6 +23,7 @@ fn main() -> Result<()> {
     read(&bytes)?;
     read_events(&bytes)?;
     write_rarely()?;
+    append()?;
     salvage(&bytes)?;
     strict()?;
     println!("four records in {} bytes, written and read", bytes.len());
@@ -74,6 +75,21 @@ fn write_rarely() -> Result<()> {
     // endregion
     assert_eq!(Trace::open(&path)?.records().filter(|record| record.is_ok()).count(), 1);
     trace.finish()?;
+    std::fs::remove_file(path)?;
+    Ok(())
+}
+
+/// Writes a trace in several runs of a program.
+fn append() -> Result<()> {
+    let path = std::env::temp_dir().join(format!("own-format-runs-{}.mtf", std::process::id()));
+    // region: append
+    for time in [100, 200] {
+        let mut trace = Writer::new(AppendFile::open(&path)?)?;
+        trace.message(&Message { time, level: 1, vfield: b"started".as_slice() })?;
+        trace.finish()?;
+    }
+    assert_eq!(Trace::open(&path)?.records().count(), 2);
+    // endregion
     std::fs::remove_file(path)?;
     Ok(())
 }

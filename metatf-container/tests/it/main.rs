@@ -1,5 +1,6 @@
 //! Tests of files: corruption, round trips, and the vectors.
 
+mod append;
 mod damage;
 mod ranges;
 mod roundtrip;

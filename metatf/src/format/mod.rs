@@ -28,12 +28,14 @@
 
 mod floor;
 mod raw;
+mod same;
 mod steps;
 mod tables;
 
 pub use floor::Floor;
 pub(crate) use floor::{floor, repeats};
 pub use raw::{Magic, RawFile, RawStart};
+pub(crate) use same::same_text;
 pub use steps::Steps;
 pub use tables::in_order;
 

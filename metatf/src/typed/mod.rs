@@ -37,7 +37,6 @@ mod options;
 #[cfg(feature = "parallel")]
 mod parallel;
 mod resolve;
-mod same;
 mod section;
 #[cfg(test)]
 mod tier_tests;

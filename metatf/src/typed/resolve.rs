@@ -2,10 +2,9 @@
 
 use super::OpenError;
 use super::map::Map;
-use super::same::same_text;
 #[cfg(feature = "dynamic")]
 use super::unmatched::Unmatched;
-use crate::format::{Format, FormatRef};
+use crate::format::{Format, FormatRef, same_text};
 use crate::reader::RecordReader;
 use crate::record::Protocol;
 #[cfg(feature = "dynamic")]

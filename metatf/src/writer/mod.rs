@@ -16,6 +16,7 @@ mod in_place;
 mod intern;
 mod metadata;
 mod record_writer;
+mod resume;
 mod section;
 #[cfg(feature = "dynamic")]
 mod trial;
@@ -160,6 +161,9 @@ fn start(
     }
     let is_volatile = sink.is_volatile();
     let layout = match options.version {
+        0 if sink.existing().is_some() => {
+            return Err(Error::at(0, ErrorKind::Usage("a trace can only be continued in version 1")));
+        }
         0 => {
             let mut writer = Extents::new(&options, format.tag_width)?;
             writer.set_section_tag(format.tag(SECTION));
@@ -169,7 +173,10 @@ fn start(
             }
             FileWriter::Extents(Box::new(writer))
         }
-        1 => FileWriter::Chunks(Box::new(Chunks::new(sink, &options, format.dtd.as_bytes())?)),
+        1 => {
+            let dtd = format.dtd.as_bytes();
+            FileWriter::Chunks(Box::new(Chunks::new(sink, &options, dtd, &|existing| format.is_same(existing))?))
+        }
         n => {
             let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
             return Err(Error::at(0, what));

@@ -5,7 +5,7 @@ use crate::encode::RowWriter;
 use crate::format::{FormatRef, Interpretation};
 use crate::record::{DataRecord, Known, WriteFields};
 use crate::state::{Change, Metadata};
-use metatf_container::{Result, Sink, WriteOptions};
+use metatf_container::{ExistingTrace, Result, Sink, WriteOptions};
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 
@@ -80,20 +80,27 @@ impl<S: Sink> Sink for Slot<S> {
     fn is_volatile(&self) -> bool {
         self.0.as_ref().is_some_and(Sink::is_volatile)
     }
+
+    fn existing(&mut self) -> Option<ExistingTrace> {
+        self.0.as_mut()?.existing()
+    }
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Starts a trace.
+    /// Starts a trace, or continues the trace in an [`AppendFile`](metatf_container::AppendFile).
     ///
     /// # Errors
-    /// Returns an error from the sink.
+    /// Returns an error from the sink, or one if the trace to be continued has a DTD with another meaning.
     pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
         Self::for_source(sink, format, Some(options), "")
     }
 
     /// Starts a trace like [`new`](Self::new). If the options do not name a DTD, the header names `source`.
     pub(crate) fn for_source(sink: S, format: FormatRef, options: Option<&WriteOptions>, source: &str) -> Result<Self> {
-        Ok(Self { core: ManuallyDrop::new(RecordCore::new(Slot(Some(sink)), format, options, source)?) })
+        let core = RecordCore::new(Slot(Some(sink)), format, options, source)?;
+        let mut writer = Self { core: ManuallyDrop::new(core) };
+        writer.core().resume();
+        Ok(writer)
     }
 
     #[inline]

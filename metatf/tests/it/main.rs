@@ -1,5 +1,7 @@
 //! Tests of the runtime that do not run under Miri; loops.rs contains the others.
 
+#[cfg(all(feature = "dynamic", feature = "zstd"))]
+mod append;
 mod attribute;
 #[cfg(all(feature = "dynamic", feature = "zstd", feature = "lz4", feature = "zlib"))]
 mod vectors;

@@ -1,5 +1,5 @@
-//! Kills a program at a random point while it writes a trace. A salvaging reader must return the written records in
-//! order, except for the last ones, which the writer may buffer (`FlushEvery`).
+//! Kills a program at a random point while it writes a trace, or continues one. A salvaging reader must return the
+//! written records in order, except for the last ones, which the writer may buffer (`FlushEvery`).
 //!
 //! Runs 30 kills; `METATF_KILLS` sets another number.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation, reason = "tests")]
@@ -7,10 +7,11 @@
 #[path = "../../src/bin/endless_writer/paced.rs"]
 mod paced;
 
+use metatf::container::AppendFile;
 use metatf::typed::TraceOptions;
 use paced::{PATHS, PERIOD, Pace, jobs, requests, text};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// Maximum number of bytes that the writer buffers by default.
@@ -50,10 +51,16 @@ fn read_jobs(path: &Path, all: bool) -> Given {
 }
 
 fn read_requests(path: &Path) -> Given {
+    read_runs(requests::Trace::with_options(TraceOptions::new().salvage(true).open(path).unwrap()), &[])
+}
+
+/// Reads the requests of several runs. Each run counts its records from 0, and `later` contains the number of the first
+/// record of each run after the first.
+fn read_runs(mut trace: requests::Trace<'_>, later: &[u64]) -> Given {
     let mut given = Given { records: 0, wrong: Vec::new() };
-    let mut trace = requests::Trace::with_options(TraceOptions::new().salvage(true).open(path).unwrap());
     while let Some(record) = trace.next_owned().unwrap() {
-        let n = given.records;
+        let start = later.iter().rfind(|&&start| start <= given.records).copied().unwrap_or(0);
+        let n = given.records - start;
         given.note(match record {
             requests::Record::Log(requests::Log::Message(r)) => {
                 r.level == n & 0xff && r.vfield == text(n) && n.is_multiple_of(3)
@@ -76,6 +83,49 @@ fn least_bytes(format: &str, n: u64) -> u64 {
     }
 }
 
+/// Starts a writer and waits for its first record.
+fn start(trace: &Path, log: &Path, format: &str, pace: Pace, threads: usize) -> Child {
+    // The previous kill left its log.
+    let _ = std::fs::remove_file(log);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_endless_writer"))
+        .args([trace.as_os_str(), log.as_os_str(), format.as_ref(), pace.name().as_ref()])
+        .arg(threads.to_string())
+        .spawn()
+        .unwrap();
+    while std::fs::metadata(log).map_or(0, |m| m.len()) == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "the writer ended");
+        std::thread::yield_now();
+    }
+    child
+}
+
+/// Each run continues the trace of the run that was killed before it. No record that could be read is ever lost.
+#[test]
+fn killed_writers_can_be_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, log) = (folder.path().join("trace"), folder.path().join("log"));
+    let mut later = Vec::new();
+    for run in 0..12_u64 {
+        let mut child = start(&trace, &log, "requests", Pace::ALL[run as usize % 2], 1);
+        std::thread::sleep(Duration::from_millis(50 + 37 * (run % 5)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let given =
+            read_runs(requests::Trace::with_options(TraceOptions::new().salvage(true).open(&trace).unwrap()), &later);
+        assert_eq!(given.wrong, [0; 0], "run {run}, which follows {later:?}");
+        assert!(given.records >= later.last().copied().unwrap_or(0), "run {run}, which follows {later:?}");
+        later.push(given.records);
+    }
+    requests::Writer::new(AppendFile::open(&trace).unwrap()).unwrap().finish().unwrap();
+    let mut reader = requests::Trace::open(&trace).unwrap();
+    assert_eq!(reader.header().nrecords, *later.last().unwrap());
+    while reader.next().unwrap().is_some() {}
+    assert!(reader.warnings().is_empty());
+    let given = read_runs(requests::Trace::open(&trace).unwrap(), &later);
+    assert_eq!((given.records, given.wrong), (*later.last().unwrap(), Vec::new()));
+    assert!(given.records > 0, "no writer was ever flushed");
+}
+
 #[test]
 fn a_killed_writer_loses_what_it_may_hold_at_most() {
     let kills = std::env::var("METATF_KILLS").map_or(30, |kills| kills.parse().unwrap());
@@ -91,18 +141,8 @@ fn a_killed_writer_loses_what_it_may_hold_at_most() {
         seed ^= seed << 5;
         let longest = if pace == Pace::Fast { 300 } else { 1500 };
         let (trace, log) = (folder.path().join("trace"), folder.path().join("log"));
-        // The previous kill left its log.
-        let _ = std::fs::remove_file(&log);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_endless_writer"))
-            .args([trace.as_os_str(), log.as_os_str(), format.as_ref(), pace.name().as_ref()])
-            .arg(threads.to_string())
-            .spawn()
-            .unwrap();
-        // Wait for the first record.
-        while std::fs::metadata(&log).map_or(0, |m| m.len()) == 0 {
-            assert!(child.try_wait().unwrap().is_none(), "the writer ended");
-            std::thread::yield_now();
-        }
+        let _ = std::fs::remove_file(&trace);
+        let mut child = start(&trace, &log, format, pace, threads);
         std::thread::sleep(Duration::from_micros(u64::from(seed % (1000 * longest))));
         child.kill().unwrap();
         child.wait().unwrap();

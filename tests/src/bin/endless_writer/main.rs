@@ -1,13 +1,13 @@
-//! Writes records until it is killed, for `tests/it/killed_writer.rs`.
+//! Writes records until it is killed, for `tests/it/killed_writer.rs`. Continues the trace if it exists.
 //!
 //! `endless_writer TRACE LOG FORMAT PACE THREADS`: after each record, the writer appends four bytes to `LOG`, the
 //! record's time in milliseconds.
 
 #![allow(clippy::expect_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
-use metatf::container::{FlushEvery, WriteOptions};
+use metatf::container::{AppendFile, FlushEvery, WriteOptions};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 mod paced;
@@ -23,7 +23,7 @@ fn main() -> Result {
     if let Some(period) = pace.period() {
         options.flush = FlushEvery { time: Some(period), ..FlushEvery::default() };
     }
-    let sink = BufWriter::new(File::create(trace)?);
+    let sink = AppendFile::open(trace)?;
     let clock = Clock { start: Instant::now(), log: File::create(log)?, pace };
     match format.as_str() {
         "jobs" => write_jobs(jobs::Writer::with_options(sink, &options)?, clock),
@@ -54,7 +54,7 @@ impl Clock {
     }
 }
 
-fn write_jobs(mut writer: jobs::Writer<BufWriter<File>>, mut clock: Clock) -> Result {
+fn write_jobs(mut writer: jobs::Writer<AppendFile>, mut clock: Clock) -> Result {
     for n in 0.. {
         let time = clock.tick(n);
         if n % 2 == 0 {
@@ -69,7 +69,7 @@ fn write_jobs(mut writer: jobs::Writer<BufWriter<File>>, mut clock: Clock) -> Re
 }
 
 /// Writes the records from an iterator. A record is logged when the writer requests the next one.
-fn write_all_jobs(mut writer: jobs::Writer<BufWriter<File>>, mut clock: Clock) -> Result {
+fn write_all_jobs(mut writer: jobs::Writer<AppendFile>, mut clock: Clock) -> Result {
     let mut before = None;
     let records = (0_u64..).map(|n| {
         if let Some(time) = before {
@@ -82,7 +82,7 @@ fn write_all_jobs(mut writer: jobs::Writer<BufWriter<File>>, mut clock: Clock) -
     Ok(writer.write_all(records)?)
 }
 
-fn write_requests(mut writer: requests::Writer<BufWriter<File>>, mut clock: Clock) -> Result {
+fn write_requests(mut writer: requests::Writer<AppendFile>, mut clock: Clock) -> Result {
     for n in 0.. {
         let time = clock.tick(n);
         if n % 3 == 0 {

@@ -1,5 +1,27 @@
 //! Compares two DTD texts, ignoring whitespace and comments.
 
+use super::Format;
+
+impl Format {
+    /// Returns whether the text of a DTD has the same meaning as this format (spec 5.3). Without the feature `dynamic`,
+    /// annotations must be the same, too.
+    pub(crate) fn is_same(&self, dtd: &[u8]) -> bool {
+        std::str::from_utf8(dtd).is_ok_and(|text| same_text(text, &self.dtd) || self.has_meaning(text))
+    }
+
+    #[cfg(feature = "dynamic")]
+    fn has_meaning(&self, text: &str) -> bool {
+        let is_short = text.len() <= metatf_parser::MOST_EMBEDDED_BYTES;
+        let dtd = is_short.then(|| metatf_parser::parse("trace.dtd", text.as_bytes()).dtd).flatten();
+        dtd.is_some_and(|dtd| dtd.fingerprint() == self.fingerprint)
+    }
+
+    #[cfg(not(feature = "dynamic"))]
+    fn has_meaning(&self, _: &str) -> bool {
+        false
+    }
+}
+
 /// Compares the texts token by token.
 pub(crate) fn same_text(a: &str, b: &str) -> bool {
     a == b || tokens(a).eq(tokens(b))
