@@ -1,0 +1,3 @@
+fn main() -> Result<(), metatf_codegen::Error> {
+    metatf_codegen::Config::new().dtd("service.dtd").compile()
+}
