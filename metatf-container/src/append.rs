@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::chunk::{self, ChunkHeader, Frame, Probe};
+use super::existing::ExistingTrace;
 use super::header::{Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::order::Sequence;
@@ -71,18 +72,6 @@ struct Start {
     /// The offset and size of the number of records in the header, which is set to 0, because it is wrong until the
     /// trace is finished.
     count: Option<(u64, usize)>,
-}
-
-/// A trace in a sink, which a writer continues.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct ExistingTrace {
-    pub(crate) header: Header,
-    /// The text of the embedded DTD.
-    pub dtd: Vec<u8>,
-    pub(crate) chunks: Vec<ChunkInfo>,
-    /// End of the last chunk that is kept.
-    pub(crate) end: u64,
 }
 
 impl AppendFile {

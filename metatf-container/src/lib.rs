@@ -40,6 +40,7 @@ mod crc;
 mod decode;
 mod encode;
 pub mod error;
+mod existing;
 mod feature_names;
 mod features;
 mod files;
@@ -75,13 +76,13 @@ mod write_v0;
 mod write_v1;
 
 pub use append::AppendFile;
-#[doc(hidden)]
-pub use append::ExistingTrace;
 pub use codec::Codec;
 pub use content::Owned;
 #[doc(hidden)]
 pub use decode::Decoder;
 pub use error::{Error, ErrorKind, MetadataRule, Place, Result, SystemError, TRUNCATED};
+#[doc(hidden)]
+pub use existing::ExistingTrace;
 pub use features::Features;
 pub use growing::GrowingFile;
 pub use header::{Class, Header, MAGIC, Order, SectionEntry};

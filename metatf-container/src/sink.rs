@@ -1,6 +1,6 @@
 //! Destinations for traces.
 
-use super::append::ExistingTrace;
+use super::existing::ExistingTrace;
 use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 

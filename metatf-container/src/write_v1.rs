@@ -1,11 +1,11 @@
 //! The writer for version 1 traces, which consist of chunks, an index and a footer (spec 5.2).
 
-use super::append::ExistingTrace;
 use super::chunk::{self, ChunkHeader};
 #[cfg(feature = "parallel")]
 use super::chunk_pipeline::ChunkPipeline;
 use super::codec::Codec;
 use super::encode::{Encoded, Encoder};
+use super::existing::ExistingTrace;
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Filter, WriteOptions, representable};
