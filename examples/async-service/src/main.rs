@@ -1,5 +1,6 @@
-//! `example-async-service TRACE [REQUESTS]`: answers requests until it is interrupted or terminated, or until each
-//! worker has answered this many requests, and appends a record of each request to the trace.
+//! `example-async-service [TRACE [REQUESTS]]`: answers requests until it is interrupted or terminated, or until each
+//! worker has answered this many requests, and appends a record of each request to the trace. Without arguments, each
+//! worker answers 100 requests, and the trace is temporary.
 
 use example_async_service::service::Request;
 use example_async_service::trace_log::{TraceLog, WriterFailed};
@@ -17,14 +18,23 @@ type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
     let arguments: Vec<String> = std::env::args().collect();
-    let (path, requests) = match &arguments[..] {
-        [_, path] => (path, u64::MAX),
-        [_, path, requests] => (path, requests.parse()?),
-        _ => return Err("usage: example-async-service TRACE [REQUESTS]".into()),
-    };
+    match &arguments[..] {
+        [_] => {
+            let path = std::env::temp_dir().join(format!("async-service-{}.mtf", std::process::id()));
+            serve(&path, 100).await?;
+            Ok(std::fs::remove_file(path)?)
+        }
+        [_, path] => serve(Path::new(path), u64::MAX).await,
+        [_, path, requests] => serve(Path::new(path), requests.parse()?).await,
+        _ => Err("usage: example-async-service [TRACE [REQUESTS]]".into()),
+    }
+}
+
+/// Runs the service until a signal, or until each worker has answered this many requests.
+async fn serve(path: &Path, requests: u64) -> Result {
     // region: service
     let (mut interrupted, mut terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (log, writer) = TraceLog::open(Path::new(path))?;
+    let (log, writer) = TraceLog::open(path)?;
     let (stop, stopped) = watch::channel(());
     let start = Instant::now();
     let mut workers = JoinSet::new();

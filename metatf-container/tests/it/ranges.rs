@@ -114,13 +114,13 @@ fn short_reads_and_interruptions_are_repeated() {
 
 #[test]
 fn an_error_ends_reading_at_its_chunk() {
-    let fails = Some((3 * GROUP as u64, io::ErrorKind::ConnectionReset));
-    let object = Object { fails, ..Object::new(trace()) };
+    let kind = io::ErrorKind::ConnectionReset;
+    let object = Object { fails: Some((3 * GROUP as u64, kind)), ..Object::new(trace()) };
     let mut reader = Reader::from_ranges(&object).unwrap();
-    assert!(matches!(reader.chunks().unwrap_err().kind, ErrorKind::Io(why) if why.kind() == fails.unwrap().1));
+    assert!(matches!(reader.chunks().unwrap_err().kind, ErrorKind::Io(why) if why.kind() == kind));
     let (read, error, _) = groups(reader);
     assert_eq!(read, [0, 1]);
-    assert!(matches!(error, Some(ErrorKind::Io(why)) if why.kind() == fails.unwrap().1));
+    assert!(matches!(error, Some(ErrorKind::Io(why)) if why.kind() == kind));
 }
 
 /// Returns more bytes than it was asked for.
