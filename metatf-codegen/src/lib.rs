@@ -45,7 +45,7 @@ mod shape;
 mod uses;
 
 pub use bare::generate_no_std;
-pub use c::generate_c;
+pub use c::{generate_c, generate_c_reader};
 pub use config::Config;
 pub use generate::{Diagnostics, Error, Generated, generate, generate_source};
 pub use metatf_parser::Dtd;

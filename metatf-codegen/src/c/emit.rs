@@ -288,7 +288,7 @@ fn indented(layout: &Layout, event: &EventC, own: &str) -> String {
 
 /// Makes a line safe for a comment, so that it cannot end the comment, start another comment, or end in a line
 /// continuation.
-fn comment(line: &str) -> String {
+pub(super) fn comment(line: &str) -> String {
     let line = line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?");
     line.trim_end_matches('\\').to_owned()
 }

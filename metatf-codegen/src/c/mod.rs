@@ -9,9 +9,11 @@ mod describe;
 mod emit;
 pub(crate) mod layout;
 mod names;
+mod read;
 mod tables;
 
 use metatf_parser::Dtd;
+pub use read::generate_c_reader;
 
 use crate::emitters::emitters;
 use crate::options::{Lookup, OptionError, Options};

@@ -64,7 +64,7 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
 }
 
 /// Writes a text in parts that are short enough for compilers.
-fn parts(text: &str) -> String {
+pub(super) fn parts(text: &str) -> String {
     let mut out = "{\n".to_owned();
     for part in text.as_bytes().chunks(STRING_MOST) {
         let lines: Vec<_> = part.split_inclusive(|b| *b == b'\n').map(quoted).collect();
