@@ -1,4 +1,4 @@
-//! `gen`: generates a typed Rust reader and writer for a DTD, or emitters for C.
+//! `gen`: generates a typed Rust reader and writer for a DTD, or emitters or a reader for C.
 
 use crate::failure::{Result, usage};
 use crate::{dtd, input, output, target};
@@ -10,11 +10,13 @@ A build script (crate `metatf-codegen`) and the attribute `#[metatf(dtd = ..)]`
 (crate `metatf-derive`) generate the same code. At run time, the code requires the
 crate `metatf`.
 
-With --lang c, the code is a self-contained header for C99 and C++. The header can
-emit events, but cannot read traces. Its names start with the value of --emitters,
-or with the name of the DTD by default. If a record cannot be emitted from C, the
-command fails and reports the record and the reason. To omit such records, use
---allow-missing.
+With --lang c, the code is a self-contained header for C99 and C++ that emits events.
+Its names start with the value of --emitters, or with the name of the DTD by default.
+If a record cannot be emitted from C, the command fails and reports the record and
+the reason. To omit such records, use --allow-missing.
+
+With --lang c and --reader, the header reads traces instead. A DTD with predicted
+fields is an error.
 
 --attribute, --field-attribute and --rename accept a record (alloc or heap.alloc)
 or a field (alloc.size); `.` means all. A path that matches nothing is an error.
@@ -23,9 +25,10 @@ Examples:
   metatfc gen spans.dtd -o src/spans.rs
   metatfc gen pools.dtd --emitters crate::pools -o src/pools.rs
   metatfc gen pools.dtd --lang c -o pools.h
+  metatfc gen jobs.dtd --lang c --reader jobs -o jobs.h
   metatfc gen --attribute '.=#[derive(Hash)]' --rename createHeap=NewHeap HATF10.dtd";
 
-/// Generate a typed Rust reader and writer, or emitters for C
+/// Generate a typed Rust reader and writer, or emitters or a reader for C
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -66,6 +69,9 @@ pub(crate) struct Args {
     /// Omit records that cannot be emitted from C
     #[arg(long, help_heading = "Only for C")]
     allow_missing: bool,
+    /// Generate a reader instead of emitters, with this prefix of all names
+    #[arg(long, value_name = "PREFIX", help_heading = "Only for C")]
+    reader: Option<String>,
 }
 
 /// A language of generated code.
@@ -93,6 +99,7 @@ fn check(args: &Args) -> Result<()> {
         return match (emitters, without_kind.is_empty()) {
             (None, false) => usage("--without-kind requires --emitters"),
             _ if args.allow_missing => usage("--allow-missing requires --lang c"),
+            _ if args.reader.is_some() => usage("--reader requires --lang c"),
             _ => Ok(()),
         };
     }
@@ -103,8 +110,16 @@ fn check(args: &Args) -> Result<()> {
         ("--field-attribute", !field_attribute.is_empty()),
         ("--expect-width", !expect_width.is_empty()),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => usage(format!("{option} cannot be used with --lang c")),
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        return usage(format!("{option} cannot be used with --lang c"));
+    }
+    let of_emitters = [
+        ("--emitters", emitters.is_some()),
+        ("--without-kind", !without_kind.is_empty()),
+        ("--allow-missing", args.allow_missing),
+    ];
+    match of_emitters.into_iter().find(|(_, given)| *given && args.reader.is_some()) {
+        Some((option, _)) => usage(format!("{option} cannot be used with --reader")),
         None => Ok(()),
     }
 }
@@ -125,11 +140,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(runtime) = &args.runtime {
         options.runtime.clone_from(runtime);
     }
-    let made = match args.lang {
-        Language::Rust => {
+    let made = match (args.lang, &args.reader) {
+        (Language::Rust, _) => {
             metatf_codegen::generate(&dtd, &options).map(|tokens| metatf_codegen::render(&tokens, &options.source))
         }
-        Language::C => metatf_codegen::generate_c(&dtd, &options),
+        (Language::C, None) => metatf_codegen::generate_c(&dtd, &options),
+        (Language::C, Some(prefix)) => metatf_codegen::generate_c_reader(&dtd, &options, prefix),
     };
     let source = match made {
         Ok(source) => source,

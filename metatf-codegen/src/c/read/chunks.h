@@ -50,7 +50,7 @@ static bool pfx_read_chunk_(pfx_reader *reader, pfx_chunk_ *chunk, uint32_t *pay
         return false;
     }
     if (count < 48 || memcmp(head, "MTFC", 4) != 0) {
-        pfx_fail_(reader, count < 48 ? PFX_TRUNCATED : PFX_INVALID, offset, "expected a chunk");
+        pfx_fail_(reader, count < 48 ? PFX_ERROR_TRUNCATED : PFX_ERROR_INVALID, offset, "expected a chunk");
         return false;
     }
     chunk->offset = offset;
@@ -68,7 +68,7 @@ static bool pfx_read_chunk_(pfx_reader *reader, pfx_chunk_ *chunk, uint32_t *pay
     chunk->filtered_length = pfx_little_(head + 40);
     chunk->payload = NULL;
     if (chunk->kind != 2 && chunk->stored_length > 128u << 20) {
-        pfx_fail_(reader, PFX_INVALID, offset + 12, "expected a stored_len of at most 128 MiB, found %lu", (unsigned long)chunk->stored_length);
+        pfx_fail_(reader, PFX_ERROR_INVALID, offset + 12, "expected a stored_len of at most 128 MiB, found %lu", (unsigned long)chunk->stored_length);
         return false;
     }
     crc = pfx_crc_(0, head, 44);
@@ -79,7 +79,7 @@ static bool pfx_read_chunk_(pfx_reader *reader, pfx_chunk_ *chunk, uint32_t *pay
         pfx_skip_payload_(reader, chunk->stored_length, &crc, payload_crc);
     }
     if (crc != pfx_little_(head + 44)) {
-        pfx_fail_(reader, PFX_CHECKSUM, offset, "the checksum of the chunk does not match");
+        pfx_fail_(reader, PFX_ERROR_CHECKSUM, offset, "the checksum of the chunk does not match");
     }
     return !pfx_failed_(reader);
 }
@@ -87,7 +87,7 @@ static bool pfx_read_chunk_(pfx_reader *reader, pfx_chunk_ *chunk, uint32_t *pay
 /* Records an error in the header of a chunk. */
 static void pfx_fail_field_(pfx_reader *reader, const pfx_chunk_ *chunk, unsigned at, const char *field)
 {
-    pfx_fail_(reader, PFX_INVALID, chunk->offset + at, "the chunk has an invalid %s", field);
+    pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + at, "the chunk has an invalid %s", field);
 }
 
 /* Checks the lengths of a chunk. */
@@ -110,20 +110,20 @@ static void pfx_check_lengths_(pfx_reader *reader, const pfx_chunk_ *chunk)
 static void pfx_check_chunk_(pfx_reader *reader, const pfx_chunk_ *chunk)
 {
     if (pfx_little_(chunk->head + 28) != reader->sequence) {
-        pfx_fail_(reader, PFX_INVALID, chunk->offset + 28, "expected chunk number %lu, found %lu", (unsigned long)reader->sequence,
+        pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 28, "expected chunk number %lu, found %lu", (unsigned long)reader->sequence,
             (unsigned long)pfx_little_(chunk->head + 28));
     } else if (chunk->head[10] != reader->class_bytes / 4 || chunk->head[11] != (reader->big ? 2 : 1)) {
         pfx_fail_field_(reader, chunk, 10, "class or byte order: it differs from the header");
     } else if (chunk->kind > 127) {
         return;
     } else if (chunk->kind > 3) {
-        pfx_fail_(reader, PFX_INVALID, chunk->offset + 5, "unknown kind of chunk: %u", (unsigned)chunk->kind);
+        pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 5, "unknown kind of chunk: %u", (unsigned)chunk->kind);
     } else if (chunk->codec > 3) {
-        pfx_fail_(reader, PFX_CODEC, chunk->offset + 6, "unknown codec: %u", (unsigned)chunk->codec);
+        pfx_fail_(reader, PFX_ERROR_CODEC, chunk->offset + 6, "unknown codec: %u", (unsigned)chunk->codec);
     } else if (chunk->filter > 3) {
-        pfx_fail_(reader, PFX_INVALID, chunk->offset + 7, "unknown filter: %u", (unsigned)chunk->filter);
+        pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 7, "unknown filter: %u", (unsigned)chunk->filter);
     } else if (chunk->flags > 7) {
-        pfx_fail_(reader, PFX_INVALID, chunk->offset + 8, "unknown flags: %u", (unsigned)chunk->flags);
+        pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 8, "unknown flags: %u", (unsigned)chunk->flags);
     } else if (chunk->kind != 0 && chunk->section != 0) {
         pfx_fail_field_(reader, chunk, 4, "section");
     } else if (chunk->kind != 0 && chunk->group != 0) {
@@ -155,16 +155,16 @@ static void pfx_check_index_(pfx_reader *reader, const pfx_chunk_ *index, uint32
     uint64_t at = reader->at;
     size_t count;
     if (index->stored_length != (uint64_t)32 * reader->sequence || crc != reader->index_crc) {
-        pfx_fail_(reader, PFX_INVALID, index->offset + 48, "the index differs from the chunks");
+        pfx_fail_(reader, PFX_ERROR_INVALID, index->offset + 48, "the index differs from the chunks");
         return;
     }
     count = pfx_read_some_(reader, footer, sizeof footer);
     if (count > 0
         && (count < 16 || pfx_decode_number_(footer, 8, false) != index->offset || pfx_crc_(0, footer, 8) != pfx_little_(footer + 8)
             || memcmp(footer + 12, "MTFE", 4) != 0)) {
-        pfx_fail_(reader, PFX_INVALID, at, "the footer is invalid");
+        pfx_fail_(reader, PFX_ERROR_INVALID, at, "the footer is invalid");
     } else if (count > 16) {
-        pfx_fail_(reader, PFX_INVALID, at + 16, "expected the end of the file after the footer");
+        pfx_fail_(reader, PFX_ERROR_INVALID, at + 16, "expected the end of the file after the footer");
     }
     reader->closed = count > 0;
 }
@@ -226,7 +226,7 @@ static void pfx_place_chunk_(pfx_reader *reader, const pfx_chunk_ *chunk, size_t
         }
         for (i = 0; info->stream && !section->seen && i < PFX_SECTION_COUNT_; i++) {
             if (reader->sections[i].seen && pfx_strides_(i, info->number)) {
-                pfx_fail_(reader, PFX_INVALID, chunk->offset, "a stream section must precede the sections that stride through it");
+                pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset, "a stream section must precede the sections that stride through it");
             }
         }
     }
@@ -249,7 +249,7 @@ static bool pfx_begin_chunk_(pfx_reader *reader, const pfx_chunk_ *chunk, pfx_re
     size_t filtered = chunk->filter < 2 ? chunk->raw_length : chunk->filtered_length;
     bool wide;
     if (index == PFX_SECTION_COUNT_) {
-        pfx_fail_(reader, PFX_UNKNOWN_SECTION, chunk->offset + 4, "the DTD has no section %u", (unsigned)chunk->section);
+        pfx_fail_(reader, PFX_ERROR_UNKNOWN_SECTION, chunk->offset + 4, "the DTD has no section %u", (unsigned)chunk->section);
         return false;
     }
     pfx_place_chunk_(reader, chunk, index);
@@ -309,7 +309,7 @@ static bool pfx_next_chunk_(pfx_reader *reader, pfx_record *record)
     } else if (chunk.kind == 1 && reader->sequence == 0) {
         const uint8_t *text = NULL;
         if (chunk.raw_length > 256u << 10) {
-            pfx_fail_(reader, PFX_LIMIT, chunk.offset + 16, "expected a DTD of at most 256 KiB");
+            pfx_fail_(reader, PFX_ERROR_LIMIT, chunk.offset + 16, "expected a DTD of at most 256 KiB");
         } else {
             text = pfx_decompress_(reader, chunk.codec, chunk.payload, chunk.stored_length, chunk.raw_length, chunk.offset);
         }

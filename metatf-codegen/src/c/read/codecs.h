@@ -29,7 +29,7 @@ static bool pfx_reserve_(pfx_reader *reader, pfx_buffer_ *buffer, size_t room)
     }
     bytes = (uint8_t *)realloc(buffer->bytes, room);
     if (bytes == NULL) {
-        pfx_fail_(reader, PFX_LIMIT, reader->at, "not enough memory for %llu bytes", (unsigned long long)room);
+        pfx_fail_(reader, PFX_ERROR_LIMIT, reader->at, "not enough memory for %llu bytes", (unsigned long long)room);
         return false;
     }
     buffer->bytes = bytes;
@@ -62,17 +62,25 @@ static const uint8_t *pfx_decompress_(pfx_reader *reader, uint8_t codec, const u
         break;
     }
 #endif
+#ifdef PFX_ZLIB
+    case 3: {
+        uLongf found = (uLongf)size;
+        uLong used = (uLong)length;
+        valid = uncompress2(reader->plain.bytes, &found, payload, &used) == Z_OK && found == size && used == length;
+        break;
+    }
+#endif
     default: {
         const char *name = codec == 1 ? "zstd" : codec == 2 ? "LZ4" : "zlib";
-        const char *advice = codec == 1 ? "define PFX_ZSTD before the implementation and link libzstd"
-            : codec == 2 ? "define PFX_LZ4 before the implementation and link liblz4" : "convert the trace to another codec";
+        const char *macro = codec == 1 ? "PFX_ZSTD" : codec == 2 ? "PFX_LZ4" : "PFX_ZLIB";
         (void)length;
-        pfx_fail_(reader, PFX_MISSING_CODEC, chunk + 6, "codec %u (%s), level container: %s", (unsigned)codec, name, advice);
+        pfx_fail_(reader, PFX_ERROR_MISSING_CODEC, chunk + 6, "the chunk has codec %u (%s), level container: define %s and link the library", (unsigned)codec,
+            name, macro);
         return NULL;
     }
     }
     if (!valid) {
-        pfx_fail_(reader, PFX_DECOMPRESS, chunk, "the payload is not %llu compressed bytes", (unsigned long long)size);
+        pfx_fail_(reader, PFX_ERROR_DECOMPRESS, chunk, "the payload is not %llu compressed bytes", (unsigned long long)size);
         return NULL;
     }
     return reader->plain.bytes;
@@ -263,7 +271,7 @@ static const uint8_t *pfx_unfilter_(
     in.at = payload;
     in.end = payload + length;
     if (!pfx_expand_(reader->unfiltered.bytes + scratch, size, in, filter == 3, reader->unfiltered.bytes, scratch)) {
-        pfx_fail_(reader, PFX_DECOMPRESS, chunk, "the payload is not valid output of filter %u", (unsigned)filter);
+        pfx_fail_(reader, PFX_ERROR_DECOMPRESS, chunk, "the payload is not valid output of filter %u", (unsigned)filter);
         return NULL;
     }
     return reader->unfiltered.bytes + scratch;

@@ -50,27 +50,27 @@ typedef struct pfx_record {
 /* The kinds of errors: docs/specification.md, section 7.1. */
 typedef enum pfx_error_kind {
     PFX_OK,
-    PFX_NOT_A_TRACE,
-    PFX_TRUNCATED,
-    PFX_INVALID,
-    PFX_UNKNOWN_FEATURES,
-    PFX_CHECKSUM,
-    PFX_CODEC,
-    PFX_DECOMPRESS,
-    PFX_RECORD_COUNT,
-    PFX_UNKNOWN_SECTION,
-    PFX_UNKNOWN_TAG,
-    PFX_NOT_CONSTANT,
-    PFX_EXPRESSION,
-    PFX_LENGTH,
-    PFX_NO_END,
-    PFX_TOO_MANY_ITEMS,
-    PFX_NO_ELEMENT,
-    PFX_BAD_METADATA,
-    PFX_MISMATCH, /* the trace was written with another DTD */
-    PFX_MISSING_CODEC, /* the reader was compiled without the codec */
-    PFX_LIMIT, /* a limit of this reader is exceeded, or memory is exhausted */
-    PFX_IO
+    PFX_ERROR_NOT_A_TRACE,
+    PFX_ERROR_TRUNCATED,
+    PFX_ERROR_INVALID,
+    PFX_ERROR_UNKNOWN_FEATURES,
+    PFX_ERROR_CHECKSUM,
+    PFX_ERROR_CODEC,
+    PFX_ERROR_DECOMPRESS,
+    PFX_ERROR_RECORD_COUNT,
+    PFX_ERROR_UNKNOWN_SECTION,
+    PFX_ERROR_UNKNOWN_TAG,
+    PFX_ERROR_NOT_CONSTANT,
+    PFX_ERROR_EXPRESSION,
+    PFX_ERROR_LENGTH,
+    PFX_ERROR_NO_END,
+    PFX_ERROR_TOO_MANY_ITEMS,
+    PFX_ERROR_NO_ELEMENT,
+    PFX_ERROR_METADATA,
+    PFX_ERROR_MISMATCH, /* the trace was written with another DTD */
+    PFX_ERROR_MISSING_CODEC, /* the reader was compiled without the codec */
+    PFX_ERROR_LIMIT, /* a limit of this reader is exceeded, or memory is exhausted */
+    PFX_ERROR_IO
 } pfx_error_kind;
 
 /* An error and its location. */
@@ -182,6 +182,9 @@ int pfx_print(FILE *file, const pfx_reader *reader, const pfx_record *record);
 #include <string.h>
 #ifdef PFX_LZ4
 #include <lz4.h>
+#endif
+#ifdef PFX_ZLIB
+#include <zlib.h>
 #endif
 #ifdef PFX_ZSTD
 #include <zstd.h>

@@ -16,7 +16,7 @@ pub(super) fn functions(shape: &Shape) -> String {
 /// Writes the declaration of a record's function.
 pub(super) fn signature(of: &Struct) -> String {
     let record = if of.top { "pfx_record *record".to_owned() } else { format!("pfx_{} *to", of.name) };
-    format!("static void pfx_decode_{}_(pfx_reader *reader, pfx_leaf_ *leaf, {record})", of.name)
+    format!("static void pfx_decode_record_{}_(pfx_reader *reader, pfx_leaf_ *leaf, {record})", of.name)
 }
 
 fn function(shape: &Shape, of: &Struct) -> String {
@@ -45,7 +45,9 @@ fn one(out: &mut String, shape: &Shape, step: &Step) {
             assign(out, "    ", field.as_ref().map(|field| format!("to->{field}")), value);
             Ok(())
         }
-        Step::Nested { field, of, .. } => writeln!(out, "    pfx_decode_{}_(reader, leaf, &to->{field});", name(of)),
+        Step::Nested { field, of, .. } => {
+            writeln!(out, "    pfx_decode_record_{}_(reader, leaf, &to->{field});", name(of))
+        }
         Step::Repeat { count, times, field, body, .. } => {
             if let Times::Separate(counted) = times {
                 let _ = writeln!(out, "    to->{counted} = leaf[{count}].last;");
@@ -80,7 +82,7 @@ fn one(out: &mut String, shape: &Shape, step: &Step) {
                 (Body::One(value), to) => assign(out, indent, to, value),
                 (Body::Nested(of), to) => {
                     let to = to.unwrap_or_default();
-                    let _ = writeln!(out, "{indent}pfx_decode_{}_(reader, leaf, &{to});", name(of));
+                    let _ = writeln!(out, "{indent}pfx_decode_record_{}_(reader, leaf, &{to});", name(of));
                 }
             }
             writeln!(out, "    }}")

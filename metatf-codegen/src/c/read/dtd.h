@@ -125,7 +125,7 @@ static void pfx_check_dtd_(pfx_reader *reader, const uint8_t *text, size_t lengt
     }
     own = (char *)malloc(own_length + 1);
     if (own == NULL) {
-        pfx_fail_(reader, PFX_LIMIT, offset, "not enough memory for the DTD");
+        pfx_fail_(reader, PFX_ERROR_LIMIT, offset, "not enough memory for the DTD");
         return;
     }
     own_length = 0;
@@ -140,7 +140,7 @@ static void pfx_check_dtd_(pfx_reader *reader, const uint8_t *text, size_t lengt
         pfx_advance_token_(&b);
     }
     if (a.length > 0 || b.length > 0) {
-        pfx_fail_(reader, PFX_MISMATCH, offset + (uint64_t)(b.token - (const char *)text),
+        pfx_fail_(reader, PFX_ERROR_MISMATCH, offset + (uint64_t)(b.token - (const char *)text),
             "the DTD of the trace differs from the DTD of this reader at `%.*s`: generate the reader from the DTD of the trace",
             b.length > 40 ? 40 : (int)b.length, b.length > 0 ? b.token : "");
     }

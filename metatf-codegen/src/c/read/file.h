@@ -15,7 +15,7 @@ static size_t pfx_read_some_(pfx_reader *reader, uint8_t *to, size_t length)
     } else {
         count = fread(to, 1, length, reader->file);
         if (count < length && ferror(reader->file)) {
-            pfx_fail_(reader, PFX_IO, reader->at + count, "the file cannot be read");
+            pfx_fail_(reader, PFX_ERROR_IO, reader->at + count, "the file cannot be read");
         }
     }
     reader->at += count;
@@ -26,7 +26,7 @@ static size_t pfx_read_some_(pfx_reader *reader, uint8_t *to, size_t length)
 static bool pfx_read_all_(pfx_reader *reader, uint8_t *to, size_t length, const char *part)
 {
     if (pfx_read_some_(reader, to, length) < length) {
-        pfx_fail_(reader, PFX_TRUNCATED, reader->at, "the file ends in %s", part);
+        pfx_fail_(reader, PFX_ERROR_TRUNCATED, reader->at, "the file ends in %s", part);
     }
     return !pfx_failed_(reader);
 }
@@ -38,7 +38,7 @@ static const uint8_t *pfx_read_(pfx_reader *reader, size_t length, const char *p
     if (reader->memory != NULL) {
         const uint8_t *bytes = reader->memory + reader->at;
         if (length > reader->size - reader->at) {
-            pfx_fail_(reader, PFX_TRUNCATED, reader->size, "the file ends in %s", part);
+            pfx_fail_(reader, PFX_ERROR_TRUNCATED, reader->size, "the file ends in %s", part);
             return NULL;
         }
         reader->at += length;
@@ -96,7 +96,7 @@ static void pfx_refuse_features_(pfx_reader *reader, const uint8_t *head)
             return;
         }
         if (length < 1 || length > 31) {
-            pfx_fail_(reader, PFX_INVALID, reader->at - 1, "the name of feature %d has %u bytes: expected 1 to 31", feature, (unsigned)length);
+            pfx_fail_(reader, PFX_ERROR_INVALID, reader->at - 1, "the name of feature %d has %u bytes: expected 1 to 31", feature, (unsigned)length);
             return;
         }
         if (!pfx_read_all_(reader, name, length, "the name of a feature")) {
@@ -104,7 +104,7 @@ static void pfx_refuse_features_(pfx_reader *reader, const uint8_t *head)
         }
         for (i = 0; i < length; i++) {
             if (name[i] != '-' && !(name[i] >= 'a' && name[i] <= 'z') && !(name[i] >= '0' && name[i] <= '9')) {
-                pfx_fail_(reader, PFX_INVALID, reader->at - length + i, "the name of feature %d contains the byte %u", feature, (unsigned)name[i]);
+                pfx_fail_(reader, PFX_ERROR_INVALID, reader->at - length + i, "the name of feature %d contains the byte %u", feature, (unsigned)name[i]);
                 return;
             }
         }
@@ -113,7 +113,7 @@ static void pfx_refuse_features_(pfx_reader *reader, const uint8_t *head)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s (%d)", used > 0 ? ", " : "", (const char *)name, feature);
         }
     }
-    pfx_fail_(reader, PFX_UNKNOWN_FEATURES, first, "the trace needs features that this reader lacks: %s", list);
+    pfx_fail_(reader, PFX_ERROR_UNKNOWN_FEATURES, first, "the trace needs features that this reader lacks: %s", list);
 }
 
 /* Reads the header. */
@@ -130,24 +130,24 @@ static void pfx_read_header_(pfx_reader *reader)
         return;
     }
     if (count < 4 || memcmp(head, "\177MTF", 4) != 0) {
-        pfx_fail_(reader, PFX_NOT_A_TRACE, 0, "the file does not begin with the magic number of a trace");
+        pfx_fail_(reader, PFX_ERROR_NOT_A_TRACE, 0, "the file does not begin with the magic number of a trace");
         return;
     }
     if (count < 16) {
-        pfx_fail_(reader, PFX_TRUNCATED, count, "the file ends in the header");
+        pfx_fail_(reader, PFX_ERROR_TRUNCATED, count, "the file ends in the header");
         return;
     }
     if (head[4] != 1 && head[4] != 2) {
-        pfx_fail_(reader, PFX_INVALID, 4, "expected class 1 or 2, found %u", (unsigned)head[4]);
+        pfx_fail_(reader, PFX_ERROR_INVALID, 4, "expected class 1 or 2, found %u", (unsigned)head[4]);
     } else if (head[5] != 1 && head[5] != 2) {
-        pfx_fail_(reader, PFX_INVALID, 5, "expected byte order 1 or 2, found %u", (unsigned)head[5]);
+        pfx_fail_(reader, PFX_ERROR_INVALID, 5, "expected byte order 1 or 2, found %u", (unsigned)head[5]);
     } else if (head[7] > 1) {
-        pfx_fail_(reader, PFX_INVALID, 7, "version %u needs a newer reader", (unsigned)head[7]);
+        pfx_fail_(reader, PFX_ERROR_INVALID, 7, "version %u needs a newer reader", (unsigned)head[7]);
     }
     for (i = 8; i < 16; i++) {
         features |= head[i] != 0;
         if (head[7] == 0 && head[i] != 0) {
-            pfx_fail_(reader, PFX_INVALID, (uint64_t)i, "expected 0, found %u", (unsigned)head[i]);
+            pfx_fail_(reader, PFX_ERROR_INVALID, (uint64_t)i, "expected 0, found %u", (unsigned)head[i]);
         }
     }
     reader->class_bytes = head[4] == 1 ? 4 : 8;
@@ -175,13 +175,13 @@ static void pfx_read_header_(pfx_reader *reader)
     reader->table = 16 + length + head[6];
     reader->at = reader->table;
     if (reader->version == 1 && reader->extents != 0) {
-        pfx_fail_(reader, PFX_INVALID, 16, "expected no section table in version 1");
+        pfx_fail_(reader, PFX_ERROR_INVALID, 16, "expected no section table in version 1");
     } else if (reader->version == 0 && reader->extents > (reader->size - reader->table) / length) {
-        pfx_fail_(reader, PFX_TRUNCATED, 16, "the file ends in the section table");
+        pfx_fail_(reader, PFX_ERROR_TRUNCATED, 16, "the file ends in the section table");
     } else {
         end = reader->table + reader->extents * length;
         if (reader->start < end || (reader->version == 1 ? reader->start != end : reader->start > reader->size)) {
-            pfx_fail_(reader, PFX_INVALID, 16u + reader->class_bytes, "the records cannot begin at offset %llu",
+            pfx_fail_(reader, PFX_ERROR_INVALID, 16u + reader->class_bytes, "the records cannot begin at offset %llu",
                 (unsigned long long)reader->start);
         }
     }
@@ -223,21 +223,21 @@ static void pfx_check_table_(pfx_reader *reader)
     for (i = 0; i < reader->extents && !pfx_failed_(reader); i++) {
         pfx_extent_ extent = pfx_extent_at_(reader, i);
         if (extent.section == PFX_SECTION_COUNT_) {
-            pfx_fail_(reader, PFX_UNKNOWN_SECTION, extent.entry, "the DTD has no section %llu", (unsigned long long)extent.number);
+            pfx_fail_(reader, PFX_ERROR_UNKNOWN_SECTION, extent.entry, "the DTD has no section %llu", (unsigned long long)extent.number);
         } else if (extent.start > reader->size || extent.size > reader->size - extent.start) {
-            pfx_fail_(reader, PFX_TRUNCATED, extent.entry, "the extent is past the end of the file");
+            pfx_fail_(reader, PFX_ERROR_TRUNCATED, extent.entry, "the extent is past the end of the file");
         } else if (extent.number == 0 ? i != 0 || extent.start != end
                                       : extent.start < end + PFX_TAG_WIDTH_ + 1 || (i != 0 && extent.before != end)) {
-            pfx_fail_(reader, PFX_INVALID, extent.entry, "expected an extent that begins at the end of the previous extent");
+            pfx_fail_(reader, PFX_ERROR_INVALID, extent.entry, "expected an extent that begins at the end of the previous extent");
         } else if (extent.number != 0
             && (pfx_decode_number_(reader->memory + extent.before, PFX_TAG_WIDTH_, reader->big) != PFX_SECTION_TAG_
                 || reader->memory[extent.start - 1] != extent.number)) {
-            pfx_fail_(reader, PFX_INVALID, extent.before, "expected a section record for section %u", (unsigned)extent.number);
+            pfx_fail_(reader, PFX_ERROR_INVALID, extent.before, "expected a section record for section %u", (unsigned)extent.number);
         }
         end = extent.start + extent.size;
     }
     if (end != reader->size) {
-        pfx_fail_(reader, PFX_INVALID, end, "expected the end of the file after the last extent");
+        pfx_fail_(reader, PFX_ERROR_INVALID, end, "expected the end of the file after the last extent");
     }
 }
 

@@ -11,7 +11,7 @@ static bool pfx_reset_(pfx_reader *reader, size_t index)
         section->cells = (uint64_t *)calloc(info->cell_count + 1, sizeof *section->cells);
         section->cursors = (uint64_t *)calloc(PFX_SECTION_COUNT_, sizeof *section->cursors);
         if (section->leaves == NULL || section->cells == NULL || section->cursors == NULL) {
-            pfx_fail_(reader, PFX_LIMIT, reader->at, "not enough memory for the state of section %u", (unsigned)info->number);
+            pfx_fail_(reader, PFX_ERROR_LIMIT, reader->at, "not enough memory for the state of section %u", (unsigned)info->number);
             return false;
         }
     }
@@ -74,16 +74,16 @@ static void pfx_change_(pfx_reader *reader, pfx_leaf_ *leaf, uint8_t property, u
 static bool pfx_check_values_(pfx_reader *reader, uint8_t property, uint64_t a, uint64_t b, size_t at)
 {
     if (property == PFX_WIDTH_ && a > 8) {
-        pfx_fail_at_(reader, PFX_BAD_METADATA, NULL, at, "expected a width of 0 to 8, found %llu", (unsigned long long)a);
+        pfx_fail_at_(reader, PFX_ERROR_METADATA, NULL, at, "expected a width of 0 to 8, found %llu", (unsigned long long)a);
     } else if (property == PFX_SECTION_OFFSET_ || property == PFX_SECTION_STRIDE_) {
         size_t target = a > 255 ? PFX_SECTION_COUNT_ : pfx_section_index_(a);
         const pfx_section_info_ *info = target < PFX_SECTION_COUNT_ ? &pfx_sections_[target] : NULL;
         bool stride = property == PFX_SECTION_STRIDE_;
         if (info == NULL || !info->stream || (stride && !info->number_stream)) {
-            pfx_fail_at_(reader, PFX_BAD_METADATA, NULL, at, "expected the number of a stream section%s, found %llu",
+            pfx_fail_at_(reader, PFX_ERROR_METADATA, NULL, at, "expected the number of a stream section%s, found %llu",
                 stride ? " of single numbers" : "", (unsigned long long)a);
         } else if (stride && (b == 0 || b >> 63 != 0)) {
-            pfx_fail_at_(reader, PFX_BAD_METADATA, NULL, at, "expected a stride of at least 1");
+            pfx_fail_at_(reader, PFX_ERROR_METADATA, NULL, at, "expected a stride of at least 1");
         }
     }
     return !pfx_failed_(reader);
@@ -109,7 +109,7 @@ static void pfx_apply_(pfx_reader *reader, const pfx_record_info_ *of, pfx_metad
             if (pass == 1) {
                 pfx_change_(reader, &leaves[i], property, change->value, change->value_2);
             } else if (pfx_stores_(property) && leaves[i].last_width == 0) {
-                pfx_fail_at_(reader, PFX_BAD_METADATA, leaf, start, "the field never had a width: set the width first");
+                pfx_fail_at_(reader, PFX_ERROR_METADATA, leaf, start, "the field never had a width: set the width first");
             }
         }
     }
@@ -130,7 +130,7 @@ static void pfx_read_metadata_(pfx_reader *reader, pfx_metadata *change)
     width = change->property >> 4;
     width = width == 0 ? reader->class_bytes : width;
     if (width > 8) {
-        pfx_fail_at_(reader, PFX_BAD_METADATA, NULL, reader->content.at - 1, "expected values of at most 8 bytes");
+        pfx_fail_at_(reader, PFX_ERROR_METADATA, NULL, reader->content.at - 1, "expected values of at most 8 bytes");
     }
     if (pfx_failed_(reader)) {
         return;
@@ -149,7 +149,7 @@ static void pfx_read_metadata_(pfx_reader *reader, pfx_metadata *change)
     of = pfx_find_(reader->content.section, change->record);
     if (of == NULL || change->field >= of->count
         || (pfx_sections_[reader->content.section].leaves[of->first + change->field].flags & PFX_SETTABLE_) == 0) {
-        pfx_fail_at_(reader, PFX_BAD_METADATA, NULL, start + PFX_TAG_WIDTH_, "expected a field that can change, found field %u of tag %lu",
+        pfx_fail_at_(reader, PFX_ERROR_METADATA, NULL, start + PFX_TAG_WIDTH_, "expected a field that can change, found field %u of tag %lu",
             (unsigned)change->field, (unsigned long)change->record);
         return;
     }

@@ -1,7 +1,7 @@
 /* ---- Records ---- */
 
 /* Reads the text of a comment. */
-static void pfx_decode_comment_(pfx_reader *reader, pfx_leaf_ *leaf, pfx_record *record)
+static void pfx_decode_record_comment_(pfx_reader *reader, pfx_leaf_ *leaf, pfx_record *record)
 {
     uint64_t length = pfx_number_(reader, &leaf[1]);
     record->as.comment = pfx_array_(reader, &leaf[2], length);
@@ -15,7 +15,7 @@ static void pfx_keep_element_(pfx_reader *reader)
         size_t room = 2 * section->element_room + 64;
         uint64_t *elements = (uint64_t *)realloc(section->elements, room * sizeof *elements);
         if (elements == NULL) {
-            pfx_fail_at_(reader, PFX_LIMIT, NULL, reader->content.at, "not enough memory for the elements of the section");
+            pfx_fail_at_(reader, PFX_ERROR_LIMIT, NULL, reader->content.at, "not enough memory for the elements of the section");
             return;
         }
         section->elements = elements;
@@ -32,7 +32,7 @@ static void pfx_decode_(pfx_reader *reader, const pfx_record_info_ *info, pfx_re
     record->kind = info->kind;
     info->decode(reader, leaves + info->first, record);
     if (!pfx_failed_(reader) && reader->items > reader->content.at - reader->record_start + (uint64_t)65536) {
-        pfx_fail_at_(reader, PFX_TOO_MANY_ITEMS, NULL, reader->record_start, "the record has too many items for its bytes");
+        pfx_fail_at_(reader, PFX_ERROR_TOO_MANY_ITEMS, NULL, reader->record_start, "the record has too many items for its bytes");
     }
 }
 
@@ -45,7 +45,7 @@ static bool pfx_read_element_(pfx_reader *reader, pfx_record *record)
         return false;
     }
     if (reader->content.at == reader->record_start) {
-        pfx_fail_at_(reader, PFX_INVALID, NULL, reader->content.at, "the element contains no bytes");
+        pfx_fail_at_(reader, PFX_ERROR_INVALID, NULL, reader->content.at, "the element contains no bytes");
         return false;
     }
     if (section->number_stream && !reader->content.shared) {
@@ -61,9 +61,9 @@ static bool pfx_read_section_(pfx_reader *reader, pfx_record *record)
     uint64_t number = pfx_raw_(reader, NULL, 1);
     size_t index = pfx_section_index_(number);
     if (reader->state != PFX_PIPE_ || number == 0) {
-        pfx_fail_at_(reader, PFX_INVALID, NULL, reader->record_start, "a section record is not allowed here");
+        pfx_fail_at_(reader, PFX_ERROR_INVALID, NULL, reader->record_start, "a section record is not allowed here");
     } else if (index == PFX_SECTION_COUNT_ || pfx_sections_[index].stream) {
-        pfx_fail_at_(reader, PFX_UNKNOWN_SECTION, NULL, reader->record_start, "section %u is not a section of tagged records", (unsigned)number);
+        pfx_fail_at_(reader, PFX_ERROR_UNKNOWN_SECTION, NULL, reader->record_start, "section %u is not a section of tagged records", (unsigned)number);
     }
     if (pfx_failed_(reader)) {
         return false;
@@ -96,7 +96,7 @@ static bool pfx_read_tagged_(pfx_reader *reader, pfx_record *record)
         return reader->all;
     }
     if (info == NULL || (array && info->kind == PFX_RECORD_COMMENT)) {
-        pfx_fail_at_(reader, PFX_UNKNOWN_TAG, NULL, start, "no record of section %u has the tag %lu",
+        pfx_fail_at_(reader, PFX_ERROR_UNKNOWN_TAG, NULL, start, "no record of section %u has the tag %lu",
             (unsigned)pfx_sections_[reader->content.section].number, (unsigned long)tag);
         return false;
     }
@@ -136,7 +136,7 @@ static bool pfx_next_content_(pfx_reader *reader, pfx_record *record)
 {
     const pfx_content_ *content = &reader->content;
     if (content->counted && content->found != content->count) {
-        pfx_fail_(reader, PFX_RECORD_COUNT, content->count_offset, "expected %lu records in the chunk, found %lu", (unsigned long)content->count,
+        pfx_fail_(reader, PFX_ERROR_RECORD_COUNT, content->count_offset, "expected %lu records in the chunk, found %lu", (unsigned long)content->count,
             (unsigned long)content->found);
         return false;
     }
@@ -184,7 +184,7 @@ static int pfx_open_(pfx_reader *reader)
     reader->group = -1;
     reader->sections = (pfx_section_state_ *)calloc(PFX_SECTION_COUNT_, sizeof *reader->sections);
     if (reader->sections == NULL) {
-        pfx_fail_(reader, PFX_LIMIT, 0, "not enough memory for the sections");
+        pfx_fail_(reader, PFX_ERROR_LIMIT, 0, "not enough memory for the sections");
         return -1;
     }
     return 0;
@@ -223,7 +223,7 @@ int pfx_open_array(pfx_reader *reader, const pfx_reader *trace, uint8_t section,
         return -1;
     }
     if (index == PFX_SECTION_COUNT_) {
-        pfx_fail_(reader, PFX_UNKNOWN_SECTION, 0, "the DTD has no section %u", (unsigned)section);
+        pfx_fail_(reader, PFX_ERROR_UNKNOWN_SECTION, 0, "the DTD has no section %u", (unsigned)section);
     } else if (pfx_reset_(reader, index)) {
         reader->content.bytes = bytes.data;
         reader->content.length = bytes.length;

@@ -17,7 +17,7 @@ pub(super) fn functions(shape: &Shape) -> String {
         let (name, member) = (&of.name, member(of));
         let _ = writeln!(
             out,
-            "    case PFX_RECORD_{}:\n        pfx_print_{name}_(out, &record->as.{member});\n        break;",
+            "    case PFX_RECORD_{}:\n        pfx_print_record_{name}_(out, &record->as.{member});\n        break;",
             name.to_ascii_uppercase()
         );
     }
@@ -31,7 +31,7 @@ fn function(shape: &Shape, of: &Struct) -> String {
     let mut body = String::new();
     of.steps.iter().for_each(|step| one(&mut body, shape, step));
     let name = &of.name;
-    let mut out = format!("static void pfx_print_{name}_(pfx_printer_ *out, const pfx_{name} *record)\n{{\n");
+    let mut out = format!("static void pfx_print_record_{name}_(pfx_printer_ *out, const pfx_{name} *record)\n{{\n");
     if body.contains("for (i") {
         out.push_str("    uint64_t i;\n");
     }
@@ -57,7 +57,7 @@ fn one(out: &mut String, shape: &Shape, step: &Step) {
             writeln!(out, "    pfx_key_(out, \"{key}\");\n    {}", printed(value, &format!("record->{field}")))
         }
         Step::Nested { field, key, of } => {
-            let call = format!("pfx_print_{}_(out, &record->{field});", name(of));
+            let call = format!("pfx_print_record_{}_(out, &record->{field});", name(of));
             writeln!(
                 out,
                 "    pfx_key_(out, \"{key}\");\n    pfx_begin_(out, '{{');\n    {call}\n    pfx_end_(out, '}}');"
@@ -73,7 +73,7 @@ fn one(out: &mut String, shape: &Shape, step: &Step) {
                 Body::One(value) => vec![printed(value, &item)],
                 Body::Nested(of) => vec![
                     "pfx_begin_(out, '{');".to_owned(),
-                    format!("pfx_print_{}_(out, &{item});", name(of)),
+                    format!("pfx_print_record_{}_(out, &{item});", name(of)),
                     "pfx_end_(out, '}');".to_owned(),
                 ],
             };

@@ -14,7 +14,7 @@ pub(super) fn tables(dtd: &Dtd, shape: &Shape) -> String {
     let _ = writeln!(out, "#define PFX_TAG_WIDTH_ {}u", dtd.tag_width);
     let _ = writeln!(out, "#define PFX_SECTION_TAG_ {}u\n#define PFX_METADATA_TAG_ {}u", tag(SECTION), tag(METADATA));
     let _ = writeln!(out, "#define PFX_SECTION_COUNT_ {}u\n", dtd.sections.len());
-    out.push_str("static void pfx_decode_comment_(pfx_reader *reader, pfx_leaf_ *leaf, pfx_record *record);\n");
+    out.push_str("static void pfx_decode_record_comment_(pfx_reader *reader, pfx_leaf_ *leaf, pfx_record *record);\n");
     for of in shape.structs.iter() {
         let _ = writeln!(out, "{};", signature(of));
     }
@@ -52,7 +52,7 @@ fn rows(out: &mut String, dtd: &Dtd, shape: &Shape, section: &Section) -> String
         let Record { name: title, tag, catch_all, leaves, .. } = place.record;
         let _ = writeln!(
             out,
-            "    {{\"{title}\", PFX_RECORD_{}, {}u, {catch_all}, {}, {}, pfx_decode_{name}_}},",
+            "    {{\"{title}\", PFX_RECORD_{}, {}u, {catch_all}, {}, {}, pfx_decode_record_{name}_}},",
             name.to_ascii_uppercase(),
             tag.unwrap_or(0),
             place.first,

@@ -167,7 +167,7 @@ static const uint8_t *pfx_take_(pfx_reader *reader, const pfx_leaf_info_ *leaf, 
     }
     if (length > left) {
         bool array = leaf != NULL && (leaf->flags & PFX_NUMERIC_) == 0;
-        pfx_fail_at_(reader, array ? PFX_LENGTH : PFX_TRUNCATED, leaf, content->at,
+        pfx_fail_at_(reader, array ? PFX_ERROR_LENGTH : PFX_ERROR_TRUNCATED, leaf, content->at,
             "expected %llu bytes, but the content ends after %llu", (unsigned long long)length, (unsigned long long)left);
         return NULL;
     }
@@ -189,7 +189,7 @@ static uint64_t pfx_stride_(pfx_reader *reader, const pfx_leaf_ *leaf)
     uint64_t *cursor = &reader->sections[reader->content.section].cursors[target];
     uint64_t value;
     if (*cursor >= stream->element_count) {
-        pfx_fail_at_(reader, PFX_NO_ELEMENT, leaf->info, reader->content.at, "section %u has no element %llu in this group",
+        pfx_fail_at_(reader, PFX_ERROR_NO_ELEMENT, leaf->info, reader->content.at, "section %u has no element %llu in this group",
             (unsigned)leaf->a, (unsigned long long)*cursor);
         return 0;
     }
@@ -228,7 +228,7 @@ static uint64_t pfx_number_(pfx_reader *reader, pfx_leaf_ *leaf)
         break;
     }
     if ((leaf->info->flags & PFX_CONSTANT_) != 0 && value != leaf->info->value) {
-        pfx_fail_at_(reader, PFX_NOT_CONSTANT, leaf->info, start, "expected the constant %llu, found %llu",
+        pfx_fail_at_(reader, PFX_ERROR_NOT_CONSTANT, leaf->info, start, "expected the constant %llu, found %llu",
             (unsigned long long)leaf->info->value, (unsigned long long)value);
     }
     *previous = value;
@@ -240,7 +240,7 @@ static uint64_t pfx_number_(pfx_reader *reader, pfx_leaf_ *leaf)
 static bool pfx_in_range_(pfx_reader *reader, const pfx_leaf_ *leaf)
 {
     if (reader->overflow) {
-        pfx_fail_at_(reader, PFX_EXPRESSION, leaf->info, reader->content.at, "a step of the expression is out of range, or divides by 0");
+        pfx_fail_at_(reader, PFX_ERROR_EXPRESSION, leaf->info, reader->content.at, "a step of the expression is out of range, or divides by 0");
         reader->overflow = false;
     }
     return !pfx_failed_(reader);
@@ -276,7 +276,7 @@ static inline pfx_bytes pfx_until_(pfx_reader *reader, const pfx_leaf_ *leaf, ui
         return bytes;
     }
     if (found == NULL) {
-        pfx_fail_at_(reader, PFX_NO_END, leaf->info, content->at, "none of the next 65,536 bytes is %u", (unsigned)end);
+        pfx_fail_at_(reader, PFX_ERROR_NO_END, leaf->info, content->at, "none of the next 65,536 bytes is %u", (unsigned)end);
         return bytes;
     }
     bytes.length = (size_t)(found - start);
@@ -352,7 +352,7 @@ static void *pfx_allocate_(pfx_reader *reader, uint64_t bytes)
     pfx_block_ *block = reader->lists;
     size_t size = bytes > PFX_LIST_BYTES ? PFX_LIST_BYTES : ((size_t)bytes + 15) / 16 * 16;
     if (bytes > PFX_LIST_BYTES || size > PFX_LIST_BYTES - reader->list_bytes) {
-        pfx_fail_at_(reader, PFX_LIMIT, NULL, reader->content.at, "the lists of the record exceed %llu bytes: define a larger PFX_LIST_BYTES",
+        pfx_fail_at_(reader, PFX_ERROR_LIMIT, NULL, reader->content.at, "the lists of the record exceed %llu bytes: define a larger PFX_LIST_BYTES",
             (unsigned long long)PFX_LIST_BYTES);
         return NULL;
     }
@@ -360,7 +360,7 @@ static void *pfx_allocate_(pfx_reader *reader, uint64_t bytes)
         size_t room = size < 4096 ? 4096 : size;
         block = (pfx_block_ *)malloc(head + room);
         if (block == NULL) {
-            pfx_fail_at_(reader, PFX_LIMIT, NULL, reader->content.at, "not enough memory for the lists of the record");
+            pfx_fail_at_(reader, PFX_ERROR_LIMIT, NULL, reader->content.at, "not enough memory for the lists of the record");
             return NULL;
         }
         block->next = reader->lists;
@@ -380,7 +380,7 @@ static inline bool pfx_item_(pfx_reader *reader)
         return false;
     }
     if (++reader->items > reader->content.length - reader->record_start + (uint64_t)65536) {
-        pfx_fail_at_(reader, PFX_TOO_MANY_ITEMS, NULL, reader->content.at, "the record has too many items for its bytes");
+        pfx_fail_at_(reader, PFX_ERROR_TOO_MANY_ITEMS, NULL, reader->content.at, "the record has too many items for its bytes");
         return false;
     }
     return true;
