@@ -630,6 +630,9 @@ fn options_that_say_nothing_in_c_are_named() {
         (&["--lang", "c", "--rename", "y=z"], "refers to `y`"),
         (&["--without-kind", "Other"], "--emitters"),
         (&["--allow-missing"], "--lang c"),
+        (&["--reader", "x"], "--reader requires --lang c"),
+        (&["--lang", "c", "--reader", "x", "--allow-missing"], "--allow-missing cannot be used with --reader"),
+        (&["--lang", "c", "--reader", "x y"], "`x y` is not a valid prefix for C names"),
         (&["--lang", "cobol"], "possible values: rust, c"),
     ] {
         metatfc(folder.as_ref(), &[&["gen", "x.dtd"], arguments].concat()).exits(2).says(message);

@@ -24,6 +24,7 @@ mod names;
 mod optional;
 mod prints;
 mod raw;
+mod read_c;
 mod recode;
 mod recode_failures;
 mod recode_plans;

@@ -1,8 +1,10 @@
-//! The header for C and C++ with a reader of traces of one DTD, at level *plain* (spec 10), with the codecs LZ4 and zstd.
+//! The header for C and C++ with a reader of traces of one DTD, at level *plain* (spec 10) with all codecs and
+//! filters.
 //!
 //! Each record becomes a struct and a function that decodes it, with a line per field. The state of a field can change
 //! anywhere in a trace, so each line calls a function that decodes by the field's current state. The `.h` files contain
-//! the parts that do not depend on the DTD, one question per file; names between two `@` are replaced by the other parts.
+//! the parts that do not depend on the DTD, one question per file; names between two `@` are replaced by the other
+//! parts.
 
 mod declare;
 mod decode;

@@ -7,6 +7,25 @@ use metatf_parser::schema::Format;
 use super::declare::member;
 use super::shape::{Body, Kind, Shape, Step, Struct, Times, Value};
 
+/// The end of the function that selects the function of a record.
+const OTHER_KINDS: &str = "    case PFX_RECORD_COMMENT:
+        pfx_key_(out, \"text\");
+        pfx_print_text_(out, record->as.comment);
+        break;
+    case PFX_RECORD_METADATA:
+        pfx_print_metadata_(out, &record->as.metadata);
+        break;
+    case PFX_RECORD_SECTION:
+        pfx_key_(out, \"number\");
+        pfx_print_unsigned_(out, record->as.number);
+        break;
+    default:
+        break;
+    }
+}
+
+";
+
 /// Writes all functions, and the function that selects one of them.
 pub(super) fn functions(shape: &Shape) -> String {
     let mut out: String = shape.structs.iter().map(|of| function(shape, of)).collect();
@@ -21,10 +40,7 @@ pub(super) fn functions(shape: &Shape) -> String {
             name.to_ascii_uppercase()
         );
     }
-    out + "    case PFX_RECORD_COMMENT:\n        pfx_key_(out, \"text\");\n        pfx_print_text_(out, record->as.comment);\n        break;\n    \
-           case PFX_RECORD_METADATA:\n        pfx_print_metadata_(out, &record->as.metadata);\n        break;\n    \
-           case PFX_RECORD_SECTION:\n        pfx_key_(out, \"number\");\n        pfx_print_unsigned_(out, record->as.number);\n        break;\n    \
-           default:\n        break;\n    }\n}\n\n"
+    out + OTHER_KINDS
 }
 
 fn function(shape: &Shape, of: &Struct) -> String {
@@ -85,7 +101,8 @@ fn one(out: &mut String, shape: &Shape, step: &Step) {
                 Times::Field(count) | Times::Separate(count) => writeln!(
                     out,
                     "    pfx_key_(out, \"{key}\");\n    pfx_begin_(out, '[');\n    \
-                     for (i = 0; i < record->{count}; i++) {{\n        pfx_separate_(out);\n{lines}    }}\n    pfx_end_(out, ']');"
+                     for (i = 0; i < record->{count}; i++) {{\n        pfx_separate_(out);\n{lines}    }}\n    \
+                     pfx_end_(out, ']');"
                 ),
             }
         }

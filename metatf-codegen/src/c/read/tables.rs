@@ -24,7 +24,8 @@ pub(super) fn tables(dtd: &Dtd, shape: &Shape) -> String {
         "\nstatic const pfx_section_info_ pfx_sections_[PFX_SECTION_COUNT_] = {{\n{}}};\n",
         sections.concat()
     );
-    out.push_str("/* The text of the DTD. */\nstatic const struct {\n    uint32_t length;\n    const char *text;\n} pfx_dtd_[] = @DTD@\n\n");
+    out.push_str("/* The text of the DTD. */\nstatic const struct {\n    uint32_t length;\n    const char *text;\n");
+    out.push_str("} pfx_dtd_[] = @DTD@\n\n");
     out
 }
 
@@ -69,7 +70,8 @@ fn rows(out: &mut String, dtd: &Dtd, shape: &Shape, section: &Section) -> String
         });
     let leaves: usize = places.iter().map(|place| place.record.leaves.len()).sum();
     format!(
-        "    {{{number}, {name}, {}, {single}, pfx_leaves_{number}_, {leaves}, pfx_records_{number}_, {}, pfx_cells_{number}_, {}}},\n",
+        "    {{{number}, {name}, {}, {single}, pfx_leaves_{number}_, {leaves}, pfx_records_{number}_, {}, \
+         pfx_cells_{number}_, {}}},\n",
         section.stream.is_some(),
         places.len(),
         section.cell_initials.len()
@@ -130,7 +132,8 @@ fn row(record: &Record, leaf: &Leaf, index: usize, cell: u32, base: impl Fn(Reco
     };
     let value = if leaf.is_tag() { record.tag.map_or(0, u64::from) } else { leaf.constant.unwrap_or(0) };
     format!(
-        "{{\"{}\", \"{}\", {flags}, {width}, PFX_{name}_, {cell}, {of}, UINT64_C({a}), UINT64_C({b}), UINT64_C({value})}}",
+        "{{\"{}\", \"{}\", {flags}, {width}, PFX_{name}_, {cell}, {of}, UINT64_C({a}), UINT64_C({b}), \
+         UINT64_C({value})}}",
         leaf.path.join("."),
         leaf.name
     )
