@@ -51,7 +51,8 @@ const CODECS: &[[&str; 4]] = &[
         "ZSTD",
         "zstd",
         "zstd.h",
-        "#include <stddef.h>\nsize_t ZSTD_findFrameCompressedSize(const void *, size_t);\nunsigned ZSTD_isError(size_t);\n\
+        "#include <stddef.h>\nunsigned ZSTD_isError(size_t);\n\
+         size_t ZSTD_findFrameCompressedSize(const void *, size_t);\n\
          size_t ZSTD_decompress(void *, size_t, const void *, size_t);",
     ],
 ];
@@ -153,7 +154,8 @@ fn embedded(trace: &[u8]) -> Option<&[u8]> {
     trace.get(at + 48..at + 48 + length)
 }
 
-/// Returns the printed lines. Readers return elements as they read them, but JSON lines end each group with its elements.
+/// Returns the printed lines. Readers return elements as they read them, but JSON lines end each group with its
+/// elements.
 fn lines(run: &Output, dtd: &Dtd) -> Vec<String> {
     let streams: BTreeMap<&str, u8> = dtd
         .sections
@@ -266,7 +268,8 @@ fn generated_readers_pass_the_vectors() {
     assert!(passed > 200, "{passed}");
 }
 
-/// Readers survive changed copies of the vectors of some formats: `METATF_TEST_FACTOR=100` reads a hundred times as many.
+/// Readers survive changed copies of the vectors of some formats: `METATF_TEST_FACTOR=100` reads a hundred times as
+/// many.
 #[test]
 fn generated_readers_survive_damage() {
     let folder = tempfile::tempdir().unwrap();
