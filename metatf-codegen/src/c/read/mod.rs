@@ -73,7 +73,7 @@ fn refuse_predicted(dtd: &Dtd) -> Result<(), OptionError> {
         if let Some(leaf) = record.leaves.iter().find(predicted) {
             return Err(OptionError(format!(
                 "the field `{}` of the record `{}` is predicted, but readers for C have level plain, without predicted \
-                 fields: convert the traces with `metatfc convert --dtd` to a DTD with another interpretation",
+                 fields: convert the traces with `metatfc convert --to-dtd` to a DTD with another interpretation",
                 leaf.path.join("."),
                 record.name
             )));
