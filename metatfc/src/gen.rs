@@ -1,4 +1,4 @@
-//! `gen`: generates a typed Rust reader and writer for a DTD, or emitters or a reader for C.
+//! `gen`: generates a typed Rust reader and writer for a DTD, emitters or a reader for C, or a Kaitai Struct description.
 
 use crate::failure::{Result, usage};
 use crate::{dtd, input, output, target};
@@ -18,6 +18,11 @@ the reason. To omit such records, use --allow-missing.
 With --lang c and --reader, the header reads traces instead. A DTD with predicted
 fields is an error.
 
+With --lang ksy, the output is a Kaitai Struct description of files without a
+Meta-TF header, from which Kaitai's compiler generates parsers in other languages.
+A field whose value depends on earlier records cannot be described: the command
+fails and reports all such fields.
+
 --attribute, --field-attribute and --rename accept a record (alloc or heap.alloc)
 or a field (alloc.size); `.` means all. A path that matches nothing is an error.
 
@@ -26,9 +31,10 @@ Examples:
   metatfc gen pools.dtd --emitters crate::pools -o src/pools.rs
   metatfc gen pools.dtd --lang c -o pools.h
   metatfc gen jobs.dtd --lang c --reader jobs -o jobs.h
+  metatfc gen pcap --lang ksy -o pcap.ksy
   metatfc gen --attribute '.=#[derive(Hash)]' --rename createHeap=NewHeap HATF10.dtd";
 
-/// Generate a typed Rust reader and writer, or emitters or a reader for C
+/// Generate a typed Rust reader and writer, emitters or a reader for C, or a Kaitai Struct description
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -79,6 +85,18 @@ pub(crate) struct Args {
 enum Language {
     Rust,
     C,
+    Ksy,
+}
+
+impl Language {
+    /// Returns the name on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Language::Rust => "rust",
+            Language::C => "c",
+            Language::Ksy => "ksy",
+        }
+    }
 }
 
 fn width(text: &str) -> Result<(String, u8), String> {
@@ -95,31 +113,42 @@ fn pair(text: &str) -> Result<(String, String), String> {
 /// Rejects options that have no effect for the language.
 fn check(args: &Args) -> Result<()> {
     let Args { lang, module, runtime, attribute, field_attribute, expect_width, emitters, without_kind, .. } = args;
-    if *lang == Language::Rust {
-        return match (emitters, without_kind.is_empty()) {
-            (None, false) => usage("--without-kind requires --emitters"),
-            _ if args.allow_missing => usage("--allow-missing requires --lang c"),
-            _ if args.reader.is_some() => usage("--reader requires --lang c"),
-            _ => Ok(()),
-        };
+    if args.allow_missing && *lang != Language::C {
+        return usage("--allow-missing requires --lang c");
     }
-    let given = [
+    if args.reader.is_some() && *lang != Language::C {
+        return usage("--reader requires --lang c");
+    }
+    if *lang == Language::Rust && emitters.is_none() && !without_kind.is_empty() {
+        return usage("--without-kind requires --emitters");
+    }
+    let only_rust = [
         ("--module", module.is_some()),
         ("--runtime", runtime.is_some()),
         ("--attribute", !attribute.is_empty()),
         ("--field-attribute", !field_attribute.is_empty()),
         ("--expect-width", !expect_width.is_empty()),
     ];
-    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-        return usage(format!("{option} cannot be used with --lang c"));
-    }
     let of_emitters = [
         ("--emitters", emitters.is_some()),
         ("--without-kind", !without_kind.is_empty()),
         ("--allow-missing", args.allow_missing),
     ];
-    match of_emitters.into_iter().find(|(_, given)| *given && args.reader.is_some()) {
-        Some((option, _)) => usage(format!("{option} cannot be used with --reader")),
+    if let Some((option, _)) = of_emitters.into_iter().find(|(_, given)| *given && args.reader.is_some()) {
+        return usage(format!("{option} cannot be used with --reader"));
+    }
+    let not_ksy = [
+        ("--rename", !args.rename.is_empty()),
+        ("--emitters", emitters.is_some()),
+        ("--without-kind", !without_kind.is_empty()),
+    ];
+    let refused = match lang {
+        Language::Rust => Vec::new(),
+        Language::C => only_rust.to_vec(),
+        Language::Ksy => [only_rust.as_slice(), &not_ksy].concat(),
+    };
+    match refused.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => usage(format!("{option} cannot be used with --lang {}", lang.name())),
         None => Ok(()),
     }
 }
@@ -146,6 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         (Language::C, None) => metatf_codegen::generate_c(&dtd, &options),
         (Language::C, Some(prefix)) => metatf_codegen::generate_c_reader(&dtd, &options, prefix),
+        (Language::Ksy, _) => metatf_codegen::generate_ksy(&dtd, &options),
     };
     let source = match made {
         Ok(source) => source,

@@ -343,7 +343,8 @@ impl Comparison {
     }
 
     /// Returns the sign of the comparison.
-    pub(crate) fn sign(self) -> &'static str {
+    #[must_use]
+    pub fn sign(self) -> &'static str {
         Comparison::SIGNS.iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
     }
 

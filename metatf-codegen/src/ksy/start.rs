@@ -1,0 +1,139 @@
+//! The start of a file, from which its byte order and header follow (spec 5.4).
+
+use std::collections::BTreeMap;
+
+use metatf_parser::schema::{Item, LeafId, RawFile, RawStart, Record, Width};
+
+use super::names::{Of, original, take};
+use super::yaml::{Map, Yaml};
+use crate::names::Scope;
+
+/// The instances that recognize the start of a file.
+pub(super) struct Starts {
+    /// The instance that numbers the starts: 1 for the first in little-endian byte order, 2 in big-endian byte order, 3
+    /// for the second start, and so on.
+    pub(super) number: String,
+    pub(super) instances: Map,
+    count: usize,
+}
+
+impl Starts {
+    /// Creates the instances for all starts. `names` contains the identifiers of the description's root.
+    pub(super) fn new(records: &[&Record], raw: &RawFile, names: &mut Scope) -> Result<Starts, String> {
+        let number = take(names, &["start"], Of::Field);
+        let mut fields: Vec<((u64, u8), String)> = Vec::new();
+        let mut instances = Map::new();
+        let mut tests = Vec::new();
+        let mut docs = vec!["The first bytes of a file select its byte order:".to_owned()];
+        for (start, record) in raw.starts.iter().zip(records) {
+            let magic = magic(start, record)?;
+            let end = magic.iter().map(|field| field.at + u64::from(field.width)).max().unwrap_or_default();
+            for field in &magic {
+                if !fields.iter().any(|(place, _)| *place == (field.at, field.width)) {
+                    let id = take(names, &[field.name], Of::Field);
+                    let map = original(&id, field.name).scalar("pos", field.at).scalar("size", field.width);
+                    instances = instances.entry(id.clone(), Yaml::Map(map));
+                    fields.push(((field.at, field.width), id));
+                }
+            }
+            for (order, is_big) in [("little", false), ("big", true)] {
+                let mut all: Vec<String> = Vec::new();
+                // A shorter start may follow.
+                all.extend((raw.starts.len() > 1).then(|| format!("_io.size >= {end}")));
+                for field in &magic {
+                    let place = fields.iter().find(|(place, _)| *place == (field.at, field.width));
+                    let id = place.map(|(_, id)| id.as_str()).unwrap_or_default();
+                    let any: Vec<String> = field
+                        .values
+                        .iter()
+                        .map(|value| format!("{id} == {}", bytes(*value, field.width, is_big)))
+                        .collect();
+                    all.push(if any.len() == 1 || (magic.len() == 1 && raw.starts.len() == 1) { any.join(" or ") } else { format!("({})", any.join(" or ")) });
+                }
+                let name = format!("is_{}_{order}_endian", record.name);
+                let id = take(names, &[&name], Of::Field);
+                instances = instances.entry(id.clone(), Yaml::Map(Map::new().scalar("value", all.join(" and "))));
+                tests.push(id);
+                docs.push(format!("{} is `{}`, {order}-endian.", tests.len(), record.name));
+            }
+        }
+        let value: String = tests.iter().enumerate().map(|(i, test)| format!("{test} ? {} : ", i + 1)).collect();
+        let map = Map::new().scalar("value", value + "0").entry("doc", Yaml::Lines(docs));
+        let instances = instances.entry(number.clone(), Yaml::Map(map));
+        Ok(Starts { number, instances, count: raw.starts.len() })
+    }
+
+    /// Returns the byte order of a file by the number of its start.
+    pub(super) fn endian(&self) -> Map {
+        let order = |number: usize| if number % 2 == 1 { "le" } else { "be" };
+        let cases = (1..=2 * self.count).fold(Map::new(), |cases, n| cases.scalar(n.to_string(), order(n)));
+        Map::new().scalar("switch-on", format!("_root.{}", self.number)).entry("cases", Yaml::Map(cases))
+    }
+
+    /// Returns the condition under which a file is little-endian.
+    pub(super) fn is_little(&self) -> String {
+        format!("_root.{} % 2 == 1", self.number)
+    }
+
+    /// Returns the condition under which a file begins with any of these starts, or `None` if all files do.
+    pub(super) fn condition(&self, starts: &[usize]) -> Option<String> {
+        let is_one = |start: &usize| format!("_root.{0} == {1} or _root.{0} == {2}", self.number, 2 * start + 1, 2 * start + 2);
+        (starts.len() < self.count).then(|| starts.iter().map(is_one).collect::<Vec<_>>().join(" or "))
+    }
+}
+
+/// A field that identifies a format.
+struct Magic<'r> {
+    name: &'r str,
+    at: u64,
+    width: u8,
+    values: Vec<u64>,
+}
+
+/// Returns the fields that identify a start: its tag and its magic fields.
+fn magic<'r>(start: &RawStart, record: &'r Record) -> Result<Vec<Magic<'r>>, String> {
+    let mut places = BTreeMap::new();
+    fixed_places(record, &record.items, &mut 0, &mut places);
+    let tag = record.tag.filter(|_| !record.catch_all).map(|tag| (LeafId(0), vec![u64::from(tag)]));
+    let fields = tag.into_iter().chain(start.magic.iter().cloned());
+    let magic = fields.filter_map(|(id, values)| Some((id, record.leaf(id)?, values))).map(
+        |(id, leaf, values)| match (places.get(&id), &leaf.width) {
+            (Some(at), Width::Number(width)) => Ok(Magic { name: &leaf.key, at: *at, width: *width, values }),
+            _ => Err(format!(
+                "`{}.{}`: no field of variable size may precede a field with the role `magic`, because Kaitai Struct \
+                 selects the byte order before it reads any field",
+                record.name,
+                leaf.path.join(".")
+            )),
+        },
+    );
+    magic.collect()
+}
+
+/// Adds the positions of all leaves before the first item of variable size. Returns whether there is no such item.
+fn fixed_places(record: &Record, items: &[Item], at: &mut u64, places: &mut BTreeMap<LeafId, u64>) -> bool {
+    items.iter().all(|item| match item {
+        Item::Leaf(id) => {
+            places.insert(*id, *at);
+            let size = record.leaf(*id).and_then(|leaf| match leaf.width {
+                _ if !leaf.interpretation.stores() => Some(0),
+                Width::Number(width) => Some(u64::from(width)),
+                Width::Array(width) => Some(u64::from(width)),
+                Width::Unset | Width::Variable(_) | Width::Until(_) => None,
+            });
+            *at += size.unwrap_or_default();
+            size.is_some()
+        }
+        Item::Nested { items, .. } => fixed_places(record, items, at, places),
+        Item::Repeat { .. } => false,
+    })
+}
+
+/// Returns the literal of a number's bytes.
+fn bytes(value: u64, width: u8, is_big: bool) -> String {
+    let mut bytes = value.to_le_bytes()[..usize::from(width.min(8))].to_vec();
+    if is_big {
+        bytes.reverse();
+    }
+    format!("[{}]", bytes.iter().map(|byte| format!("{byte:#04x}")).collect::<Vec<_>>().join(", "))
+}
