@@ -58,10 +58,10 @@ impl Text {
     pub(super) fn bits(self, first: u8, count: u8) -> Text {
         let mut text = self.at_least(Level::Product);
         if first > 0 {
-            text = format!("{text} / {:#x}", 1_u64 << first);
+            text = format!("{text} / {}", number_text(1 << first));
         }
         if first + count < 64 {
-            text = format!("{text} % {:#x}", 1_u64 << count);
+            text = format!("{text} % {}", number_text(1 << count));
         }
         Text { text, level: Level::Product }
     }

@@ -98,21 +98,23 @@ impl Number {
 }
 
 /// Returns the type of a stored number whose width Kaitai Struct reads only as bits. Its field `value` is the number.
-pub(super) fn odd_number(name: &str, width: u8, signed: bool, is_little: &str) -> Map {
+pub(super) fn odd_number(width: u8, signed: bool, is_little: &str) -> Map {
     let bits = 8 * u32::from(width);
     let part = |id: &str, condition: String| {
         Map::new().scalar("id", id).scalar("type", format!("b{bits}{id}")).scalar("if", condition)
     };
-    let number = format!("({is_little} ? le : be)");
-    let value = match signed {
-        true => format!("{number} - ({number} >= {:#x} ? {:#x} : 0)", 1_u64 << (bits - 1), 1_u64 << bits),
-        false => number.trim_matches(['(', ')']).to_owned(),
+    let instance = |value: String| Yaml::Map(Map::new().scalar("value", value));
+    let number = format!("{is_little} ? le : be");
+    let (kind, instances) = if signed {
+        let value = format!("stored - (stored >= {:#x} ? {:#x} : 0)", 1_u64 << (bits - 1), 1_u64 << bits);
+        ("A signed", Map::new().entry("stored", instance(number)).entry("value", instance(value)))
+    } else {
+        ("An unsigned", Map::new().entry("value", instance(number)))
     };
-    let kind = if signed { "A signed" } else { "An unsigned" };
     Map::new()
-        .entry("doc", Yaml::Lines(vec![format!("{kind} number of {width} bytes (`{name}`).")]))
+        .entry("doc", Yaml::Lines(vec![format!("{kind} number of {width} bytes.")]))
         .entry("seq", Yaml::List(vec![part("le", is_little.to_owned()), part("be", format!("not ({is_little})"))]))
-        .entry("instances", Yaml::Map(Map::new().entry("value", Yaml::Map(Map::new().scalar("value", value)))))
+        .entry("instances", Yaml::Map(instances))
 }
 
 /// Returns the documentation of a field.

@@ -14,14 +14,14 @@ mod types;
 mod yaml;
 
 use metatf_parser::Dtd;
-use metatf_parser::schema::{LeafId, RawFile, Record, SectionId};
+use metatf_parser::schema::{RawFile, Record, SectionId};
 
 use crate::docs;
 use crate::names::Scope;
 use crate::options::{OptionError, Options};
 use names::{Of, original, take};
 use start::Starts;
-use types::{Paths, Types};
+use types::Types;
 use yaml::{Map, Yaml};
 
 /// The field of a file's content and its type.
@@ -41,17 +41,14 @@ pub fn generate_ksy(dtd: &Dtd, options: &Options) -> Result<String, OptionError>
     };
     let records: Vec<&Record> = raw.starts.iter().filter_map(|start| dtd.record(start.record)).collect();
     let starts = Starts::new(&records, &raw, &mut Scope::with(&[CONTENT])).map_err(OptionError)?;
-    let mut types = Types::new(dtd);
-    types.is_little = starts.is_little();
+    let title = options.source.strip_suffix(".dtd").unwrap_or(&options.source);
+    let id = take(&mut Scope::default(), &[title], Of::Type);
+    let mut types = Types::new(dtd, &[CONTENT, &id], starts.is_little());
     let seq = root(&mut types, &raw, &starts);
     if !types.errors.is_empty() {
         return Err(OptionError(types.errors.join("\n")));
     }
-    let title = options.source.strip_suffix(".dtd").unwrap_or(&options.source);
-    let meta = Map::new()
-        .scalar("id", take(&mut Scope::default(), &[title], Of::Type))
-        .entry("title", Yaml::Text(title.to_owned()))
-        .scalar("ks-version", "0.11");
+    let meta = Map::new().scalar("id", id).entry("title", Yaml::Text(title.to_owned())).scalar("ks-version", "0.11");
     let all = |list: Vec<(String, Map)>| {
         Yaml::Map(list.into_iter().fold(Map::new(), |map, (name, body)| map.entry(name, Yaml::Map(body))))
     };
@@ -74,34 +71,27 @@ pub fn generate_ksy(dtd: &Dtd, options: &Options) -> Result<String, OptionError>
 /// Adds the types of all sections, and returns the attributes of a file: its headers, its records and the rest.
 fn root(types: &mut Types<'_>, raw: &RawFile, starts: &Starts) -> Vec<Map> {
     let mut ids = Scope::default();
-    let mut headers = Vec::new();
-    let mut sizes = Vec::new();
+    let (mut headers, mut records, mut trailer) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sizes: Vec<(Option<String>, String)> = Vec::new();
     let dtd = types.dtd;
-    let (mut records, mut trailer) = (Vec::new(), Vec::new());
     for (id, section) in (0..=u16::MAX).map(SectionId).zip(&dtd.sections).skip(1) {
-        let numbers: Vec<usize> = (0..raw.starts.len()).filter(|start| raw.starts[*start].section == id).collect();
-        let is_header = section.stream.is_some() && !numbers.is_empty();
-        let paths = types.section(section, is_header);
+        let start = (0..).zip(&raw.starts).find(|(_, start)| section.stream.is_some() && start.section == id);
+        let paths = types.section(section, start.is_some());
         let (Some(name), Some(kind)) = (&section.name, types.sections.get(&section.number)) else { continue };
-        let mut attribute = || {
-            let field = take(&mut ids, &[name], Of::Field);
-            (Map::new().scalar("id", &field).and(original(&field, name)).scalar("type", kind), field)
+        let list = match start {
+            Some(_) => &mut headers,
+            None if id == raw.records => &mut records,
+            None if Some(id) == raw.trailer => &mut trailer,
+            // The records of a byte array.
+            None => continue,
         };
-        if is_header {
-            let (map, field) = attribute();
-            let condition = starts.condition(&numbers);
-            sizes.extend(
-                numbers
-                    .iter()
-                    .filter_map(|start| size(&paths, raw.starts[*start].records_size?, &field))
-                    .map(|size| (condition.clone(), size)),
-            );
-            headers.push(condition.into_iter().fold(map, |map, condition| map.scalar("if", condition)));
-        } else if id == raw.records {
-            records.push(attribute().0);
-        } else if Some(id) == raw.trailer {
-            trailer.push(attribute().0);
+        let field = take(&mut ids, &[name], Of::Field);
+        let attribute = Map::new().scalar("id", &field).and(original(&field, name)).scalar("type", kind);
+        let condition = start.and_then(|(number, _)| starts.condition(number));
+        if let Some(path) = start.and_then(|(_, start)| paths.get(&start.records_size?)) {
+            sizes.push((condition.clone(), format!("{field}.{path}")));
         }
+        list.push(condition.into_iter().fold(attribute, |attribute, condition| attribute.scalar("if", condition)));
     }
     if !sizes.is_empty() {
         let rest = "_io.size - _io.pos".to_owned();
@@ -109,12 +99,7 @@ fn root(types: &mut Types<'_>, raw: &RawFile, starts: &Starts) -> Vec<Map> {
             Some(condition) => format!("({condition}) ? {size} : {rest}"),
             None => size,
         });
-        records = records.into_iter().map(|map| map.scalar("size", &size)).collect();
+        records = records.into_iter().map(|records| records.scalar("size", &size)).collect();
     }
     [headers, records, trailer].concat()
-}
-
-/// Returns the path of a header's field from the root.
-fn size(paths: &Paths, leaf: LeafId, header: &str) -> Option<String> {
-    paths.get(&leaf).map(|path| format!("{header}.{path}"))
 }

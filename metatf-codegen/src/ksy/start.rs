@@ -30,7 +30,8 @@ impl Starts {
             let end = magic.iter().map(|field| field.at + u64::from(field.width)).max().unwrap_or_default();
             for field in &magic {
                 if !fields.iter().any(|(place, _)| *place == (field.at, field.width)) {
-                    let id = take(names, &[field.name], Of::Field);
+                    let longer = format!("{}_{}", record.name, field.name);
+                    let id = take(names, &[field.name, &longer], Of::Field);
                     let map = original(&id, field.name).scalar("pos", field.at).scalar("size", field.width);
                     instances = instances.entry(id.clone(), Yaml::Map(map));
                     fields.push(((field.at, field.width), id));
@@ -48,7 +49,11 @@ impl Starts {
                         .iter()
                         .map(|value| format!("{id} == {}", bytes(*value, field.width, is_big)))
                         .collect();
-                    all.push(if any.len() == 1 || (magic.len() == 1 && raw.starts.len() == 1) { any.join(" or ") } else { format!("({})", any.join(" or ")) });
+                    all.push(if any.len() == 1 || (magic.len() == 1 && raw.starts.len() == 1) {
+                        any.join(" or ")
+                    } else {
+                        format!("({})", any.join(" or "))
+                    });
                 }
                 let name = format!("is_{}_{order}_endian", record.name);
                 let id = take(names, &[&name], Of::Field);
@@ -75,10 +80,10 @@ impl Starts {
         format!("_root.{} % 2 == 1", self.number)
     }
 
-    /// Returns the condition under which a file begins with any of these starts, or `None` if all files do.
-    pub(super) fn condition(&self, starts: &[usize]) -> Option<String> {
-        let is_one = |start: &usize| format!("_root.{0} == {1} or _root.{0} == {2}", self.number, 2 * start + 1, 2 * start + 2);
-        (starts.len() < self.count).then(|| starts.iter().map(is_one).collect::<Vec<_>>().join(" or "))
+    /// Returns the condition under which a file begins with this start, or `None` if all files do.
+    pub(super) fn condition(&self, start: usize) -> Option<String> {
+        let (little, big) = (2 * start + 1, 2 * start + 2);
+        (self.count > 1).then(|| format!("_root.{0} == {little} or _root.{0} == {big}", self.number))
     }
 }
 

@@ -16,13 +16,13 @@ pub(super) struct Types<'d> {
     pub(super) dtd: &'d Dtd,
     pub(super) types: Vec<(String, Map)>,
     pub(super) enums: Vec<(String, Map)>,
-    pub(super) names: Scope,
+    names: Scope,
     /// The types of the sections by number.
     pub(super) sections: BTreeMap<u8, String>,
     /// The reasons why fields cannot be described.
     pub(super) errors: Vec<String>,
     /// The condition under which a file is little-endian.
-    pub(super) is_little: String,
+    is_little: String,
     /// The types and enumerations that do not depend on their place, by name and content.
     shared: BTreeMap<(String, String), String>,
     /// The types in progress, outermost first.
@@ -68,8 +68,9 @@ impl Presence {
 }
 
 impl<'d> Types<'d> {
-    pub(super) fn new(dtd: &'d Dtd) -> Self {
-        let mut names = Scope::default();
+    /// Creates an empty list for a DTD. No type has one of the reserved names.
+    pub(super) fn new(dtd: &'d Dtd, reserved: &[&str], is_little: String) -> Self {
+        let mut names = Scope::with(reserved);
         let sections = dtd
             .sections
             .iter()
@@ -82,7 +83,7 @@ impl<'d> Types<'d> {
             names,
             sections,
             errors: Vec::new(),
-            is_little: String::new(),
+            is_little,
             shared: BTreeMap::new(),
             open: Vec::new(),
         }
@@ -283,7 +284,7 @@ impl<'d> Types<'d> {
         if is_known || number.width == 0 {
             return Map::new().scalar("type", name);
         }
-        let body = leaf::odd_number(&name, number.width, number.signed, &self.is_little);
+        let body = leaf::odd_number(number.width, number.signed, &self.is_little);
         let key = (name.clone(), body.render(0));
         let id = match self.shared.get(&key) {
             Some(id) => id.clone(),

@@ -93,8 +93,8 @@ const BOOLEANS: &[&str] = &["yes", "no", "on", "off", "y", "n"];
 /// quoted, because tools written in JavaScript would round them.
 fn plain_or_quoted(text: &str) -> String {
     let number = text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
-    let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.+*/%()<>= -".contains(c))
+    let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-' || (c == '_' && text.len() > 1))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.+*/%()<>=! -".contains(c))
         && !text.starts_with("- ")
         && !BOOLEANS.contains(&text)
         && number.is_none_or(|number| u32::try_from(number).is_ok());

@@ -5,6 +5,7 @@ pub mod compiled;
 mod editions;
 mod emitters;
 mod golden;
+mod ksy;
 mod linear;
 
 /// Counts allocations for the memory tests, each of which runs in its own process.

@@ -621,7 +621,7 @@ fn every_dtd_can_be_emitted_from_c() {
 }
 
 #[test]
-fn options_that_say_nothing_in_c_are_named() {
+fn options_without_effect_are_named() {
     let folder = Folder::new();
     folder.write("x.dtd", "x.width = 1; x.interpretation = none; section s 1 { r: (x) { tag.value = 4; } }");
     for (arguments, message) in [
@@ -633,7 +633,10 @@ fn options_that_say_nothing_in_c_are_named() {
         (&["--reader", "x"], "--reader requires --lang c"),
         (&["--lang", "c", "--reader", "x", "--allow-missing"], "--allow-missing cannot be used with --reader"),
         (&["--lang", "c", "--reader", "x y"], "`x y` is not a valid prefix for C names"),
-        (&["--lang", "cobol"], "possible values: rust, c"),
+        (&["--lang", "ksy", "--module", "m"], "--module cannot be used with --lang ksy"),
+        (&["--lang", "ksy", "--rename", "x=z"], "--rename cannot be used with --lang ksy"),
+        (&["--lang", "ksy"], "no field has the role `magic`"),
+        (&["--lang", "cobol"], "possible values: rust, c, ksy"),
     ] {
         metatfc(folder.as_ref(), &[&["gen", "x.dtd"], arguments].concat()).exits(2).says(message);
     }
