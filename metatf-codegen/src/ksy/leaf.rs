@@ -26,9 +26,8 @@ impl Number {
             Width::Number(width) if leaf.interpretation.stores() => width,
             _ => 0,
         };
-        let text = || dtd.interpretation_text(record, leaf);
         let fail = |reason: &str| {
-            let text = text();
+            let text = dtd.interpretation_text(record, leaf);
             Err(format!(
                 "the interpretation `{text}` depends on {reason}, but Kaitai Struct reads each field by itself"
             ))

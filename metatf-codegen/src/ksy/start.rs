@@ -21,51 +21,26 @@ impl Starts {
     /// Creates the instances for all starts. `names` contains the identifiers of the description's root.
     pub(super) fn new(records: &[&Record], raw: &RawFile, names: &mut Scope) -> Result<Starts, String> {
         let number = take(names, &["start"], Of::Field);
-        let mut fields: Vec<((u64, u8), String)> = Vec::new();
-        let mut instances = Map::new();
-        let mut tests = Vec::new();
+        let mut fields = Fields::default();
+        let mut tests = Map::new();
+        let mut value = String::new();
         let mut docs = vec!["The first bytes of a file select its byte order:".to_owned()];
-        for (start, record) in raw.starts.iter().zip(records) {
+        let orders = [("little", false), ("big", true)];
+        let count = raw.starts.len();
+        for (index, (start, record)) in raw.starts.iter().zip(records).enumerate() {
             let magic = magic(start, record)?;
-            let end = magic.iter().map(|field| field.at + u64::from(field.width)).max().unwrap_or_default();
-            for field in &magic {
-                if !fields.iter().any(|(place, _)| *place == (field.at, field.width)) {
-                    let longer = format!("{}_{}", record.name, field.name);
-                    let id = take(names, &[field.name, &longer], Of::Field);
-                    let map = original(&id, field.name).scalar("pos", field.at).scalar("size", field.width);
-                    instances = instances.entry(id.clone(), Yaml::Map(map));
-                    fields.push(((field.at, field.width), id));
-                }
-            }
-            for (order, is_big) in [("little", false), ("big", true)] {
-                let mut all: Vec<String> = Vec::new();
-                // A shorter start may follow.
-                all.extend((raw.starts.len() > 1).then(|| format!("_io.size >= {end}")));
-                for field in &magic {
-                    let place = fields.iter().find(|(place, _)| *place == (field.at, field.width));
-                    let id = place.map(|(_, id)| id.as_str()).unwrap_or_default();
-                    let any: Vec<String> = field
-                        .values
-                        .iter()
-                        .map(|value| format!("{id} == {}", bytes(*value, field.width, is_big)))
-                        .collect();
-                    all.push(if any.len() == 1 || (magic.len() == 1 && raw.starts.len() == 1) {
-                        any.join(" or ")
-                    } else {
-                        format!("({})", any.join(" or "))
-                    });
-                }
-                let name = format!("is_{}_{order}_endian", record.name);
-                let id = take(names, &[&name], Of::Field);
-                instances = instances.entry(id.clone(), Yaml::Map(Map::new().scalar("value", all.join(" and "))));
-                tests.push(id);
-                docs.push(format!("{} is `{}`, {order}-endian.", tests.len(), record.name));
+            magic.iter().for_each(|field| fields.add(field, record, names));
+            for ((order, is_big), number) in orders.into_iter().zip(2 * index + 1..) {
+                let id = take(names, &[&format!("is_{}_{order}_endian", record.name)], Of::Field);
+                let test = Map::new().scalar("value", fields.test(&magic, is_big, count > 1));
+                tests = tests.entry(id.clone(), Yaml::Map(test));
+                value += &format!("{id} ? {number} : ");
+                docs.push(format!("{number} is `{}`, {order}-endian.", record.name));
             }
         }
-        let value: String = tests.iter().enumerate().map(|(i, test)| format!("{test} ? {} : ", i + 1)).collect();
-        let map = Map::new().scalar("value", value + "0").entry("doc", Yaml::Lines(docs));
-        let instances = instances.entry(number.clone(), Yaml::Map(map));
-        Ok(Starts { number, instances, count: raw.starts.len() })
+        let start = Map::new().scalar("value", value + "0").entry("doc", Yaml::Lines(docs));
+        let instances = fields.instances.and(tests).entry(number.clone(), Yaml::Map(start));
+        Ok(Starts { number, instances, count })
     }
 
     /// Returns the byte order of a file by the number of its start.
@@ -84,6 +59,39 @@ impl Starts {
     pub(super) fn condition(&self, start: usize) -> Option<String> {
         let (little, big) = (2 * start + 1, 2 * start + 2);
         (self.count > 1).then(|| format!("_root.{0} == {little} or _root.{0} == {big}", self.number))
+    }
+}
+
+/// The instances that contain the bytes of magic fields, each by its position and width.
+#[derive(Default)]
+struct Fields {
+    ids: BTreeMap<(u64, u8), String>,
+    instances: Map,
+}
+
+impl Fields {
+    /// Adds the instance of a field, unless there is one with the same bytes.
+    fn add(&mut self, field: &Magic<'_>, record: &Record, names: &mut Scope) {
+        if self.ids.contains_key(&(field.at, field.width)) {
+            return;
+        }
+        let id = take(names, &[field.name, &format!("{}_{}", record.name, field.name)], Of::Field);
+        let bytes = original(&id, field.name).scalar("pos", field.at).scalar("size", field.width);
+        self.instances = std::mem::take(&mut self.instances).entry(id.clone(), Yaml::Map(bytes));
+        self.ids.insert((field.at, field.width), id);
+    }
+
+    /// Returns the condition under which a file begins with these fields.
+    fn test(&self, magic: &[Magic<'_>], is_big: bool, may_be_short: bool) -> String {
+        let end = magic.iter().map(|field| field.at + u64::from(field.width)).max().unwrap_or_default();
+        let size = may_be_short.then(|| format!("_io.size >= {end}"));
+        let tests = magic.iter().map(|field| {
+            let id = self.ids.get(&(field.at, field.width)).map_or("", String::as_str);
+            let is_value = |value: &u64| format!("{id} == {}", bytes(*value, field.width, is_big));
+            let tests: Vec<String> = field.values.iter().map(is_value).collect();
+            if tests.len() == 1 { tests.concat() } else { format!("({})", tests.join(" or ")) }
+        });
+        size.into_iter().chain(tests).collect::<Vec<_>>().join(" and ")
     }
 }
 

@@ -160,10 +160,11 @@ impl<'d> Types<'d> {
         found.map(|(up, path)| format!("{}{path}", "_parent.".repeat(up)))
     }
 
-    fn expression(&mut self, expression: &Expr) -> Text {
+    fn expression(&mut self, record: &Record, expression: &Expr) -> Text {
         let text = Text::of(expression, |leaf| self.path(leaf));
         text.unwrap_or_else(|| {
-            self.errors.push("an expression refers to a field that is not in its record".to_owned());
+            self.errors
+                .push(format!("`{}`: an expression refers to a field that Kaitai Struct cannot reach", record.name));
             Text::atom("0")
         })
     }
@@ -197,8 +198,10 @@ impl<'d> Types<'d> {
 
     fn presence(&mut self, record: &Record, count: LeafId) -> Presence {
         match record.leaf(count).and_then(|leaf| leaf.computed.as_ref()) {
-            Some(expression) if record.is_optional(count) => Presence::If(self.expression(expression).condition()),
-            Some(expression) => Presence::Times(self.expression(expression).number()),
+            Some(expression) if record.is_optional(count) => {
+                Presence::If(self.expression(record, expression).condition())
+            }
+            Some(expression) => Presence::Times(self.expression(record, expression).number()),
             None => Presence::Times(self.path(count).unwrap_or_else(|| "0".to_owned())),
         }
     }
@@ -221,13 +224,17 @@ impl<'d> Types<'d> {
             return;
         }
         if !leaf.is_numeric() {
-            let size = self.size(leaf);
+            let size = self.size(record, leaf);
             self.attribute(&leaf.key, size.and(presence.map()).and(leaf::doc(leaf, false)));
             return;
         }
         match Number::of(self.dtd, record, leaf) {
             Ok(number) => self.number(record, leaf, id, &number, presence),
-            Err(reason) => self.errors.push(format!("`{}.{}`: {reason}", record.name, leaf.path.join("."))),
+            Err(reason) => {
+                self.errors.push(format!("`{}.{}`: {reason}", record.name, leaf.path.join(".")));
+                // Expressions that refer to the field are not errors, too.
+                self.reach(id, String::new());
+            }
         }
     }
 
@@ -329,10 +336,10 @@ impl<'d> Types<'d> {
     }
 
     /// Returns the size, and the type of the content, of a byte array.
-    fn size(&mut self, leaf: &Leaf) -> Map {
+    fn size(&mut self, record: &Record, leaf: &Leaf) -> Map {
         let size = match &leaf.width {
             Width::Array(bytes) => Map::new().scalar("size", bytes),
-            Width::Variable(expression) => Map::new().scalar("size", self.expression(expression).number()),
+            Width::Variable(expression) => Map::new().scalar("size", self.expression(record, expression).number()),
             Width::Until(end) => Map::new().scalar("terminator", end),
             Width::Unset | Width::Number(_) => Map::new(),
         };

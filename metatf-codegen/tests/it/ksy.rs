@@ -61,7 +61,7 @@ fn fields_with_state_are_errors() {
             magic.width = 4; magic.interpretation = none; magic.value = 0x01020304; magic.role = \"magic\";
             time.width = 2; time.interpretation = delta 0;
         }
-        next: (a, inner) {
+        next: (a, a*inner) {
             tag.value = 5; a.interpretation = stride 0 1;
             inner.b.width = 1; inner.b.interpretation = baseOffset first.time.value;
             inner.c.width = 1; inner.c.interpretation = predicted 1 lastValue 4 2;
