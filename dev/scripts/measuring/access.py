@@ -30,7 +30,7 @@ OPTIONS = {
 # Appends the user time of rustc, the name of the crate and its type to a file.
 WRAPPER = """#!/usr/bin/env python3
 import os, resource, subprocess, sys
-status = subprocess.call(sys.argv[1:])
+status = subprocess.call(sys.argv[1:], close_fds=False)
 crate = [sys.argv[sys.argv.index(option) + 1] for option in ("--crate-name", "--crate-type") if option in sys.argv]
 with open(os.environ["RUSTC_TIMES"], "a") as times:
     print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, *crate, file=times)
@@ -92,28 +92,32 @@ def crate():
     return os.path.abspath("access")
 
 
+def program(build, name):
+    """Returns the path of a program built with optimization."""
+    return os.path.join(build.target, "release", f"access-{name}")
+
+
 def built(builds, name):
     """Measures the builds of a program."""
     source = "access.dtd" if name == "metatf" else f"src/bin/{name}.rs"
     build = builds[name]
     figures = {
         "whole": build.whole(),
-        "release": build.rustc([name, "bin"], "--release"),
-        "debug": build.rustc([name, "bin"]),
+        "release": build.rustc([f"access_{name}", "bin"], "--release"),
+        "debug": build.rustc([f"access_{name}", "bin"]),
         "check": build.check(source),
     }
-    program = os.path.join(build.target, "release", name)
-    return {**figures, "size": os.path.getsize(program)}
+    return {**figures, "size": os.path.getsize(program(build, name))}
 
 
 def ran(builds, name, events, checksums):
     """Measures a program that writes and then reads events."""
-    program, file = os.path.join(builds[name].target, "release", name), os.path.abspath("events")
-    figures = {"write": user(program, "write", file, str(events)), "size": os.path.getsize(file)}
-    checksums.add(run(program, "read", file).decode().strip())
+    command, file = program(builds[name], name), os.path.abspath("events")
+    figures = {"write": user(command, "write", file, str(events)), "size": os.path.getsize(file)}
+    checksums.add(run(command, "read", file).decode().strip())
     if len(checksums) != 1:
         raise SystemExit(f"{name} reads other events: {', '.join(sorted(checksums))}")
-    return {**figures, "read": user(program, "read", file)}
+    return {**figures, "read": user(command, "read", file)}
 
 
 def trace_crate(rounds):
@@ -135,7 +139,7 @@ def main(options):
             file.write(WRAPPER)
         os.chmod("wrapper", 0o755)
         directory = crate()
-        builds = {name: Build(directory, "access-bench", f"target-{name}", "--features", name, "--bin", name) for name in options.formats}
+        builds = {name: Build(directory, "access-bench", f"target-{name}", "--features", name, "--bin", f"access-{name}") for name in options.formats}
         builds_of = in_turns(options.rounds, builds, lambda name: built(builds, name))
         load = os.getloadavg()[0]
         checksums = set()
