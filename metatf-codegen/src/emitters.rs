@@ -10,15 +10,19 @@
 
 use std::fmt::Write as _;
 
-use metatf_parser::schema::{Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Width};
+use metatf_parser::schema::{
+    Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Repeated, Section, Width,
+};
 
 use crate::docs;
 use crate::names::{Scope, camel, ident, snake};
 use crate::options::{Lookup, OptionError, Options};
-use crate::uses::{Uses, leaf};
+use crate::uses::Uses;
 
 /// Maximum number of kinds. The last bit of the control word is reserved for notes.
 const KINDS_MOST: usize = 63;
+/// Maximum length of a byte array of fixed length in a plain record.
+pub(crate) const PLAIN_MOST: u32 = 1024;
 /// The kind of records without a `kind` annotation.
 const OTHER: &str = "Other";
 
@@ -35,6 +39,8 @@ pub(crate) struct Emitters {
     pub(crate) clock_sync: Option<Event>,
     /// The record that stores a string and its ID. The function that returns the ID is named after this record.
     pub(crate) intern: Option<Event>,
+    /// The elements of the tables to which records refer by offset.
+    pub(crate) tables: Vec<Event>,
     /// The table of events.
     pub(crate) table: String,
 }
@@ -73,6 +79,8 @@ pub(crate) struct Event {
     /// The number of the section.
     pub(crate) section: u8,
     pub(crate) tag: u32,
+    /// Whether the words hold all values of the record. Otherwise, only a header for C can emit the record.
+    pub(crate) plain: bool,
     /// The source of each leaf's value, except for the tag.
     pub(crate) given: Vec<Given>,
 }
@@ -84,6 +92,8 @@ pub(crate) enum Given {
     Constant(u64),
     /// The length of this leaf.
     Length(LeafId),
+    /// A count that is computed from other values, and stores nothing.
+    Computed,
     /// The argument with this index.
     Argument(usize),
     Clock,
@@ -127,7 +137,7 @@ pub(crate) enum Machine {
     Id,
     Text,
     Bytes,
-    Array(u16),
+    Array(u32),
 }
 
 impl Machine {
@@ -162,6 +172,11 @@ impl Machine {
         }
     }
 
+    /// Checks whether the value is a number rather than bytes.
+    pub(crate) fn is_number(self) -> bool {
+        !self.is_bytes()
+    }
+
     fn is_bytes(self) -> bool {
         matches!(self, Self::Text | Self::Bytes | Self::Array(_))
     }
@@ -182,23 +197,44 @@ impl Machine {
     }
 }
 
+/// The records that a language can emit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Records whose values fit in the words and the tail of an event.
+    Plain,
+    /// All records, including those with repetitions, optional fields and references.
+    Nested,
+}
+
 /// Plans the emitters of a DTD.
 ///
 /// # Errors
 /// Returns an error if an annotation is invalid, or if a kind to omit is not the kind of any record.
-pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
+pub(crate) fn emitters(
+    dtd: &Dtd,
+    lookup: &Lookup<'_>,
+    options: &Options,
+    reach: Reach,
+) -> Result<Emitters, OptionError> {
     let has_strings =
         |record: &Record| role(record).is_ok_and(|role| role == Role::Intern) && not_plain(record).is_none();
     let interns = dtd.records.iter().any(has_strings);
-    let mut planner =
-        Planner { dtd, lookup, interns, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
+    let mut planner = Planner {
+        dtd,
+        lookup,
+        interns,
+        reach,
+        out: Emitters::default(),
+        names: Scope::default(),
+        types: Scope::default(),
+        tables: Scope::default(),
+    };
     let mut rows = String::new();
     for section in &dtd.sections {
         if section.stream.is_some() {
-            let elements = section.records.iter().filter_map(|id| dtd.record(*id));
-            let reason = || "it is an element of a stream section, so it has no tag".to_owned();
-            let missing = elements.map(|element| Missing { record: element.name.clone(), reason: reason() });
-            planner.out.without.extend(missing);
+            for element in section.records.iter().filter_map(|id| dtd.record(*id)) {
+                planner.element(section, element)?;
+            }
             continue;
         }
         let own = section.records.iter().filter(|id| **id > METADATA);
@@ -231,9 +267,11 @@ struct Planner<'s, 'd> {
     lookup: &'s Lookup<'s>,
     /// Whether strings have IDs, which requires a record that stores a string and its ID.
     interns: bool,
+    reach: Reach,
     out: Emitters,
     names: Scope,
     types: Scope,
+    tables: Scope,
 }
 
 /// The role of a record for emitters.
@@ -250,7 +288,9 @@ impl Planner<'_, '_> {
         // A catch-all record only reads records emitted by other programs.
         let Some(tag) = record.tag.filter(|_| !record.catch_all) else { return Ok(()) };
         let role = role(record)?;
-        if let Some(reason) = not_plain(record) {
+        let complex = not_plain(record);
+        let plain = complex.is_none();
+        if let Some(reason) = complex.filter(|_| self.reach == Reach::Plain || role != Role::Event) {
             self.out.without.push(Missing { record: record.name.clone(), reason });
             return Ok(());
         }
@@ -268,8 +308,10 @@ impl Planner<'_, '_> {
             Role::Dropped | Role::ClockSync => 2,
             Role::Intern => 1,
         };
-        let sources = sources.join(" ");
-        let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
+        if plain {
+            let sources = sources.join(" ");
+            let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
+        }
         let wanted = self.lookup.rename(std::slice::from_ref(&record.name)).unwrap_or_else(|| record.name.clone());
         let (name, arguments) = match role {
             Role::Event => (self.names.take(&[snake(&wanted)]), self.types.take(&[camel(&wanted)])),
@@ -278,7 +320,8 @@ impl Planner<'_, '_> {
         };
         let docs = docs::or(docs::lines(record.doc.as_deref()), || format!("Emits `{}`.", record.name));
         let rare = is_rare(record, role, &given)?;
-        let event = Event { name, arguments, docs, kind, compiled: true, rare, fields, words, section, tag, given };
+        let event =
+            Event { name, arguments, docs, kind, compiled: true, rare, fields, words, section, tag, plain, given };
         match role {
             Role::Event => self.out.events.push(event),
             Role::Dropped => self.out.dropped = Some(event),
@@ -290,6 +333,45 @@ impl Planner<'_, '_> {
                 )));
             }
             Role::Intern => self.out.intern = Some(event),
+        }
+        Ok(())
+    }
+
+    /// Adds the element of a stream section, if records refer to it by offset. The values of a section that records
+    /// stride through or predict from are arguments of these records.
+    fn element(&mut self, section: &Section, element: &Record) -> Result<(), OptionError> {
+        let missing = |reason: &str| Missing { record: element.name.clone(), reason: reason.to_owned() };
+        if self.reach == Reach::Plain {
+            self.out.without.push(missing("it is an element of a stream section, so it has no tag"));
+            return Ok(());
+        }
+        let number = section.number;
+        let mut leaves = self.dtd.records.iter().flat_map(|record| &record.leaves);
+        if leaves.clone().any(|l| l.interpretation == Interpretation::SectionOffset(number)) {
+            let (_, Layout { fields, words, given, .. }) =
+                Layout::of(self.dtd, element, Role::Event, self.interns, self.lookup)?;
+            let wanted = section.name.clone().unwrap_or_default();
+            let wanted = self.lookup.rename(std::slice::from_ref(&wanted)).unwrap_or(wanted);
+            let name = self.tables.take(&[snake(&wanted)]);
+            let docs = docs::lines(element.doc.as_deref());
+            self.out.tables.push(Event {
+                name,
+                docs,
+                fields,
+                words,
+                given,
+                arguments: String::new(),
+                kind: 0,
+                compiled: true,
+                rare: false,
+                section: number,
+                tag: 0,
+                plain: false,
+            });
+        } else if !leaves.any(|l| l.interpretation.stream() == Some(number))
+            && !self.dtd.models.iter().any(|model| model.section == number)
+        {
+            self.out.without.push(missing("it is an element of a stream section to which no field refers"));
         }
         Ok(())
     }
@@ -367,7 +449,7 @@ fn not_plain(record: &Record) -> Option<String> {
                 [ExprOp::Leaf(_)] => "has a length that is constant or shared with another field",
                 _ => "has a computed length",
             },
-            (Width::Array(bytes), _) if *bytes > 1024 => "has more than 1024 bytes",
+            (Width::Array(bytes), _) if *bytes > PLAIN_MOST => "has more than 1024 bytes",
             (Width::Until(_), _) => "ends at a terminator",
             (Width::Unset | Width::Number(_) | Width::Array(_), _) => return None,
         };
@@ -408,14 +490,15 @@ impl<'s> Layout<'s> {
         let uses = Uses::of(record);
         let mut names = Scope::default();
         let mut sources = Vec::new();
-        for (id, l) in (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(1) {
+        for (id, l) in (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(usize::from(record.tag.is_some())) {
             let (source, given) = match (l.constant, measured(record, &uses, id), annotation(l, "source")) {
+                _ if l.computed.is_some() => (String::new(), Given::Computed),
                 (Some(value), _, _) => (format!("={value}"), Given::Constant(value)),
-                (None, Some(data), _) => (format!("#{}", data.0 - 1), Given::Length(data)),
+                (None, Some(data), _) => (format!("#{}", data.0.saturating_sub(1)), Given::Length(data)),
                 (None, None, Some(source)) => layout.filled(l, &source)?,
                 (None, None, None) if role == Role::Intern => layout.interned(l)?,
                 (None, None, None) => {
-                    (layout.argument(dtd, l, lookup, &mut names)?, Given::Argument(layout.fields.len() - 1))
+                    (layout.argument(dtd, id, l, lookup, &mut names)?, Given::Argument(layout.fields.len() - 1))
                 }
             };
             sources.push(format!("{}:{source}", named(l)));
@@ -469,14 +552,26 @@ impl<'s> Layout<'s> {
     }
 
     /// Adds a field that the program passes as an argument.
-    fn argument(&mut self, dtd: &Dtd, l: &Leaf, lookup: &Lookup<'_>, names: &mut Scope) -> Result<String, OptionError> {
+    fn argument(
+        &mut self,
+        dtd: &Dtd,
+        id: LeafId,
+        l: &Leaf,
+        lookup: &Lookup<'_>,
+        names: &mut Scope,
+    ) -> Result<String, OptionError> {
         if self.role != Role::Event {
             return Err(self.nobody(l));
         }
         let machine = machine(self.record, l, self.interns)?;
         let key = named(l);
-        let wanted = lookup.rename(&[format!("{}.{key}", self.record.name)]).unwrap_or_else(|| snake(&key));
-        let name = names.take(&[ident(&wanted).to_string()]);
+        let repetition = repetition(&self.record.items, id, Repetition::default(), 0).unwrap_or_default();
+        let renamed = lookup.rename(&[format!("{}.{key}", self.record.name)]);
+        let name = match l.repeated {
+            // The item of each repetition has its own names.
+            true => renamed.unwrap_or_else(|| snake(&named_at(l.path.get(repetition.keys..).unwrap_or_default()))),
+            false => names.take(&[ident(&renamed.unwrap_or_else(|| snake(&key))).to_string()]),
+        };
         let index = self.fields.len();
         self.fields.push(Argument { name, machine, docs: docs::of_leaf(dtd, self.record, l, false) });
         if let Machine::Array(_) = machine {
@@ -505,31 +600,67 @@ impl<'s> Layout<'s> {
     }
 }
 
-/// Returns the byte array whose length is stored in a leaf.
+/// Returns the byte array of the same item whose length is stored in a leaf, if the leaf has no other use.
 fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
-    if leaf(record, id)?.constant.is_some() || !uses.any(id) {
+    if !uses.measures_one(record, id) {
         return None;
     }
+    let item = |id: LeafId| repetition(&record.items, id, Repetition::default(), 0);
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find_map(|(data, l)| match &l.width {
-        Width::Variable(expr) if expr.0 == [ExprOp::Leaf(id)] => Some(data),
+        Width::Variable(expr) if expr.0 == [ExprOp::Leaf(id)] && item(id) == item(data) => Some(data),
         _ => None,
     })
 }
 
+/// A repetition around a leaf: its first leaf, and the number of keys that lead to its items. By default, the record
+/// itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Repetition {
+    first: Option<LeafId>,
+    keys: usize,
+}
+
+/// Returns the innermost repetition around a leaf. `items` are inside the repetition `here`, after `keys` keys.
+fn repetition(items: &[Item], id: LeafId, here: Repetition, keys: usize) -> Option<Repetition> {
+    items.iter().find_map(|item| match item {
+        Item::Leaf(leaf) => (*leaf == id).then_some(here),
+        Item::Nested { items, .. } => repetition(items, id, here, keys + 1),
+        Item::Repeat { body: Repeated::Leaf(leaf), .. } => {
+            (*leaf == id).then_some(Repetition { first: Some(id), keys })
+        }
+        Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => {
+            let inner = Repetition { first: first_leaf(items), keys: keys + 1 };
+            repetition(items, id, inner, keys + 1)
+        }
+    })
+}
+
+fn first_leaf(items: &[Item]) -> Option<LeafId> {
+    match items.first()? {
+        Item::Leaf(leaf) | Item::Repeat { body: Repeated::Leaf(leaf), .. } => Some(*leaf),
+        Item::Nested { items, .. }
+        | Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => first_leaf(items),
+    }
+}
+
 /// Returns the argument name of a leaf. For a `vfield`, this is its key.
 pub(crate) fn named(l: &Leaf) -> String {
-    match l.path.split_last() {
+    named_at(&l.path)
+}
+
+fn named_at(path: &[String]) -> String {
+    match path.split_last() {
         Some((last, above)) if last == "data" && above.last().is_some_and(|key| key.starts_with("vfield")) => {
             above.join("_")
         }
-        _ => l.path.join("_"),
+        _ => path.join("_"),
     }
 }
 
 /// Returns the type of a leaf, which is the type in the DTD or else a type that can hold all values of the leaf.
 fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionError> {
     let own = match (&l.width, l.format, l.interpretation) {
-        (Width::Array(bytes), _, _) => Machine::Array(u16::try_from(*bytes).unwrap_or(1024)),
+        (Width::Array(bytes), _, _) => Machine::Array(*bytes),
         (Width::Variable(_), Format::Utf8, _) => Machine::Text,
         (Width::Variable(_) | Width::Until(_), _, _) => Machine::Bytes,
         _ if interns && annotation(l, "role").as_deref() == Some("string_id") => Machine::Id,

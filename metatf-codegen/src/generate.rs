@@ -7,7 +7,7 @@ use metatf_parser::Dtd;
 use proc_macro2::TokenStream;
 
 use crate::emit::emit;
-use crate::emitters::{Emitters, emitters};
+use crate::emitters::{Emitters, Reach, emitters};
 use crate::options::{Lookup, OptionError, Options};
 use crate::plan::plan;
 use crate::render::render;
@@ -21,7 +21,7 @@ pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError
     let lookup = Lookup::new(options);
     let model = plan(dtd, &lookup);
     let emitters = match options.emitters {
-        Some(_) => emitters(dtd, &lookup, options)?,
+        Some(_) => emitters(dtd, &lookup, options, Reach::Plain)?,
         None => Emitters::default(),
     };
     lookup.unused().map_or(Ok(()), Err)?;

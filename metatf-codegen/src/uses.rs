@@ -62,6 +62,11 @@ impl Uses {
         self.counted.get(at) != Some(&0) || self.measured.get(at) != Some(&0)
     }
 
+    /// Checks whether the leaf is the count of a repetition.
+    pub(crate) fn is_count(&self, id: LeafId) -> bool {
+        self.counted.get(usize::from(id.0)).is_some_and(|n| *n > 0)
+    }
+
     fn only(&self, id: LeafId, counted: u32, measured: u32) -> bool {
         let at = usize::from(id.0);
         self.counted.get(at) == Some(&counted)

@@ -1,10 +1,13 @@
 #ifndef PFX_NO_DESCRIBE
-/* A field of an event. Its format is one of: u, s: an unsigned or signed number; b: a Boolean; d: a double; c: nanoseconds; k: not shown;
-   l: the length of the field with index `bytes`; t: text; x: bytes. */
+/* A field of an event, with the number of its leaf. Its format is one of: u, s: an unsigned or signed number; b: a Boolean; d: a double;
+   c: nanoseconds; k: not shown; l: the length of leaf `bytes`; t: text; x: bytes; v: bytes whose length is computed; z: bytes that end before
+   the byte `bytes`; r: a repetition of the next `bytes` fields. `value` computes the length or the count from the values of leaves. */
 typedef struct pfx_field {
     const char *name;
     char kind;
-    uint16_t bytes;
+    uint8_t leaf;
+    uint32_t bytes;
+    uint64_t (*value)(const uint64_t *values, pfx_room *room);
 } pfx_field;
 
 typedef struct pfx_event {
@@ -104,6 +107,8 @@ static size_t pfx_say_field(size_t to, const pfx_field *field, const uint8_t *at
         }
         return pfx_say(to, "\"");
     case 'x':
+    case 'v':
+    case 'z':
         for (i = 0; i < bytes; i++) {
             to = pfx_say_hex(to, at[i], 2);
         }
@@ -113,12 +118,69 @@ static size_t pfx_say_field(size_t to, const pfx_field *field, const uint8_t *at
     }
 }
 
+/* A walk through an event. */
+typedef struct pfx_walker {
+    const uint8_t *at;
+    const uint8_t *end;
+    /* The length of the description, if there is one. */
+    size_t to;
+    bool says;
+    pfx_room room;
+    /* The values of numbers, and the lengths of byte arrays. */
+    uint64_t values[256];
+} pfx_walker;
+
+/* Walks through fields. Returns false if they exceed the end. */
+static bool pfx_walk_fields(pfx_walker *walker, const pfx_field *field, size_t count)
+{
+    for (; count > 0; field++, count--) {
+        uint64_t bytes = field->bytes;
+        char kind = field->kind;
+        size_t left = (size_t)(walker->end - walker->at);
+        if (kind == 'r') {
+            uint64_t items = field->value(walker->values, &walker->room);
+            for (; items > 0; items--) {
+                if (!pfx_take(&walker->room, 1, 0) || !pfx_walk_fields(walker, field + 1, field->bytes)) {
+                    return false;
+                }
+            }
+            count -= field->bytes;
+            field += field->bytes;
+            continue;
+        }
+        if (kind == 'l') {
+            bytes = 2;
+        } else if (kind == 'v') {
+            bytes = field->value(walker->values, &walker->room);
+        } else if (kind == 't' || (kind == 'x' && bytes == 0)) {
+            bytes = walker->values[field->leaf];
+        } else if (kind == 'z') {
+            for (bytes = 0; bytes < left && walker->at[bytes] != (uint8_t)field->bytes; bytes++) {
+            }
+        }
+        if (walker->room.fails || bytes + (kind == 'z') > left) {
+            return false;
+        }
+        if (kind == 'l') {
+            walker->values[field->bytes & 255] = pfx_get(walker->at, 2);
+        } else if (kind == 's' && bytes > 0 && bytes < 8 && walker->at[bytes - 1] >> 7 != 0) {
+            walker->values[field->leaf] = pfx_get(walker->at, (size_t)bytes) | UINT64_MAX << (8 * bytes);
+        } else if (bytes <= 8 && kind != 't' && kind != 'x') {
+            walker->values[field->leaf] = pfx_get(walker->at, (size_t)bytes);
+        }
+        if (walker->says && kind != 'l' && kind != 'k') {
+            walker->to = pfx_say_field(walker->to, field, walker->at, (size_t)bytes);
+        }
+        walker->at += bytes + (kind == 'z');
+    }
+    return true;
+}
+
 /* Walks through an event, and describes it if `says` is set. Returns its end, or NULL if there is no event. */
 static const uint8_t *pfx_walk(const uint8_t *at, const uint8_t *end, uint8_t section, bool says)
 {
     const pfx_event *event = NULL;
-    uint16_t lengths[256];
-    size_t to;
+    pfx_walker walker;
     size_t i;
     uint64_t tag;
     if ((size_t)(end - at) < PFX_TAG_BYTES) {
@@ -133,27 +195,20 @@ static const uint8_t *pfx_walk(const uint8_t *at, const uint8_t *end, uint8_t se
     if (event == NULL) {
         return NULL;
     }
-    at += PFX_TAG_BYTES;
-    memset(lengths, 0, sizeof lengths);
-    to = says ? pfx_say(0, event->name) : 0;
-    for (i = 0; i < event->count; i++) {
-        const pfx_field *field = &event->fields[i];
-        bool is_tail = field->kind == 't' || (field->kind == 'x' && field->bytes == 0);
-        size_t bytes = field->kind == 'l' ? 2u : is_tail ? lengths[i & 255] : field->bytes;
-        if ((size_t)(end - at) < bytes) {
-            return NULL;
-        }
-        if (field->kind == 'l') {
-            lengths[field->bytes & 255] = (uint16_t)pfx_get(at, 2);
-        } else if (says && field->kind != 'k') {
-            to = pfx_say_field(to, field, at, bytes);
-        }
-        at += bytes;
+    memset(&walker, 0, sizeof walker);
+    walker.at = at + PFX_TAG_BYTES;
+    walker.end = end;
+    walker.says = says;
+    walker.room = pfx_room_for(0);
+    walker.room.items += (uint32_t)(end - at);
+    walker.to = says ? pfx_say(0, event->name) : 0;
+    if (!pfx_walk_fields(&walker, event->fields, event->count)) {
+        return NULL;
     }
     if (says) {
-        pfx_described[to] = 0;
+        pfx_described[walker.to] = 0;
     }
-    return at;
+    return walker.at;
 }
 
 const char *pfx_describe(const pfx_emitter *emitter, uint32_t back)

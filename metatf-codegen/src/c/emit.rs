@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::intern;
 use super::layout::{EventC, Layout, Put};
+use super::nested::{Body, Nested, Parameter};
 use crate::docs;
 use crate::emitters::{Emitters, Machine};
 use crate::names::Scope;
@@ -46,120 +48,44 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
         "/* The size of a chunk that contains only telemetry's own records. */\n#define PFX_OWN_CHUNK {}",
         layout.own_chunk()
     );
-    if let Some((bytes, section)) = layout.string_chunk() {
-        let _ = writeln!(out, "#define PFX_STRING_CHUNK {bytes}\n#define PFX_STRING_SECTION {section}");
-        out.push_str(STRING_BYTES);
-    }
+    out.push_str(&intern::constants(layout));
     out.push('\n');
     out
 }
 
-/// The amount of memory for the strings of a trace.
-const STRING_BYTES: &str = "\
-/* The total size of the interned strings of a trace, plus 6 bytes each; must be the same in all files. */
-#ifndef PFX_STRING_BYTES
-#define PFX_STRING_BYTES 8192
-#endif
-";
-
-/// Returns the parts of the header for string IDs: a field of the trace, its initialization, declarations and the
-/// implementation. All parts are empty if strings have no IDs.
-pub(super) fn strings(layout: &Layout) -> [(&'static str, String); 4] {
-    let names = ["@STRINGS@\n", "@STRINGS_BEGIN@\n", "@STRINGS_FUNCTION@\n", "@STRINGS_IMPLEMENTATION@\n"];
-    let texts = match &layout.intern {
-        None => Default::default(),
-        Some(event) => {
-            let mut put = String::from(
-                "/* Puts the record of a string. */\nstatic uint8_t *pfx_put_string(const pfx_emitter *emitter, uint8_t *at, \
-                 uint32_t number, pfx_bytes string)\n{\n    (void)emitter;\n",
-            );
-            let _ = writeln!(put, "    {}", number(u64::from(event.tag), layout.tag_width));
-            event.leaves.iter().for_each(|leaf| put.push_str(&one(*leaf, event, "number")));
-            put.push_str("    return at;\n}\n\n");
-            [FIELD.to_owned(), BEGIN.to_owned(), DECLARATION.to_owned(), put + include_str!("strings.h")]
-        }
-    };
-    let [field, begin, declaration, implementation] = texts;
-    let [a, b, c, d] = names;
-    [(a, field), (b, begin), (c, declaration), (d, implementation)]
-}
-
-const FIELD: &str = "\
-    /* The strings that have a number; the slots have their places, and 1 more. */
-    uint8_t strings[PFX_STRING_BYTES];
-    uint32_t string_slots[PFX_STRING_BYTES / 8];
-    uint32_t strings_length;
-    uint32_t strings_count;
-    /* Strings that got no number: they found no room, could not be written, or came from a signal handler that interrupted a write. */
-    uint32_t strings_refused;
-";
-
-const BEGIN: &str = "\
-    memset(trace->string_slots, 0, sizeof trace->string_slots);
-    trace->strings_length = 0;
-    trace->strings_count = 0;
-    trace->strings_refused = 0;
-";
-
-const DECLARATION: &str = "\
-/* Returns the number of a string, the same each time. A new string is written at once, in a chunk of its own, so that it comes before all
-   events that name it. 0: it found no room in PFX_STRING_BYTES, or was not written. A known string needs no lock. A signal handler may
-   call it, but a new string gets 0 if the handler interrupted the thread that writes to the trace. */
-uint32_t pfx_intern(pfx_trace *trace, const char *text);
-";
-
-/// Writes the emitters.
+/// Writes the emitters, and the functions that intern elements.
 pub(super) fn events(layout: &Layout) -> String {
-    layout.events.iter().map(|event| function(layout, event)).collect()
+    let tables: String = layout.tables.iter().map(intern::declare).collect();
+    let events = layout.events.iter().map(|event| function(layout, event));
+    super::NESTED.to_owned() + &tables + &events.collect::<String>()
 }
 
 fn function(layout: &Layout, event: &EventC) -> String {
-    let EventC { name, kind, section, tag, .. } = event;
-    let mut out = "/* ".to_owned();
-    out.push_str(&event.docs.iter().map(|line| comment(line)).collect::<Vec<_>>().join("\n   "));
-    for (argument, _, docs) in &event.arguments {
-        let lines: Vec<_> = docs.iter().filter(|line| !line.is_empty()).map(|line| comment(line)).collect();
-        let _ = write!(out, "\n   {argument}: {}", lines.join("\n      "));
+    let EventC { name, kind, nested, .. } = event;
+    let parameters = match nested {
+        Some(nested) => nested.body.parameters.clone(),
+        None => plain_parameters(event),
+    };
+    let mut out = nested.as_ref().map_or_else(String::new, |nested| nested.structs.clone());
+    let given: Vec<_> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    if let Some(nested) = nested.as_ref().filter(|_| event.compiled) {
+        out.push_str(&store(layout, event, nested));
     }
-    out.push_str(" */\n");
-    let mut parameters = vec!["pfx_emitter *emitter".to_owned()];
-    let mut given = vec!["emitter".to_owned()];
-    for (argument, machine, _) in &event.arguments {
-        parameters.push(format!("{}{argument}", c_type(*machine)));
-        given.push(argument.clone());
-        if *machine == Machine::Bytes {
-            parameters.push(format!("size_t {argument}_length"));
-            given.push(format!("{argument}_length"));
-        }
-    }
-    let _ = writeln!(out, "static inline void pfx_emit_{name}({})\n{{", parameters.join(", "));
+    out.push_str(&described(&event.docs, &parameters));
+    let list = listed("pfx_emitter *emitter", &parameters);
+    let _ = writeln!(out, "static inline void pfx_emit_{name}({list})\n{{");
     if event.compiled {
         out.push_str("    uint8_t *at;\n");
-        let lengths = |argument: &(String, Machine, Vec<String>), index: usize| match argument.1 {
-            Machine::Text => format!("    pfx_bytes pfx_argument_{index};\n"),
-            Machine::Bytes => format!("    pfx_bytes pfx_argument_{index};\n"),
-            _ => String::new(),
+        let body = match nested {
+            Some(_) => emit_nested(layout, event, &given),
+            None => emit_plain(layout, event),
         };
-        event.arguments.iter().enumerate().for_each(|(index, argument)| out.push_str(&lengths(argument, index)));
-        let _ = writeln!(out, "    if (!PFX_ON({kind})) {{\n        return;\n    }}");
-        let _ = writeln!(out, "    at = pfx_reserve(emitter, {section}, {});", layout.most(event));
-        out.push_str("    if (at == NULL) {\n        return;\n    }\n");
-        for (index, (argument, machine, _)) in event.arguments.iter().enumerate() {
-            let _ = match machine {
-                Machine::Text => writeln!(out, "    pfx_argument_{index} = pfx_text({argument});"),
-                Machine::Bytes => writeln!(out, "    pfx_argument_{index} = pfx_array({argument}, {argument}_length);"),
-                _ => Ok(()),
-            };
-        }
-        let _ = writeln!(out, "    {}", number(u64::from(*tag), layout.tag_width));
-        for put in &event.leaves {
-            out.push_str(&one(*put, event, "0"));
-        }
-        out.push_str("    pfx_commit(emitter, at);\n");
+        out.push_str(&body);
     } else {
-        given.iter().for_each(|name| out.push_str(&format!("    (void){name};\n")));
+        ["emitter"].iter().chain(&given).for_each(|name| out.push_str(&format!("    (void){name};\n")));
     }
     out.push_str("}\n");
+    let given: Vec<_> = ["emitter"].into_iter().chain(given).collect();
     let body = if event.compiled {
         let given: Vec<_> = given.iter().map(|name| format!("({name})")).collect();
         format!(
@@ -174,7 +100,95 @@ fn function(layout: &Layout, event: &EventC) -> String {
     out
 }
 
-fn c_type(machine: Machine) -> String {
+/// Writes the comment of a function.
+pub(super) fn described(docs: &[String], parameters: &[Parameter]) -> String {
+    let mut out = "/* ".to_owned();
+    out.push_str(&docs.iter().map(|line| comment(line)).collect::<Vec<_>>().join("\n   "));
+    for Parameter { name, docs, .. } in parameters {
+        let lines: Vec<_> = docs.iter().filter(|line| !line.is_empty()).map(|line| comment(line)).collect();
+        if !lines.is_empty() {
+            let _ = write!(out, "\n   {name}: {}", lines.join("\n      "));
+        }
+    }
+    out + " */\n"
+}
+
+/// Writes a list of parameters.
+pub(super) fn listed(first: &str, parameters: &[Parameter]) -> String {
+    let all = parameters.iter().map(|Parameter { name, c_type, .. }| format!(", {c_type}{name}"));
+    first.to_owned() + &all.collect::<String>()
+}
+
+/// Returns the parameters for the arguments of a plain event.
+fn plain_parameters(event: &EventC) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for (name, machine, docs) in &event.arguments {
+        parameters.push(Parameter { name: name.clone(), c_type: c_type(*machine), docs: docs.clone() });
+        if *machine == Machine::Bytes {
+            let name = format!("{name}_length");
+            parameters.push(Parameter { name, c_type: "size_t ".to_owned(), docs: Vec::new() });
+        }
+    }
+    parameters
+}
+
+/// Writes the body of an emitter whose record needs a fixed amount of room.
+fn emit_plain(layout: &Layout, event: &EventC) -> String {
+    let EventC { kind, section, tag, .. } = event;
+    let mut out = String::new();
+    let is_bytes = |machine: &Machine| matches!(machine, Machine::Text | Machine::Bytes);
+    let bytes = || event.arguments.iter().enumerate().filter(|(_, (_, machine, _))| is_bytes(machine));
+    bytes().for_each(|(index, _)| out.push_str(&format!("    pfx_bytes pfx_argument_{index};\n")));
+    let _ = writeln!(out, "    if (!PFX_ON({kind})) {{\n        return;\n    }}");
+    let _ = writeln!(out, "    at = pfx_reserve(emitter, {section}, {});", layout.most(event));
+    out.push_str("    if (at == NULL) {\n        return;\n    }\n");
+    for (index, (argument, machine, _)) in bytes() {
+        let _ = match machine {
+            Machine::Text => writeln!(out, "    pfx_argument_{index} = pfx_text({argument});"),
+            _ => writeln!(out, "    pfx_argument_{index} = pfx_array({argument}, {argument}_length);"),
+        };
+    }
+    let _ = writeln!(out, "    {}", number(u64::from(*tag), layout.tag_width));
+    out.push_str(&leaves(event, "0", 4));
+    out + "    pfx_commit(emitter, at);\n"
+}
+
+/// Writes the body of an emitter whose record may need any amount of room. If the buffer has too little room, the
+/// record starts the next chunk.
+fn emit_nested(layout: &Layout, event: &EventC, given: &[&str]) -> String {
+    let EventC { name, kind, section, .. } = event;
+    let call = |at: &str| {
+        let all: Vec<_> = ["emitter", at].iter().chain(given).copied().collect();
+        format!("pfx_store_{name}({})", all.join(", "))
+    };
+    let (first, second) = (call("at"), call("emitter->at"));
+    format!(
+        "    if (!PFX_ON({kind})) {{\n        return;\n    }}\n    at = pfx_reserve(emitter, {section}, {});\n    \
+         if (at == NULL) {{\n        return;\n    }}\n    at = {first};\n    \
+         if (at == NULL && pfx_retry(emitter, {section})) {{\n        at = {second};\n    }}\n    \
+         pfx_commit_or_drop(emitter, at);\n",
+        layout.most(event)
+    )
+}
+
+/// Writes the function that stores a record whose size depends on its values.
+fn store(layout: &Layout, event: &EventC, nested: &Nested) -> String {
+    let EventC { name, tag, .. } = event;
+    let parameters = listed("const pfx_emitter *emitter, uint8_t *at", &nested.body.parameters);
+    let mut out = format!("static inline uint8_t *pfx_store_{name}({parameters})\n{{\n");
+    let _ = writeln!(out, "    pfx_room room = pfx_room_for((size_t)(emitter->end - at) - {});", layout.most(event));
+    let _ = writeln!(out, "    {}", number(u64::from(*tag), layout.tag_width));
+    out.push_str(&body(&nested.body));
+    out
+}
+
+pub(super) fn body(body: &Body) -> String {
+    let lines = body.lines().flat_map(|text| text.lines()).map(|line| format!("    {line}\n"));
+    "    (void)room;\n".to_owned() + &lines.collect::<String>() + "    return at;\n}\n"
+}
+
+/// Returns the type of an argument, which ends in a space or `*`.
+pub(super) fn c_type(machine: Machine) -> String {
     match machine {
         Machine::Unsigned(bits) => format!("uint{bits}_t "),
         Machine::Signed(bits) => format!("int{bits}_t "),
@@ -187,26 +201,37 @@ fn c_type(machine: Machine) -> String {
     }
 }
 
-/// Writes the code that appends a leaf. `own` is the value that telemetry fills in.
-fn one(put: Put, event: &EventC, own: &str) -> String {
-    let name = |index: usize| event.arguments.get(index).map_or("", |argument| argument.0.as_str());
-    let call = |function: &str, value: &str| format!("    at = pfx_put{function}(at, {value});\n");
-    match put {
-        Put::Constant(_, 0) => String::new(),
-        Put::Constant(value, width) => format!("    {}\n", number(value, width)),
+/// Writes the code that appends the leaves of a plain record. `own` is the value that telemetry fills in.
+pub(super) fn leaves(event: &EventC, own: &str, indent: usize) -> String {
+    let given = |put: Put| match put {
+        Put::Argument(index, _) => event.arguments.get(index).map_or("", |argument| argument.0.as_str()),
+        _ => "",
+    };
+    let lines = event.leaves.iter().filter_map(|put| one(*put, given(*put), own));
+    lines.map(|line| format!("{:indent$}{line}\n", "")).collect()
+}
+
+/// Returns the statement that appends a leaf. `given` is the value of its argument, and `own` is the value that
+/// telemetry fills in.
+pub(super) fn one(put: Put, given: &str, own: &str) -> Option<String> {
+    let call = |function: &str, value: &str| format!("at = pfx_put{function}(at, {value});");
+    Some(match put {
+        Put::Constant(_, 0) | Put::Computed => return None,
+        Put::Constant(value, width) => number(value, width),
         Put::Length(index) => {
             let argument = format!("pfx_argument_{index}");
             call("16", &format!("(uint16_t)({argument}.length + {argument}.mark)"))
         }
         Put::Argument(index, machine) => match machine {
-            Machine::Unsigned(bits) => call(&bits.to_string(), name(index)),
-            Machine::Signed(bits) => call(&bits.to_string(), &format!("(uint{bits}_t){}", name(index))),
-            Machine::Id => call("32", name(index)),
-            Machine::Bool => call("8", &format!("(uint8_t)({} ? 1 : 0)", name(index))),
-            Machine::F32 | Machine::F64 => call("_double", name(index)),
+            Machine::Unsigned(bits) => call(&bits.to_string(), given),
+            Machine::Signed(bits) => call(&bits.to_string(), &format!("(uint{bits}_t){given}")),
+            Machine::Id => call("32", given),
+            Machine::Bool => call("8", &format!("(uint8_t)({given} ? 1 : 0)")),
+            Machine::F32 | Machine::F64 => call("_double", given),
             Machine::Text | Machine::Bytes => call("_cut", &format!("pfx_argument_{index}")),
-            Machine::Array(bytes) => format!("    at = pfx_put_bytes(at, {}, {bytes});\n", name(index)),
+            Machine::Array(bytes) => format!("at = pfx_put_bytes(at, {given}, {bytes});"),
         },
+        Put::Count(_) | Put::Reference(_) => call("32", &format!("(uint32_t){given}")),
         Put::Clock => call("64", "pfx_now(emitter)"),
         Put::Thread => call("32", "emitter->thread"),
         Put::Process => call("32", "emitter->trace->process"),
@@ -214,11 +239,13 @@ fn one(put: Put, event: &EventC, own: &str) -> String {
         Put::OwnId => call("32", own),
         Put::OwnLength => call("16", "(uint16_t)(string.length + string.mark)"),
         Put::OwnText => call("_cut", "string"),
-    }
+        // The code of these leaves depends on other leaves.
+        Put::Measured(_) | Put::Until(..) | Put::Encoded(..) | Put::EncodedLength(..) => return None,
+    })
 }
 
 /// Writes the code that appends a constant number.
-fn number(value: u64, width: u8) -> String {
+pub(super) fn number(value: u64, width: u8) -> String {
     match width {
         1 | 2 | 4 => format!("at = pfx_put{}(at, 0x{:x});", width * 8, value & u64::MAX >> (64 - 8 * u32::from(width))),
         8 => format!("at = pfx_put64(at, UINT64_C(0x{value:x}));"),
@@ -278,12 +305,8 @@ pub(super) fn own(layout: &Layout) -> String {
 }
 
 fn indented(layout: &Layout, event: &EventC, own: &str) -> String {
-    let mut out = format!("        at = emitter->at;\n        {}\n", number(u64::from(event.tag), layout.tag_width));
-    for put in &event.leaves {
-        let text = one(*put, event, own);
-        text.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
-    }
-    out
+    let tag = number(u64::from(event.tag), layout.tag_width);
+    format!("        at = emitter->at;\n        {tag}\n") + &leaves(event, own, 8)
 }
 
 /// Makes a line safe for a comment, so that it cannot end the comment, start another comment, or end in a line

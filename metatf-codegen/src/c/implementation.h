@@ -219,11 +219,13 @@ int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size
 /* Writes a chunk with its header, given its size and its number of records. The lock must be held. */
 static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, size_t length, uint32_t records)
 {
+    const bool is_table = pfx_sections[section - 1].flags == 5;
     pfx_chunk_header(trace, header, 0, (uint32_t)length);
     header[4] = pfx_sections[section - 1].number;
-    header[8] = 3;
+    header[8] = pfx_sections[section - 1].flags;
+    header[9] = pfx_sections[section - 1].width;
     pfx_put32(header + 20, records);
-    pfx_put32(header + 24, trace->chunks - trace->others);
+    pfx_put32(header + 24, is_table ? 0 : trace->chunks - trace->others);
     pfx_put64(header + 32, trace->bases[section - 1]);
     pfx_put32(header + 44, ~pfx_crc(pfx_crc(0xffffffffu, header, 44), header + 48, length));
     if (trace->chunks == 0 || trace->chunks == 0xffffffffu || trace->write(trace->context, header, length + 48) != 0) {
@@ -233,6 +235,7 @@ static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, s
     trace->length += length + 48;
     trace->bases[section - 1] += length;
     trace->chunks++;
+    trace->others += is_table;
     return 0;
 }
 

@@ -1,13 +1,14 @@
 //! The layout of stored events: the width of each leaf in bytes, and the metadata at the start of a chunk that sets
 //! these widths.
 
-use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
+use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, LeafId, METADATA, Record, RecordId, Width};
 
+use super::nested::{Nested, Types};
 use crate::docs;
 use crate::emitters::{self, Argument, Emitters, Event, Given, Machine, Missing};
 use crate::names::Scope;
 use crate::options::{OptionError, Options};
-use crate::uses::leaf;
+use crate::uses::{Uses, leaf};
 
 /// All events, grouped by section.
 pub(crate) struct Layout {
@@ -16,6 +17,8 @@ pub(crate) struct Layout {
     pub(crate) dropped: Option<EventC>,
     pub(crate) clock_sync: Option<EventC>,
     pub(crate) intern: Option<EventC>,
+    /// The elements of the tables to which events refer.
+    pub(crate) tables: Vec<EventC>,
     /// The size of a tag.
     pub(crate) tag_width: u8,
     /// The tag of a comment.
@@ -29,6 +32,10 @@ pub(crate) struct Stored {
     pub(crate) number: u8,
     /// The records at the start of each chunk.
     pub(crate) metadata: Vec<u8>,
+    /// Whether this is a table, whose chunks any later group may refer to.
+    pub(crate) is_table: bool,
+    /// The width in the header of each chunk, which is 0 unless the elements are single numbers.
+    pub(crate) width: u8,
 }
 
 /// An event in C.
@@ -46,6 +53,8 @@ pub(crate) struct EventC {
     pub(crate) names: Vec<String>,
     /// The name of the record.
     pub(crate) record: String,
+    /// The layout of a record that is not plain.
+    pub(crate) nested: Option<Nested>,
 }
 
 /// The data to write for a leaf.
@@ -65,6 +74,31 @@ pub(crate) enum Put {
     OwnId,
     OwnLength,
     OwnText,
+    /// A computed count, which stores nothing.
+    Computed,
+    /// The argument with this index, which is the number of items of a repetition.
+    Count(usize),
+    /// The argument with this index, which is an offset in a table.
+    Reference(usize),
+    /// The argument with this index, which is a byte array whose length is computed from other values.
+    Measured(usize),
+    /// The argument with this index, which is a byte array that ends before this byte.
+    Until(usize, u8),
+    /// An element's argument with this index, in the encoding of the DTD.
+    Encoded(usize, Encoding),
+    /// The length of an element's argument with this index, in this number of bytes.
+    EncodedLength(usize, u8),
+}
+
+/// The encoding of a number in an element. No metadata can change this encoding.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding {
+    pub(crate) machine: Machine,
+    pub(crate) base: u64,
+    pub(crate) width: u8,
+    pub(crate) is_signed: bool,
+    /// Whether the number is an offset in a table.
+    pub(crate) is_reference: bool,
 }
 
 /// Names used in the functions of all events.
@@ -81,17 +115,24 @@ impl Layout {
             dropped: None,
             clock_sync: None,
             intern: None,
+            tables: Vec::new(),
             tag_width: dtd.tag_width,
             comment,
             without: emitters.without.clone(),
         };
+        let mut types = Types::of(emitters);
         for event in &emitters.events {
-            let made = layout.event(dtd, event, metadata);
+            let made = layout.event(dtd, event, metadata, &mut types);
             layout.events.extend(made);
         }
-        layout.dropped = emitters.dropped.as_ref().and_then(|event| layout.event(dtd, event, metadata));
-        layout.clock_sync = emitters.clock_sync.as_ref().and_then(|event| layout.event(dtd, event, metadata));
-        layout.intern = emitters.intern.as_ref().and_then(|event| layout.event(dtd, event, metadata));
+        let mut own =
+            |event: &Option<Event>| event.as_ref().and_then(|event| layout.event(dtd, event, metadata, &mut types));
+        let (dropped, clock_sync, intern) = (own(&emitters.dropped), own(&emitters.clock_sync), own(&emitters.intern));
+        (layout.dropped, layout.clock_sync, layout.intern) = (dropped, clock_sync, intern);
+        for element in &emitters.tables {
+            let made = layout.event(dtd, element, metadata, &mut types);
+            layout.tables.extend(made);
+        }
         if layout.events.is_empty() {
             return Err(OptionError("the DTD has no record that a program can emit".to_owned()));
         }
@@ -105,35 +146,37 @@ impl Layout {
         Ok(layout)
     }
 
-    fn event(&mut self, dtd: &Dtd, event: &Event, metadata: u32) -> Option<EventC> {
+    /// Adds an event, or the element of a table.
+    fn event(&mut self, dtd: &Dtd, event: &Event, metadata: u32, types: &mut Types) -> Option<EventC> {
         let section = dtd.sections.iter().find(|section| section.number == event.section)?;
-        let (_, record) = dtd.tagged(section, event.tag)?;
-        let mut bytes = Vec::new();
-        let mut leaves = Vec::new();
-        for (index, (l, given)) in (1..=u8::MAX).zip(record.leaves.iter().skip(1).zip(&event.given)) {
-            let Some(put) = put(record, l, *given, event) else {
-                let name = emitters::named(l);
-                let reason = match given {
-                    Given::Constant(_) => {
-                        format!("the stored value of the constant `{name}` depends on the previous record")
-                    }
-                    _ => format!("`{name}` is the length of a field that is neither a string nor bytes"),
-                };
+        let element = section.stream.and_then(|id| dtd.record(id));
+        let record = match element {
+            Some(element) => element,
+            None => dtd.tagged(section, event.tag)?.1,
+        };
+        let made = puts(record, event).and_then(|leaves| {
+            let nested = (!event.plain).then(|| Nested::of(record, event, &leaves, types)).transpose()?;
+            Ok((leaves, nested))
+        });
+        let (leaves, nested) = match made {
+            Ok(made) => made,
+            Err(reason) => {
                 self.without.push(Missing { record: record.name.clone(), reason });
                 return None;
-            };
-            leaves.push(put);
-            if let Some((width, is_signed)) = stored(put) {
-                let setting = Setting { tag_width: dtd.tag_width, metadata, record: event.tag, leaf: index };
-                setting.write(l, width, is_signed, &mut bytes);
             }
-        }
+        };
+        let single = match &record.leaves[..] {
+            [l] if element.is_some() && !l.repeated && l.interpretation.stores() => &l.width,
+            _ => &Width::Unset,
+        };
+        let width = if let Width::Number(width) = single { *width } else { 0 };
         let section = self.sections.iter().position(|known| known.number == event.section).unwrap_or_else(|| {
-            self.sections.push(Stored { number: event.section, metadata: Vec::new() });
+            let (number, is_table) = (event.section, element.is_some());
+            self.sections.push(Stored { number, metadata: Vec::new(), is_table, width });
             self.sections.len() - 1
         });
         if let Some(stored) = self.sections.get_mut(section) {
-            stored.metadata.extend(bytes);
+            stored.metadata.extend(settings(dtd, metadata, record, event.tag, &leaves));
         }
         let mut names = Scope::with(OWN_NAMES);
         let arguments = event.fields.iter().map(|argument| named(argument, &mut names)).collect();
@@ -147,14 +190,16 @@ impl Layout {
             tag: *tag,
             arguments,
             leaves,
-            names: record.leaves.iter().skip(1).map(emitters::named).collect(),
+            names: record.leaves.iter().skip(first(record)).map(emitters::named).collect(),
             record: record.name.clone(),
+            nested,
         })
     }
 
     /// Returns the maximum size of an event.
     pub(crate) fn most(&self, event: &EventC) -> usize {
-        usize::from(self.tag_width) + event.leaves.iter().map(|put| most(*put)).sum::<usize>()
+        let fixed = || event.leaves.iter().map(|put| most(*put)).sum::<usize>();
+        usize::from(self.tag_width) + event.nested.as_ref().map_or_else(fixed, |nested| nested.body.size)
     }
 
     /// Returns the size of a chunk with one string, and the index of the chunk's section, or `None` if strings have no
@@ -190,23 +235,53 @@ fn named(argument: &Argument, names: &mut Scope) -> (String, Machine, Vec<String
     (name, argument.machine, argument.docs.iter().map(|line| docs::plain(line)).collect())
 }
 
-fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
-    Some(match given {
+/// Returns the number of leaves that precede the fields of a record: its tag.
+pub(crate) fn first(record: &Record) -> usize {
+    usize::from(record.tag.is_some())
+}
+
+/// Returns the data to write for each leaf after the tag. An error is the reason why the record cannot be emitted.
+fn puts(record: &Record, event: &Event) -> Result<Vec<Put>, String> {
+    let uses = Uses::of(record);
+    let leaves = (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(first(record));
+    let all = leaves.zip(&event.given).map(|((id, l), given)| {
+        let put = put(record, l, *given, event, uses.is_count(id))?;
+        if record.tag.is_some() { Ok(put) } else { element(l, put) }
+    });
+    all.collect()
+}
+
+fn put(record: &Record, l: &Leaf, given: Given, event: &Event, is_count: bool) -> Result<Put, String> {
+    let name = emitters::named(l);
+    Ok(match given {
         Given::Constant(value) => match (&l.interpretation, &l.width) {
             (Interpretation::None, Width::Number(width)) => Put::Constant(value, *width),
             (Interpretation::BaseOffset(base), Width::Number(width)) => {
                 Put::Constant(value.wrapping_sub(*base), *width)
             }
             (Interpretation::Default(_) | Interpretation::Stride { .. }, _) => Put::Constant(0, 0),
-            // The stored value depends on the previous record.
-            _ => return None,
+            _ => return Err(format!("the stored value of the constant `{name}` depends on the previous record")),
         },
-        Given::Length(data) => match event.given.get(usize::from(data.0).checked_sub(1)?)? {
-            Given::Argument(index) if !leaf(record, data)?.is_numeric() => Put::Length(*index),
-            Given::OwnText => Put::OwnLength,
-            _ => return None,
+        Given::Length(data) => {
+            let given = usize::from(data.0).checked_sub(first(record)).and_then(|at| event.given.get(at));
+            match given {
+                Some(Given::Argument(index)) if leaf(record, data).is_some_and(|l| !l.is_numeric()) => {
+                    Put::Length(*index)
+                }
+                Some(Given::OwnText) => Put::OwnLength,
+                _ => return Err(format!("`{name}` is the length of a field that is neither a string nor bytes")),
+            }
+        }
+        Given::Computed => Put::Computed,
+        Given::Argument(index) => match (&l.width, l.interpretation) {
+            (Width::Until(end), _) => Put::Until(index, *end),
+            (Width::Variable(_), _) if !has_length(event, record, l) => Put::Measured(index),
+            (_, Interpretation::SectionOffset(_)) => Put::Reference(index),
+            _ => match event.fields.get(index).map_or(Machine::Bool, |argument| argument.machine) {
+                Machine::Unsigned(_) if is_count => Put::Count(index),
+                machine => Put::Argument(index, machine),
+            },
         },
-        Given::Argument(index) => Put::Argument(index, event.fields.get(index)?.machine),
         Given::Clock => Put::Clock,
         Given::Thread => Put::Thread,
         Given::Process => Put::Process,
@@ -214,6 +289,44 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
         Given::OwnId => Put::OwnId,
         Given::OwnText => Put::OwnText,
     })
+}
+
+/// Returns whether a leaf stores only the length of this byte array.
+fn has_length(event: &Event, record: &Record, data: &Leaf) -> bool {
+    let is_data = |id: LeafId| leaf(record, id).is_some_and(|l| std::ptr::eq(l, data));
+    event.given.iter().any(|given| matches!(given, Given::Length(id) if is_data(*id)))
+}
+
+/// Returns the data to write for a leaf of an element, whose encoding no metadata can change.
+fn element(l: &Leaf, put: Put) -> Result<Put, String> {
+    let name = emitters::named(l);
+    let width = match l.width {
+        Width::Number(width) => width,
+        _ => 0,
+    };
+    let encoded = |index, machine, base, width| {
+        let is_signed = matches!(l.interpretation, Interpretation::BaseOffset(_));
+        Put::Encoded(
+            index,
+            Encoding { machine, base, width, is_signed, is_reference: matches!(put, Put::Reference(_)) },
+        )
+    };
+    match (put, l.interpretation) {
+        (Put::Clock | Put::Thread | Put::Process, _) => {
+            Err(format!("`{name}` has a `source`, but an element does not belong to an event"))
+        }
+        (Put::Length(index), Interpretation::None) => Ok(Put::EncodedLength(index, width)),
+        (Put::Argument(_, machine), _) if !machine.is_number() => Ok(put),
+        (Put::Argument(index, machine), Interpretation::None) => Ok(encoded(index, machine, 0, width)),
+        (Put::Argument(index, machine), Interpretation::BaseOffset(base)) => Ok(encoded(index, machine, base, width)),
+        (Put::Argument(index, machine), Interpretation::Default(value)) => Ok(encoded(index, machine, value, 0)),
+        (Put::Count(index), Interpretation::None) => Ok(encoded(index, Machine::Unsigned(64), 0, width)),
+        (Put::Reference(index), _) => Ok(encoded(index, Machine::Id, 0, width)),
+        (Put::Argument(..) | Put::Count(_) | Put::Length(_), _) => {
+            Err(format!("the stored value of `{name}` depends on the previous element"))
+        }
+        _ => Ok(put),
+    }
 }
 
 /// Returns the number of bytes in which a number is stored, and whether the number is signed. The base of signed
@@ -224,22 +337,45 @@ pub(crate) fn stored(put: Put) -> Option<(u8, bool)> {
         Put::Argument(_, Machine::Signed(bits)) => (bits / 8, bits < 64),
         Put::Argument(_, Machine::Bool) => (1, false),
         Put::Argument(_, Machine::F32 | Machine::F64) | Put::Clock | Put::Own => (8, false),
-        Put::Argument(_, Machine::Text | Machine::Bytes | Machine::Array(_)) | Put::Constant(..) | Put::OwnText => {
-            return None;
-        }
+        Put::Argument(_, Machine::Text | Machine::Bytes | Machine::Array(_))
+        | Put::Constant(..)
+        | Put::OwnText
+        | Put::Computed
+        | Put::Measured(_)
+        | Put::Until(..)
+        | Put::Encoded(..)
+        | Put::EncodedLength(..) => return None,
         Put::Length(_) | Put::OwnLength => (2, false),
-        Put::Argument(_, Machine::Id) | Put::Thread | Put::Process | Put::OwnId => (4, false),
+        Put::Argument(_, Machine::Id) | Put::Thread | Put::Process | Put::OwnId | Put::Count(_) | Put::Reference(_) => {
+            (4, false)
+        }
     })
 }
 
+/// Returns the maximum number of bytes of a leaf of a plain record.
 fn most(put: Put) -> usize {
     match put {
         Put::Constant(_, width) => usize::from(width),
         Put::Argument(_, Machine::Text) | Put::OwnText => 255,
         Put::Argument(_, Machine::Bytes) => 1024,
-        Put::Argument(_, Machine::Array(bytes)) => usize::from(bytes),
+        Put::Argument(_, Machine::Array(bytes)) => usize::try_from(bytes).unwrap_or(usize::MAX),
         other => stored(other).map_or(0, |(width, _)| usize::from(width)),
     }
+}
+
+/// Returns the metadata records that set the widths of a record's leaves.
+fn settings(dtd: &Dtd, metadata: u32, record: &Record, tag: u32, leaves: &[Put]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for ((leaf, l), put) in (0..=u8::MAX).zip(&record.leaves).skip(first(record)).zip(leaves) {
+        let Some((width, is_signed)) = stored(*put) else { continue };
+        let wanted = match put {
+            Put::Reference(_) => l.interpretation,
+            _ if is_signed => Interpretation::BaseOffset(0),
+            _ => Interpretation::None,
+        };
+        Setting { tag_width: dtd.tag_width, metadata, record: tag, leaf }.write(l, width, wanted, &mut out);
+    }
+    out
 }
 
 /// A leaf whose width and interpretation are set (section 4.1 of the specification).
@@ -253,12 +389,12 @@ struct Setting {
 impl Setting {
     /// Writes the metadata records that set a leaf's width and then its interpretation. Settings that equal the DTD's
     /// settings are not written.
-    fn write(&self, l: &Leaf, width: u8, is_signed: bool, out: &mut Vec<u8>) {
-        let wanted = if is_signed { Interpretation::BaseOffset(0) } else { Interpretation::None };
+    fn write(&self, l: &Leaf, width: u8, wanted: Interpretation, out: &mut Vec<u8>) {
         if l.width != Width::Number(width) {
             self.record(0x10, &[width], out);
         }
         if l.interpretation != wanted {
+            let is_signed = wanted == Interpretation::BaseOffset(0);
             if is_signed { self.record(0x12, &[0], out) } else { self.record(1, &[], out) }
         }
     }

@@ -7,20 +7,25 @@
 
 mod describe;
 mod emit;
+mod intern;
 pub(crate) mod layout;
 mod names;
+mod nested;
 mod read;
 mod tables;
 
 use metatf_parser::Dtd;
 pub use read::generate_c_reader;
 
-use crate::emitters::emitters;
+use crate::emitters::{Reach, emitters};
 use crate::options::{Lookup, OptionError, Options};
 use layout::Layout;
 
 const DECLARATIONS: &str = include_str!("declarations.h");
 const IMPLEMENTATION: &str = include_str!("implementation.h");
+const SHARED: &str = include_str!("shared.h");
+/// Functions for records that are not plain.
+const NESTED: &str = include_str!("nested.h");
 
 /// Generates a header of emitters for C and C++. All names in the header start with [`Options::emitters`] or, if this
 /// option is not set, with the name of the DTD. The only other options used are `renames`, `without_kinds` and
@@ -35,7 +40,7 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
         None => names::prefix_of(&options.source),
     };
     let lookup = Lookup::new(options);
-    let emitters = emitters(dtd, &lookup, options)?;
+    let emitters = emitters(dtd, &lookup, options, Reach::Nested)?;
     let layout = Layout::of(dtd, &emitters, options)?;
     if let Some(unused) = lookup.unused_of(&options.renames) {
         return Err(unused);
@@ -46,8 +51,8 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let text = text.replacen("@CONSTANTS@\n", &emit::constants(&emitters, &layout), 1);
     let text = text.replacen("@RECORDS@\n", &emit::own(&layout), 1);
     let text = text.replacen("@DESCRIBE@\n", &describe::describe(&emitters, &layout), 1);
-    let text = text.replacen("@SHARED@\n", include_str!("shared.h"), 1);
-    let text = emit::strings(&layout).iter().fold(text, |text, (name, with)| text.replacen(name, with, 1));
+    let text = text.replacen("@SHARED@\n", SHARED, 1);
+    let text = intern::parts(&layout).iter().fold(text, |text, (name, with)| text.replacen(name, with, 1));
     let text =
         text.replace("pfx_", &format!("{prefix}_")).replace("PFX_", &format!("{}_", prefix.to_ascii_uppercase()));
     // Insert the text of the DTD last, so that nothing in this text is replaced.

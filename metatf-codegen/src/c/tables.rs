@@ -52,12 +52,17 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
         let rows = if rows.is_empty() { "0".to_owned() } else { rows.join(",\n    ") };
         let _ = writeln!(out, "static const uint8_t {prefix}_metadata_{}[] = {{\n    {rows}}};", index + 1);
     }
-    let _ =
-        writeln!(out, "static const struct {{\n    uint8_t number;\n    const uint8_t *metadata;\n    size_t length;");
+    let _ = writeln!(
+        out,
+        "static const struct {{\n    uint8_t number;\n    uint8_t flags;\n    uint8_t width;\n    const uint8_t *metadata;\n    size_t length;"
+    );
     let _ = writeln!(out, "}} {prefix}_sections[] = {{");
     for (index, section) in layout.sections.iter().enumerate() {
-        let length = section.metadata.len();
-        let _ = writeln!(out, "    {{{}, {prefix}_metadata_{}, {length}}},", section.number, index + 1);
+        let (length, width) = (section.metadata.len(), section.width);
+        // A chunk of a table resets the state and belongs to no group. Any other chunk starts a group.
+        let flags = if section.is_table { 5 } else { 3 };
+        let _ =
+            writeln!(out, "    {{{}, {flags}, {width}, {prefix}_metadata_{}, {length}}},", section.number, index + 1);
     }
     out.push_str("};\n\n");
     out

@@ -112,7 +112,7 @@ fn field_type(machine: Machine, named: bool, runtime: &TokenStream) -> TokenStre
         Machine::Text => quote!(&#life str),
         Machine::Bytes => quote!(&#life [u8]),
         Machine::Array(bytes) => {
-            let bytes = Literal::u16_unsuffixed(bytes);
+            let bytes = Literal::u32_unsuffixed(bytes);
             quote!(&#life [u8; #bytes])
         }
     }
