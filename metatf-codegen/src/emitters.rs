@@ -308,10 +308,10 @@ impl Planner<'_, '_> {
             Role::Dropped | Role::ClockSync => 2,
             Role::Intern => 1,
         };
-        if plain {
-            let sources = sources.join(" ");
-            let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
-        }
+        let sources = if plain { sources } else { nested_sources(record, &given) };
+        let word = if plain { word } else { "nested" };
+        let sources = sources.join(" ");
+        let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
         let wanted = self.lookup.rename(std::slice::from_ref(&record.name)).unwrap_or_else(|| record.name.clone());
         let (name, arguments) = match role {
             Role::Event => (self.names.take(&[snake(&wanted)]), self.types.take(&[camel(&wanted)])),
@@ -397,6 +397,14 @@ impl Planner<'_, '_> {
         self.out.kinds.push(name);
         Ok(self.out.kinds.len() - 1)
     }
+}
+
+/// Returns the sources of a nested record's first fields, of which only the thread matters. The values of a record are
+/// numbered like its fields up to the first repetition.
+fn nested_sources(record: &Record, given: &[Given]) -> Vec<String> {
+    let fields = record.leaves.iter().skip(1).take_while(|l| !l.repeated && l.computed.is_none());
+    let source = |given: &Given| if *given == Given::Thread { "_:thread" } else { "_:=0" };
+    fields.zip(given).map(|(_, given)| source(given).to_owned()).collect()
 }
 
 /// Returns an annotation without its quotes.

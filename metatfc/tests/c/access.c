@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #define MANY 4000
 
@@ -84,7 +85,7 @@ static void enemy(const char *path)
     expect(access_intern_paths(&file.trace, "") == 2, "no text is an empty text");
     memset(spans, 1, sizeof spans);
     request(&emitter, 1);
-    /* 101 spans fit in a buffer, and some of these counts are too large for any memory. */
+    /* 100 spans fit in a buffer, and some of these counts are too large for any memory. */
     for (i = 96; i < 106; i++) {
         access_emit_access(&emitter, i, i, root, 0, 200, 0, 0, 0, 0, 0, i, spans);
     }
@@ -129,7 +130,6 @@ static void threads(const char *path)
     pthread_t thread[3];
     size_t i;
     begin(path, &emitter);
-    file.trace.index = NULL;
     for (i = 0; i < 3; i++) {
         expect(pthread_create(&thread[i], NULL, requests, memory[i + 1]) == 0, "a thread");
     }
@@ -170,12 +170,29 @@ static void in_handlers(const char *path)
     end(&interrupted);
 }
 
+/* Emits into a shared buffer, and waits to be killed. */
+static void shared(const char *path)
+{
+    access_emitter emitter;
+    uint64_t i;
+    expect(access_open(&file, path) == 0, "the file");
+    file.trace.index = entries;
+    file.trace.index_bytes = sizeof entries;
+    expect(access_share(&file, 1, 4096) == 0 && access_emitter_begin_shared(&emitter, &file) == 0, "a shared buffer");
+    for (i = 0; i < 150; i++) {
+        request(&emitter, i);
+    }
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+
 int main(int count, char **arguments)
 {
     static const struct {
         const char *name;
         void (*run)(const char *path);
-    } all[] = {{"every", every}, {"enemy", enemy}, {"threads", threads}, {"in-handlers", in_handlers}};
+    } all[] = {{"every", every}, {"enemy", enemy}, {"threads", threads}, {"in-handlers", in_handlers}, {"shared", shared}};
     size_t i;
     for (i = 0; count == 3 && i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(arguments[1], all[i].name) == 0) {

@@ -1,6 +1,7 @@
 //! Tests the exit status, standard output and standard error of every command.
 #![allow(clippy::expect_used, reason = "a test")]
 
+mod c_records;
 mod cases;
 mod common;
 mod compat;

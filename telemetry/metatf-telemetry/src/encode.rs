@@ -154,6 +154,11 @@ impl Encoder {
         Ok(())
     }
 
+    /// Copies an element of the unfinished trace. It keeps its offset, because the encoding of elements is fixed.
+    pub(crate) fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<(), Error> {
+        self.writer.element(section, shared, owned).map(drop).map_err(|error| self.error(&error))
+    }
+
     fn count(&mut self, section: usize, record: u16) {
         // The first three records are not data.
         if let Some(section) = self.schema.section(section).filter(|_| record > 2) {

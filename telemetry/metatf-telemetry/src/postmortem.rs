@@ -174,7 +174,8 @@ impl Buffers {
     /// counting the tag) that contains its thread.
     #[must_use]
     pub fn kind_of(&self, section: u8, tag: u32) -> Option<(&str, Option<usize>)> {
-        let event = self.table.events.iter().find(|event| event.section == section && event.tag == tag)?;
+        let mut events = self.table.events.iter().chain(&self.table.nested);
+        let event = events.find(|event| event.section == section && event.tag == tag)?;
         let thread = event.sources.iter().position(|source| *source == Source::Thread);
         Some((self.table.kinds.get(usize::from(event.kind))?, thread))
     }
@@ -292,6 +293,8 @@ impl Buffers {
         let reader = Reader::salvage(path).and_then(|reader| Trace::new(encoder.schema().clone(), reader));
         let mut trace = reader.map_err(|error| unreadable(path, &error))?;
         trace.reader_mut().set_salvage(true);
+        // Events refer to the elements of tables.
+        trace.reader_mut().set_all(true);
         let schema = encoder.schema().clone();
         let mut user = 0;
         loop {
@@ -303,9 +306,13 @@ impl Buffers {
                     break;
                 }
             };
-            if let Event::Record(at) | Event::Comment(at) = entry.event {
-                encoder.copy(at.section, at.record, entry.record)?;
-                found.in_trace += u64::from(matches!(entry.event, Event::Record(_)));
+            match entry.event {
+                Event::Record(at) | Event::Comment(at) => {
+                    encoder.copy(at.section, at.record, entry.record)?;
+                    found.in_trace += u64::from(matches!(entry.event, Event::Record(_)));
+                }
+                Event::Element(at, shared) => encoder.element(at.section, shared, entry.record)?,
+                _ => {}
             }
             let metadata = trace.reader().container().user_metadata();
             for json in metadata.iter().skip(user) {

@@ -12,6 +12,8 @@ pub(crate) struct Table {
     pub(crate) kinds: Vec<String>,
     /// The events, by number.
     pub(crate) events: Vec<EventRow>,
+    /// The events that only a program with the header for C can emit. Their values are not in words.
+    pub(crate) nested: Vec<EventRow>,
     /// The record that contains the number of dropped events.
     pub(crate) dropped: Option<EventRow>,
     /// The record that relates the clock to the wall-clock time.
@@ -132,6 +134,7 @@ impl Table {
             None => {}
             Some("kinds") => self.kinds = words.map(str::to_owned).collect(),
             Some("event") if self.events.len() < EVENTS_MOST => self.events.push(EventRow::parse(words)?),
+            Some("nested") if self.nested.len() < EVENTS_MOST => self.nested.push(EventRow::parse(words)?),
             Some("dropped") => self.dropped = Some(EventRow::parse(words)?),
             Some("clock_sync") => self.clock_sync = Some(EventRow::parse(words)?),
             Some("rare") => self.has_rare = true,
