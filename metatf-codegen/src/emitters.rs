@@ -285,11 +285,12 @@ enum Role {
 
 impl Planner<'_, '_> {
     fn record(&mut self, section: u8, record: &Record, rows: &mut String) -> Result<(), OptionError> {
-        // A catch-all record only reads records emitted by other programs.
-        let Some(tag) = record.tag.filter(|_| !record.catch_all) else { return Ok(()) };
+        // Without nested records, a catch-all record only reads records emitted by other programs.
+        let is_read_only = record.catch_all && self.reach == Reach::Plain;
+        let Some(tag) = record.tag.filter(|_| !is_read_only) else { return Ok(()) };
         let role = role(record)?;
         let complex = not_plain(record);
-        let plain = complex.is_none();
+        let plain = complex.is_none() && !record.catch_all;
         if let Some(reason) = complex.filter(|_| self.reach == Reach::Plain || role != Role::Event) {
             self.out.without.push(Missing { record: record.name.clone(), reason });
             return Ok(());
@@ -399,10 +400,15 @@ impl Planner<'_, '_> {
     }
 }
 
+/// Returns the number of leaves that precede the fields of a record: its tag, unless the tag is a field.
+pub(crate) fn first(record: &Record) -> usize {
+    usize::from(record.tag.is_some() && !record.catch_all)
+}
+
 /// Returns the sources of a nested record's first fields, of which only the thread matters. The values of a record are
 /// numbered like its fields up to the first repetition.
 fn nested_sources(record: &Record, given: &[Given]) -> Vec<String> {
-    let fields = record.leaves.iter().skip(1).take_while(|l| !l.repeated && l.computed.is_none());
+    let fields = record.leaves.iter().skip(first(record)).take_while(|l| !l.repeated && l.computed.is_none());
     let source = |given: &Given| if *given == Given::Thread { "_:thread" } else { "_:=0" };
     fields.zip(given).map(|(_, given)| source(given).to_owned()).collect()
 }
@@ -498,7 +504,7 @@ impl<'s> Layout<'s> {
         let uses = Uses::of(record);
         let mut names = Scope::default();
         let mut sources = Vec::new();
-        for (id, l) in (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(usize::from(record.tag.is_some())) {
+        for (id, l) in (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(first(record)) {
             let (source, given) = match (l.constant, measured(record, &uses, id), annotation(l, "source")) {
                 _ if l.computed.is_some() => (String::new(), Given::Computed),
                 (Some(value), _, _) => (format!("={value}"), Given::Constant(value)),

@@ -16,6 +16,8 @@ typedef struct pfx_event {
     uint32_t tag;
     uint16_t count;
     uint8_t section;
+    /* Whether the record has all tags of the section that no other record has. The tag is its first field. */
+    bool is_rest;
 } pfx_event;
 
 @EVENTS@
@@ -188,7 +190,7 @@ static const uint8_t *pfx_walk(const uint8_t *at, const uint8_t *end, uint8_t se
     }
     tag = pfx_get(at, PFX_TAG_BYTES);
     for (i = 0; i < sizeof pfx_events / sizeof pfx_events[0] && event == NULL; i++) {
-        if (pfx_events[i].tag == tag && pfx_events[i].section == section) {
+        if ((pfx_events[i].tag == tag || pfx_events[i].is_rest) && pfx_events[i].section == section) {
             event = &pfx_events[i];
         }
     }
@@ -196,7 +198,7 @@ static const uint8_t *pfx_walk(const uint8_t *at, const uint8_t *end, uint8_t se
         return NULL;
     }
     memset(&walker, 0, sizeof walker);
-    walker.at = at + PFX_TAG_BYTES;
+    walker.at = at + (event->is_rest ? 0 : PFX_TAG_BYTES);
     walker.end = end;
     walker.says = says;
     walker.room = pfx_room_for(0);

@@ -19,9 +19,13 @@ pub(super) fn describe(emitters: &Emitters, layout: &Layout) -> String {
     let mut fields = String::new();
     let mut rows = String::from("static const pfx_event pfx_events[] = {\n");
     let kind = |event: &EventC| emitters.kinds.get(event.kind).map_or("", String::as_str);
-    let events = layout.events.iter().map(|event| (event, format!(" ({})", kind(event))));
+    let is_catch_all = |event: &&EventC| event.nested.as_ref().is_some_and(|nested| nested.is_catch_all);
+    // Any record matches before a catch-all record does.
+    let events = layout.events.iter().filter(|event| !is_catch_all(event));
+    let events = events.chain(layout.events.iter().filter(is_catch_all));
+    let events = events.map(|event| (event, format!(" ({})", kind(event))));
     let own = layout.dropped.iter().chain(&layout.clock_sync).map(|event| (event, String::new()));
-    for (index, (event, kind)) in events.chain(own).enumerate() {
+    for (index, (event, kind)) in own.chain(events).enumerate() {
         let plain: Vec<Field>;
         let shown = match &event.nested {
             Some(nested) => &nested.fields,
@@ -48,8 +52,8 @@ pub(super) fn describe(emitters: &Emitters, layout: &Layout) -> String {
         fields.push_str(&table);
         fields.push_str("};\n");
         let EventC { record, tag, section, .. } = event;
-        let count = shown.len();
-        let _ = writeln!(rows, "    {{\"{record}{kind}\", pfx_fields_{index}, {tag}, {count}, {section}}},");
+        let (count, is_rest) = (shown.len(), is_catch_all(&event));
+        let _ = writeln!(rows, "    {{\"{record}{kind}\", pfx_fields_{index}, {tag}, {count}, {section}, {is_rest}}},");
     }
     rows.push_str("};\n\n#define PFX_TAG_BYTES ");
     let _ = writeln!(rows, "{}", layout.tag_width);

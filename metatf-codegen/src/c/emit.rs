@@ -177,7 +177,9 @@ fn store(layout: &Layout, event: &EventC, nested: &Nested) -> String {
     let parameters = listed("const pfx_emitter *emitter, uint8_t *at", &nested.body.parameters);
     let mut out = format!("static inline uint8_t *pfx_store_{name}({parameters})\n{{\n");
     let _ = writeln!(out, "    pfx_room room = pfx_room_for((size_t)(emitter->end - at) - {});", layout.most(event));
-    let _ = writeln!(out, "    {}", number(u64::from(*tag), layout.tag_width));
+    if !nested.is_catch_all {
+        let _ = writeln!(out, "    {}", number(u64::from(*tag), layout.tag_width));
+    }
     out.push_str(&body(&nested.body));
     out
 }

@@ -5,7 +5,7 @@ use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, LeafId, METADATA
 
 use super::nested::{Nested, Types};
 use crate::docs;
-use crate::emitters::{self, Argument, Emitters, Event, Given, Machine, Missing};
+use crate::emitters::{self, Argument, Emitters, Event, Given, Machine, Missing, first};
 use crate::names::Scope;
 use crate::options::{OptionError, Options};
 use crate::uses::{Uses, leaf};
@@ -154,8 +154,10 @@ impl Layout {
             Some(element) => element,
             None => dtd.tagged(section, event.tag)?.1,
         };
+        let others = section.records.iter().filter_map(|id| dtd.record(*id)).filter(|other| !other.catch_all);
+        let taken: Vec<u32> = others.filter_map(|other| other.tag).collect();
         let made = puts(record, event).and_then(|leaves| {
-            let nested = (!event.plain).then(|| Nested::of(record, event, &leaves, types)).transpose()?;
+            let nested = (!event.plain).then(|| Nested::of((record, &taken), event, &leaves, types)).transpose()?;
             Ok((leaves, nested))
         });
         let (leaves, nested) = match made {
@@ -233,11 +235,6 @@ fn named(argument: &Argument, names: &mut Scope) -> (String, Machine, Vec<String
         names.take(&[format!("{name}_length")]);
     }
     (name, argument.machine, argument.docs.iter().map(|line| docs::plain(line)).collect())
-}
-
-/// Returns the number of leaves that precede the fields of a record: its tag.
-pub(crate) fn first(record: &Record) -> usize {
-    usize::from(record.tag.is_some())
 }
 
 /// Returns the data to write for each leaf after the tag. An error is the reason why the record cannot be emitted.

@@ -10,10 +10,10 @@ use metatf_parser::schema::{Comparison, Expr, ExprOp, Interpretation, Item, Leaf
 
 use super::describe::{self, Field};
 use super::emit::{c_type, comment, one};
-use super::layout::{Encoding, Put, first, stored};
+use super::layout::{Encoding, Put, stored};
 use super::names;
 use crate::docs;
-use crate::emitters::{Emitters, Event, Machine, PLAIN_MOST};
+use crate::emitters::{Emitters, Event, Machine, PLAIN_MOST, first};
 use crate::names::{Scope, snake};
 use crate::uses::leaf;
 
@@ -25,6 +25,8 @@ pub(crate) struct Nested {
     pub(crate) body: Body,
     /// The fields, for debuggers.
     pub(crate) fields: Vec<Field>,
+    /// Whether the tag is a field, because the record stands for all tags that no other record has.
+    pub(crate) is_catch_all: bool,
 }
 
 /// The part of a record outside repetitions, or an item of a repetition.
@@ -103,8 +105,14 @@ struct Builder<'a> {
 }
 
 impl Nested {
-    /// Returns the layout of a record. An error is the reason why the record cannot be emitted.
-    pub(crate) fn of(record: &Record, event: &Event, leaves: &[Put], types: &mut Types) -> Result<Self, String> {
+    /// Returns the layout of a record. `taken` contains the tags of the other records in its section. An error is the
+    /// reason why the record cannot be emitted.
+    pub(crate) fn of(
+        (record, taken): (&Record, &[u32]),
+        event: &Event,
+        leaves: &[Put],
+        types: &mut Types,
+    ) -> Result<Self, String> {
         let values = vec![None; record.leaves.len()];
         let mut builder = Builder {
             record,
@@ -120,7 +128,11 @@ impl Nested {
         let items = record.items.get(first(record)..).unwrap_or_default();
         let mut names = Scope::with(&["emitter", "trace", "at", "room"]);
         builder.items(items, &Place::Members(String::new()), &mut names, &mut body)?;
-        Ok(Self { structs: builder.structs, body, fields: builder.fields })
+        if let Some(tag) = body.parameters.first().filter(|_| record.catch_all) {
+            let others: Vec<_> = taken.iter().map(|taken| format!("{} != {taken}", tag.name)).collect();
+            body.locals.insert(0, unless(&others.join(" && ")));
+        }
+        Ok(Self { structs: builder.structs, body, fields: builder.fields, is_catch_all: record.catch_all })
     }
 }
 
@@ -311,7 +323,7 @@ impl Builder<'_> {
         };
         let at = self.fields.len();
         self.fields.push(Field { kind: 'r', leaf: 0, bytes: 0, value: Some(shown) });
-        let is_optional = computed.is_some_and(|expr| expr.most() <= 1);
+        let is_optional = self.record.is_optional(count);
         let parameters = self.parameters(items);
         self.repetitions += 1;
         let (left, item) = (format!("pfx_left_{}", self.repetitions), format!("pfx_item_{}", self.repetitions));
@@ -401,7 +413,7 @@ impl Builder<'_> {
                     let computed = leaf(self.record, *count).and_then(|l| l.computed.as_ref());
                     match inner {
                         0 => 0,
-                        _ if computed.is_some_and(|expr| expr.most() > 1) => 2,
+                        _ if computed.is_some() && !self.record.is_optional(*count) => 2,
                         _ => 1,
                     }
                 }

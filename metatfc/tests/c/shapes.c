@@ -166,6 +166,15 @@ static void deep(void)
     shapes_emit_deep(&emitter, 3, items);
 }
 
+static void rest(void)
+{
+    SHAPES_EMIT_REST(&emitter, 200, 5, "ab", 2);
+    described("rest (Other) tag=200 n=5 vfield=6162");
+    shapes_emit_rest(&emitter, 255, 0, NULL, 0);
+    /* Dropped: the tag of another record. */
+    shapes_emit_rest(&emitter, 4, 0, NULL, 0);
+}
+
 int main(int count, char **arguments)
 {
     uint32_t name;
@@ -182,6 +191,7 @@ int main(int count, char **arguments)
     constant();
     refers(name);
     deep();
+    rest();
     expect(shapes_emitter_end(&emitter) == 0 && shapes_close(&file) == 0, "the end");
     return 0;
 }

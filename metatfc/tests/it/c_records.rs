@@ -194,7 +194,7 @@ fn nested_events_survive_a_kill() {
 #[test]
 fn every_shape_of_a_record() {
     let Some(c) = trace(SHAPES, "cc", SANITIZED, &[]) else { return };
-    metatfc(c.as_ref(), &["verify", "trace.mtf"]).exits(0).prints("whole: 55 records, 3 stream elements");
+    metatfc(c.as_ref(), &["verify", "trace.mtf"]).exits(0).prints("whole: 58 records, 3 stream elements");
     let lines = dump(&c);
     let long = [("6c", 1000), ("62", 1000), ("00", 1000), ("l", 1000)];
     insta::assert_snapshot!(long.iter().fold(lines.clone(), |text, (part, n)| text.replace(&part.repeat(*n), "[..]")));

@@ -668,7 +668,7 @@ fn records_without_an_emitter_are_named() {
     let folder = Folder::new();
     let dtd = "x.width = 1; x.interpretation = none; n.width = 1; n.interpretation = none; y.width = 2; y.interpretation = none;
         section rests 2 { rest: (vfield) {} }
-        section deltas 3 { delta: (y) { y.interpretation = delta 0; } }
+        section steps 3 { step: (y) { y.interpretation = delta 0; } }
         section s 1 {
             plain: (x) { tag.value = 4; }
             place: (at) { tag.value = 5; at.width = 4; at.interpretation = sectionOffset 3; }
@@ -681,7 +681,7 @@ fn records_without_an_emitter_are_named() {
     folder.write("x.dtd", dtd);
     let reasons = [
         ("rest", "it is an element of a stream section to which no field refers"),
-        ("delta", "the stored value of `y` depends on the previous element"),
+        ("step", "the stored value of `y` depends on the previous element"),
         ("last", "the stored value of the constant `y` depends on the previous record"),
         ("timed", "a length or a count depends on `time`, which telemetry fills in"),
     ];
