@@ -11,12 +11,13 @@
 use std::fmt::Write as _;
 
 use metatf_parser::schema::{
-    Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Repeated, Section, Width,
+    Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Section, Width,
 };
 
 use crate::docs;
 use crate::names::{Scope, camel, ident, snake};
 use crate::options::{Lookup, OptionError, Options};
+use crate::repetition::repetition;
 use crate::uses::Uses;
 
 /// Maximum number of kinds. The last bit of the control word is reserved for notes.
@@ -348,7 +349,13 @@ impl Planner<'_, '_> {
         }
         let number = section.number;
         let mut leaves = self.dtd.records.iter().flat_map(|record| &record.leaves);
-        if leaves.clone().any(|l| l.interpretation == Interpretation::SectionOffset(number)) {
+        let is_table = leaves.clone().any(|l| l.interpretation == Interpretation::SectionOffset(number));
+        let is_column = leaves.any(|l| l.interpretation.stream() == Some(number))
+            || self.dtd.models.iter().any(|model| model.section == number);
+        if is_table && is_column {
+            let reason = "fields refer to its section, and other fields stride through it or are predicted from it";
+            self.out.without.push(missing(reason));
+        } else if is_table {
             let (_, Layout { fields, words, given, .. }) =
                 Layout::of(self.dtd, element, Role::Event, self.interns, self.lookup)?;
             let wanted = section.name.clone().unwrap_or_default();
@@ -369,9 +376,7 @@ impl Planner<'_, '_> {
                 tag: 0,
                 plain: false,
             });
-        } else if !leaves.any(|l| l.interpretation.stream() == Some(number))
-            && !self.dtd.models.iter().any(|model| model.section == number)
-        {
+        } else if !is_column {
             self.out.without.push(missing("it is an element of a stream section to which no field refers"));
         }
         Ok(())
@@ -579,7 +584,7 @@ impl<'s> Layout<'s> {
         }
         let machine = machine(self.record, l, self.interns)?;
         let key = named(l);
-        let repetition = repetition(&self.record.items, id, Repetition::default(), 0).unwrap_or_default();
+        let repetition = repetition(self.record, id).unwrap_or_default();
         let renamed = lookup.rename(&[format!("{}.{key}", self.record.name)]);
         let name = match l.repeated {
             // The item of each repetition has its own names.
@@ -619,42 +624,11 @@ fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
     if !uses.measures_one(record, id) {
         return None;
     }
-    let item = |id: LeafId| repetition(&record.items, id, Repetition::default(), 0);
+    let item = |id: LeafId| repetition(record, id);
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find_map(|(data, l)| match &l.width {
         Width::Variable(expr) if expr.0 == [ExprOp::Leaf(id)] && item(id) == item(data) => Some(data),
         _ => None,
     })
-}
-
-/// A repetition around a leaf: its first leaf, and the number of keys that lead to its items. By default, the record
-/// itself.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Repetition {
-    first: Option<LeafId>,
-    keys: usize,
-}
-
-/// Returns the innermost repetition around a leaf. `items` are inside the repetition `here`, after `keys` keys.
-fn repetition(items: &[Item], id: LeafId, here: Repetition, keys: usize) -> Option<Repetition> {
-    items.iter().find_map(|item| match item {
-        Item::Leaf(leaf) => (*leaf == id).then_some(here),
-        Item::Nested { items, .. } => repetition(items, id, here, keys + 1),
-        Item::Repeat { body: Repeated::Leaf(leaf), .. } => {
-            (*leaf == id).then_some(Repetition { first: Some(id), keys })
-        }
-        Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => {
-            let inner = Repetition { first: first_leaf(items), keys: keys + 1 };
-            repetition(items, id, inner, keys + 1)
-        }
-    })
-}
-
-fn first_leaf(items: &[Item]) -> Option<LeafId> {
-    match items.first()? {
-        Item::Leaf(leaf) | Item::Repeat { body: Repeated::Leaf(leaf), .. } => Some(*leaf),
-        Item::Nested { items, .. }
-        | Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => first_leaf(items),
-    }
 }
 
 /// Returns the argument name of a leaf. For a `vfield`, this is its key.

@@ -42,6 +42,7 @@ mod names;
 mod options;
 mod plan;
 mod render;
+mod repetition;
 mod shape;
 mod uses;
 

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::functions::{body, described, leaves, listed};
 use super::intern;
-use super::layout::{EventC, Layout, Put};
-use super::nested::{Body, Nested, Parameter};
+use super::layout::{EventC, Layout};
+use super::nested::{Nested, Parameter};
+use super::statements::{c_type, comment, number};
 use crate::docs;
 use crate::emitters::{Emitters, Machine};
 use crate::names::Scope;
@@ -37,7 +39,9 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
         let _ = writeln!(out, "#define PFX_KIND_{name} {bit}");
     }
     let _ = writeln!(out, "#define PFX_SECTIONS {}", layout.sections.len());
-    let section = layout.dropped.as_ref().map_or(1, |event| event.section);
+    // Comments cannot be in a table.
+    let plain = layout.sections.iter().position(|section| !section.is_table).unwrap_or(0);
+    let section = layout.dropped.as_ref().map_or(plain + 1, |event| event.section);
     let _ = writeln!(
         out,
         "/* The section with the record of dropped events, if there is one. */\n#define PFX_DROPPED_SECTION {section}"
@@ -57,7 +61,7 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
 pub(super) fn events(layout: &Layout) -> String {
     let tables: String = layout.tables.iter().map(intern::declare).collect();
     let events = layout.events.iter().map(|event| function(layout, event));
-    super::NESTED.to_owned() + &tables + &events.collect::<String>()
+    tables + &events.collect::<String>()
 }
 
 fn function(layout: &Layout, event: &EventC) -> String {
@@ -98,25 +102,6 @@ fn function(layout: &Layout, event: &EventC) -> String {
     let _ = writeln!(out, "/* The same, but evaluates the arguments only if the event is enabled. */");
     let _ = writeln!(out, "#define PFX_EMIT_{}({}) \\\n{body}\n", name.to_ascii_uppercase(), given.join(", "));
     out
-}
-
-/// Writes the comment of a function.
-pub(super) fn described(docs: &[String], parameters: &[Parameter]) -> String {
-    let mut out = "/* ".to_owned();
-    out.push_str(&docs.iter().map(|line| comment(line)).collect::<Vec<_>>().join("\n   "));
-    for Parameter { name, docs, .. } in parameters {
-        let lines: Vec<_> = docs.iter().filter(|line| !line.is_empty()).map(|line| comment(line)).collect();
-        if !lines.is_empty() {
-            let _ = write!(out, "\n   {name}: {}", lines.join("\n      "));
-        }
-    }
-    out + " */\n"
-}
-
-/// Writes a list of parameters.
-pub(super) fn listed(first: &str, parameters: &[Parameter]) -> String {
-    let all = parameters.iter().map(|Parameter { name, c_type, .. }| format!(", {c_type}{name}"));
-    first.to_owned() + &all.collect::<String>()
 }
 
 /// Returns the parameters for the arguments of a plain event.
@@ -184,81 +169,6 @@ fn store(layout: &Layout, event: &EventC, nested: &Nested) -> String {
     out
 }
 
-pub(super) fn body(body: &Body) -> String {
-    let lines = body.lines().flat_map(|text| text.lines()).map(|line| format!("    {line}\n"));
-    "    (void)room;\n".to_owned() + &lines.collect::<String>() + "    return at;\n}\n"
-}
-
-/// Returns the type of an argument, which ends in a space or `*`.
-pub(super) fn c_type(machine: Machine) -> String {
-    match machine {
-        Machine::Unsigned(bits) => format!("uint{bits}_t "),
-        Machine::Signed(bits) => format!("int{bits}_t "),
-        Machine::Bool => "bool ".to_owned(),
-        Machine::Id => "uint32_t ".to_owned(),
-        Machine::F32 => "float ".to_owned(),
-        Machine::F64 => "double ".to_owned(),
-        Machine::Text => "const char *".to_owned(),
-        Machine::Bytes | Machine::Array(_) => "const void *".to_owned(),
-    }
-}
-
-/// Writes the code that appends the leaves of a plain record. `own` is the value that telemetry fills in.
-pub(super) fn leaves(event: &EventC, own: &str, indent: usize) -> String {
-    let given = |put: Put| match put {
-        Put::Argument(index, _) => event.arguments.get(index).map_or("", |argument| argument.0.as_str()),
-        _ => "",
-    };
-    let lines = event.leaves.iter().filter_map(|put| one(*put, given(*put), own));
-    lines.map(|line| format!("{:indent$}{line}\n", "")).collect()
-}
-
-/// Returns the statement that appends a leaf. `given` is the value of its argument, and `own` is the value that
-/// telemetry fills in.
-pub(super) fn one(put: Put, given: &str, own: &str) -> Option<String> {
-    let call = |function: &str, value: &str| format!("at = pfx_put{function}(at, {value});");
-    Some(match put {
-        Put::Constant(_, 0) | Put::Computed => return None,
-        Put::Constant(value, width) => number(value, width),
-        Put::Length(index) => {
-            let argument = format!("pfx_argument_{index}");
-            call("16", &format!("(uint16_t)({argument}.length + {argument}.mark)"))
-        }
-        Put::Argument(index, machine) => match machine {
-            Machine::Unsigned(bits) => call(&bits.to_string(), given),
-            Machine::Signed(bits) => call(&bits.to_string(), &format!("(uint{bits}_t){given}")),
-            Machine::Id => call("32", given),
-            Machine::Bool => call("8", &format!("(uint8_t)({given} ? 1 : 0)")),
-            Machine::F32 | Machine::F64 => call("_double", given),
-            Machine::Text | Machine::Bytes => call("_cut", &format!("pfx_argument_{index}")),
-            Machine::Array(bytes) => format!("at = pfx_put_bytes(at, {given}, {bytes});"),
-        },
-        Put::Count(_) | Put::Reference(_) => call("32", &format!("(uint32_t){given}")),
-        Put::Clock => call("64", "pfx_now(emitter)"),
-        Put::Thread => call("32", "emitter->thread"),
-        Put::Process => call("32", "emitter->trace->process"),
-        Put::Own => call("64", own),
-        Put::OwnId => call("32", own),
-        Put::OwnLength => call("16", "(uint16_t)(string.length + string.mark)"),
-        Put::OwnText => call("_cut", "string"),
-        // The code of these leaves depends on other leaves.
-        Put::Measured(_) | Put::Until(..) | Put::Encoded(..) | Put::EncodedLength(..) => return None,
-    })
-}
-
-/// Writes the code that appends a constant number.
-pub(super) fn number(value: u64, width: u8) -> String {
-    match width {
-        1 | 2 | 4 => format!("at = pfx_put{}(at, 0x{:x});", width * 8, value & u64::MAX >> (64 - 8 * u32::from(width))),
-        8 => format!("at = pfx_put64(at, UINT64_C(0x{value:x}));"),
-        _ => {
-            let bytes = value.to_le_bytes();
-            let bytes: String = bytes.iter().take(usize::from(width)).map(|byte| format!("\\{byte:03o}")).collect();
-            format!("at = pfx_put_bytes(at, \"{bytes}\", {width});")
-        }
-    }
-}
-
 /// Writes the function that appends telemetry's own records.
 pub(super) fn own(layout: &Layout) -> String {
     let mut out = String::new();
@@ -309,11 +219,4 @@ pub(super) fn own(layout: &Layout) -> String {
 fn indented(layout: &Layout, event: &EventC, own: &str) -> String {
     let tag = number(u64::from(event.tag), layout.tag_width);
     format!("        at = emitter->at;\n        {tag}\n") + &leaves(event, own, 8)
-}
-
-/// Makes a line safe for a comment, so that it cannot end the comment, start another comment, or end in a line
-/// continuation.
-pub(super) fn comment(line: &str) -> String {
-    let line = line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?");
-    line.trim_end_matches('\\').to_owned()
 }

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::emit::{body, described, leaves, listed, number};
+use super::functions::{body, described, leaves, listed};
 use super::layout::{EventC, Layout};
+use super::statements::number;
 
 /// Returns the constants of strings and tables.
 pub(super) fn constants(layout: &Layout) -> String {
@@ -117,17 +118,18 @@ pub(super) fn declare(table: &EventC) -> String {
 fn intern(table: &EventC) -> String {
     let Some(nested) = &table.nested else { return String::new() };
     let EventC { name, section, .. } = table;
+    // Fields may have any name without the prefix.
     let (parameters, size) = (&nested.body.parameters, nested.body.size);
     let given: String = parameters.iter().map(|parameter| format!(", {}", parameter.name)).collect();
     format!(
-        "static uint8_t *pfx_store_{name}({})\n{{\n    pfx_room room = pfx_room_for(bytes - {size});\n{}\n\
-         uint32_t pfx_intern_{name}({})\n{{\n    uint8_t element[{size} + PFX_ELEMENT_BYTES];\n    \
-         const uint8_t *end = pfx_store_{name}(element, sizeof element{given});\n    \
-         size_t length = end == NULL ? 0 : (size_t)(end - element);\n    \
-         if (length == 0 || length > PFX_ELEMENT_BYTES) {{\n        PFX_COUNT(&trace->strings_refused);\n        \
+        "static uint8_t *pfx_store_{name}({})\n{{\n    pfx_room room = pfx_room_for(pfx_size - {size});\n{}\n\
+         uint32_t pfx_intern_{name}({})\n{{\n    uint8_t pfx_key[{size} + PFX_ELEMENT_BYTES];\n    \
+         const uint8_t *pfx_end = pfx_store_{name}(pfx_key, sizeof pfx_key{given});\n    \
+         size_t pfx_length = pfx_end == NULL ? 0 : (size_t)(pfx_end - pfx_key);\n    \
+         if (pfx_length == 0 || pfx_length > PFX_ELEMENT_BYTES) {{\n        PFX_COUNT(&trace->strings_refused);\n        \
          return PFX_NO_ELEMENT;\n    }}\n    \
-         return pfx_intern_entry(trace, {section}, element, length);\n}}\n\n",
-        listed("uint8_t *at, size_t bytes", parameters),
+         return pfx_intern_entry(trace, {section}, pfx_key, pfx_length);\n}}\n\n",
+        listed("uint8_t *at, size_t pfx_size", parameters),
         body(&nested.body),
         listed("pfx_trace *trace", parameters),
     )

@@ -7,12 +7,19 @@
 
 mod describe;
 mod emit;
+mod expression;
+mod fields;
+mod functions;
 mod intern;
 pub(crate) mod layout;
+mod leaves;
 mod names;
 mod nested;
+pub(crate) mod put;
 mod read;
+mod statements;
 mod tables;
+mod types;
 
 use metatf_parser::Dtd;
 pub use read::generate_c_reader;
@@ -41,12 +48,11 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     };
     let lookup = Lookup::new(options);
     let emitters = emitters(dtd, &lookup, options, Reach::Nested)?;
-    let layout = Layout::of(dtd, &emitters, options)?;
+    let layout = Layout::of(dtd, &emitters, options, &[DECLARATIONS, NESTED, IMPLEMENTATION, SHARED])?;
     if let Some(unused) = lookup.unused_of(&options.renames) {
         return Err(unused);
     }
-    let parts =
-        [emit::head(&layout, options), DECLARATIONS.to_owned(), emit::events(&layout), IMPLEMENTATION.to_owned()];
+    let parts = [&emit::head(&layout, options), DECLARATIONS, NESTED, &emit::events(&layout), IMPLEMENTATION];
     let text = parts.concat();
     let text = text.replacen("@CONSTANTS@\n", &emit::constants(&emitters, &layout), 1);
     let text = text.replacen("@RECORDS@\n", &emit::own(&layout), 1);

@@ -4,18 +4,19 @@
 //! Each repetition reserves room for its items before it stores them, so the code never writes past the buffer, whatever
 //! the program passes.
 
-use std::fmt::Write as _;
+use metatf_parser::schema::{Expr, Item, LeafId, Record, Repeated};
 
-use metatf_parser::schema::{Comparison, Expr, ExprOp, Interpretation, Item, LeafId, Record, Repeated, Width};
-
-use super::describe::{self, Field};
-use super::emit::{c_type, comment, one};
-use super::layout::{Encoding, Put, stored};
+use super::expression::expression;
+use super::fields::Field;
 use super::names;
+use super::put::Put;
+use super::statements::comment;
+use super::types::Types;
 use crate::docs;
-use crate::emitters::{Emitters, Event, Machine, PLAIN_MOST, first};
+use crate::emitters::{Event, Machine, first};
 use crate::names::{Scope, snake};
 use crate::uses::leaf;
+use std::fmt::Write as _;
 
 /// The layout of a record that is not plain.
 pub(crate) struct Nested {
@@ -34,8 +35,8 @@ pub(crate) struct Nested {
 pub(crate) struct Body {
     pub(crate) parameters: Vec<Parameter>,
     /// Declarations of byte arrays, which precede the code.
-    locals: Vec<String>,
-    code: Vec<String>,
+    pub(super) locals: Vec<String>,
+    pub(super) code: Vec<String>,
     /// The number of bytes of the fields whose size is fixed.
     pub(crate) size: usize,
 }
@@ -56,51 +57,25 @@ pub(crate) struct Parameter {
     pub(crate) docs: Vec<String>,
 }
 
-/// The names of types and functions in a header.
-pub(crate) struct Types {
-    names: Scope,
-    /// The section and the name of each table.
-    tables: Vec<(u8, String)>,
-}
-
-impl Types {
-    pub(crate) fn of(emitters: &Emitters) -> Self {
-        let mut scope = Scope::default();
-        for text in [super::DECLARATIONS, super::IMPLEMENTATION, super::SHARED, super::NESTED] {
-            let words = text
-                .split("pfx_")
-                .skip(1)
-                .map(|rest| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>());
-            words.for_each(|word| drop(scope.take(&[word])));
-        }
-        let functions =
-            emitters.events.iter().flat_map(|event| ["emit_", "store_"].map(|part| part.to_owned() + &event.name));
-        let tables =
-            emitters.tables.iter().flat_map(|event| ["intern_", "store_"].map(|part| part.to_owned() + &event.name));
-        functions.chain(tables).for_each(|name| drop(scope.take(&[name])));
-        let tables = emitters.tables.iter().map(|table| (table.section, table.name.clone())).collect();
-        Self { names: scope, tables }
-    }
-}
-
 /// The place of an item's values.
 #[derive(Clone)]
-enum Place {
+pub(super) enum Place {
     /// Variables or members with this prefix.
     Members(String),
     /// A single value, which has this name in the scope and is accessed by this expression.
     Only(String, String),
 }
 
-struct Builder<'a> {
-    record: &'a Record,
-    event: &'a Event,
-    leaves: &'a [Put],
-    types: &'a mut Types,
-    structs: String,
-    fields: Vec<Field>,
+/// A walk through the items of a record that collects its code.
+pub(super) struct Builder<'a> {
+    pub(super) record: &'a Record,
+    pub(super) event: &'a Event,
+    pub(super) leaves: &'a [Put],
+    pub(super) types: &'a mut Types,
+    pub(super) structs: String,
+    pub(super) fields: Vec<Field>,
     /// The value of each leaf as a C expression of type `uint64_t`, if it is known.
-    values: Vec<Option<String>>,
+    pub(super) values: Vec<Option<String>>,
     repetitions: usize,
 }
 
@@ -138,7 +113,7 @@ impl Nested {
 
 impl Builder<'_> {
     /// Returns how a leaf is stored.
-    fn put(&self, id: LeafId) -> Option<Put> {
+    pub(super) fn put(&self, id: LeafId) -> Option<Put> {
         self.leaves.get(usize::from(id.0).checked_sub(first(self.record))?).copied()
     }
 
@@ -151,148 +126,6 @@ impl Builder<'_> {
                     self.repeat(*count, key, repeated, (place, names), body)?;
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Adds a parameter for an argument, and returns the expression of its value.
-    fn parameter(&self, index: usize, place: &Place, names: &mut Scope, c_type: &str, body: &mut Body) -> String {
-        let argument = self.event.fields.get(index);
-        let wanted = argument.map_or("", |argument| argument.name.as_str());
-        let docs =
-            argument.map_or_else(Vec::new, |argument| argument.docs.iter().map(|line| docs::plain(line)).collect());
-        let (name, value) = match place {
-            Place::Only(name, value) => (name.clone(), value.clone()),
-            Place::Members(prefix) => {
-                let name = names.take(&[names::argument(wanted)]);
-                (name.clone(), format!("{prefix}{name}"))
-            }
-        };
-        body.parameters.push(Parameter { name, c_type: c_type.to_owned(), docs });
-        value
-    }
-
-    /// Adds the length of a byte array, and returns the expression of its value.
-    fn length(place: &Place, names: &mut Scope, body: &mut Body) -> String {
-        let name = body.parameters.last().map_or("", |bytes| bytes.name.as_str());
-        let name = names.take(&[format!("{name}_length")]);
-        body.parameters.push(Parameter { name: name.clone(), c_type: "size_t ".to_owned(), docs: Vec::new() });
-        match place {
-            Place::Members(prefix) => format!("{prefix}{name}"),
-            Place::Only(..) => name,
-        }
-    }
-
-    fn leaf(&mut self, id: LeafId, place: &Place, names: &mut Scope, body: &mut Body) -> Result<(), String> {
-        let (Some(put), Some(l)) = (self.put(id), leaf(self.record, id)) else { return Ok(()) };
-        body.size += stored(put).map_or(0, |(width, _)| usize::from(width));
-        let mut value = None;
-        if !matches!(put, Put::Computed) {
-            let index = usize::from(id.0) - first(self.record);
-            let length = match (&l.width, put) {
-                (Width::Variable(expr), Put::Measured(_)) => Some(self.shown_value(expr)?),
-                _ => None,
-            };
-            self.fields.push(Field { value: length, ..describe::field(put, index, self.leaves) });
-        }
-        match put {
-            Put::Argument(index, machine) if machine.is_number() => {
-                let given = self.parameter(index, place, names, &c_type(machine), body);
-                value = Some(as_number(&given, machine));
-                body.code.extend(one(put, &given, "0"));
-            }
-            Put::Argument(index, Machine::Array(bytes)) => {
-                let given = self.parameter(index, place, names, "const void *", body);
-                if bytes <= PLAIN_MOST {
-                    body.size += usize::try_from(bytes).unwrap_or(0);
-                } else {
-                    body.locals.push(unless(&format!("pfx_take(&room, {bytes}, 1)")));
-                }
-                body.code.extend(one(put, &given, "0"));
-            }
-            Put::Argument(index, machine) => {
-                let given = self.parameter(index, place, names, "const PFX_TEXT *", body);
-                let read = match machine {
-                    Machine::Text => format!("pfx_text({given})"),
-                    _ => format!("pfx_array({given}, {})", Self::length(place, names, body)),
-                };
-                body.parameters
-                    .iter_mut()
-                    .for_each(|p| p.c_type = p.c_type.replace("PFX_TEXT", text_or_bytes(machine)));
-                let local = format!("pfx_argument_{index}");
-                body.locals.push(format!("const pfx_bytes {local} = {read};"));
-                body.locals.push(unless(&format!("pfx_take(&room, (uint64_t){local}.length + {local}.mark, 1)")));
-                body.code.extend(one(put, "", "0"));
-            }
-            Put::Count(index) => {
-                let given = self.parameter(index, place, names, "size_t ", body);
-                value = Some(format!("(uint64_t){given}"));
-                body.code.extend(one(put, &given, "0"));
-            }
-            Put::Reference(index) => {
-                let given = self.parameter(index, place, names, "uint32_t ", body);
-                let tables = self.types.tables.iter();
-                let table =
-                    tables.filter(|(n, _)| l.interpretation == Interpretation::SectionOffset(*n)).map(|(_, name)| name);
-                let docs = table.map(|name| format!("The result of pfx_intern_{name}."));
-                if let Some(reference) = body.parameters.last_mut() {
-                    reference.docs.extend(docs);
-                }
-                value = Some(format!("(uint64_t){given}"));
-                body.code.push(unless(&format!("{given} != PFX_NO_ELEMENT")));
-                body.code.extend(one(put, &given, "0"));
-            }
-            Put::Measured(index) => {
-                let given = self.parameter(index, place, names, "const void *", body);
-                let length = Self::length(place, names, body);
-                let Width::Variable(expr) = &l.width else { return Ok(()) };
-                let expected = expression(expr, "&room", &|id| self.value(id))?;
-                body.code.push(unless(&format!(
-                    "{length} == {expected} && pfx_take(&room, {length}, 1) && ({given} != NULL || {length} == 0)"
-                )));
-                body.code.push(format!("at = pfx_put_bytes(at, {given}, {length});"));
-            }
-            Put::Until(index, end) => {
-                let given = self.parameter(index, place, names, "const void *", body);
-                let length = Self::length(place, names, body);
-                body.code.push(unless(&format!("pfx_take_until(&room, {given}, {length}, {end})")));
-                body.code.push(format!("at = pfx_put8(pfx_put_bytes(at, {given}, {length}), {end});"));
-            }
-            Put::Encoded(index, Encoding { machine, base, width, is_signed, is_reference }) => {
-                let given = self.parameter(index, place, names, &c_type(machine), body);
-                if is_reference {
-                    body.code.push(unless(&format!("{given} != PFX_NO_ELEMENT")));
-                }
-                let given = as_number(&given, machine);
-                body.size += usize::from(width);
-                let raw = if base == 0 { given.clone() } else { format!("{given} - UINT64_C({base})") };
-                body.code.push(unless(&format!("pfx_fits({raw}, {width}, {is_signed})")));
-                body.code.push(format!("at = pfx_put_number(at, {raw}, {width});"));
-                value = Some(given);
-            }
-            Put::EncodedLength(index, width) => {
-                let length = format!("(uint64_t)pfx_argument_{index}.length + pfx_argument_{index}.mark");
-                body.size += usize::from(width);
-                body.code.push(unless(&format!("pfx_fits({length}, {width}, false)")));
-                body.code.push(format!("at = pfx_put_number(at, {length}, {width});"));
-            }
-            Put::Computed => {
-                let computed = l.computed.as_ref();
-                value = computed.map(|expr| expression(expr, "&room", &|id| self.value(id))).transpose()?;
-            }
-            Put::Constant(_, width) => {
-                body.size += usize::from(width);
-                value = l.constant.map(|constant| format!("UINT64_C({constant})"));
-                body.code.extend(one(put, "", "0"));
-            }
-            Put::Thread => {
-                value = Some("(uint64_t)emitter->thread".to_owned());
-                body.code.extend(one(put, "", "0"));
-            }
-            _ => body.code.extend(one(put, "", "0")),
-        }
-        if let Some(known) = self.values.get_mut(usize::from(id.0)) {
-            *known = value;
         }
         Ok(())
     }
@@ -445,13 +278,13 @@ impl Builder<'_> {
         docs::plain(&comment(name))
     }
 
-    fn value(&self, id: LeafId) -> Result<String, String> {
+    pub(super) fn value(&self, id: LeafId) -> Result<String, String> {
         let value = self.values.get(usize::from(id.0)).cloned().flatten();
         value.ok_or_else(|| format!("a length or a count depends on `{}`, which telemetry fills in", self.shown(id)))
     }
 
     /// Returns the expression that computes a value from the values of a description.
-    fn shown_value(&self, expr: &Expr) -> Result<String, String> {
+    pub(super) fn shown_value(&self, expr: &Expr) -> Result<String, String> {
         expression(expr, "room", &|id| self.shown_leaf(id))
     }
 
@@ -463,64 +296,7 @@ impl Builder<'_> {
     }
 }
 
-/// Returns a C expression of type `uint64_t`. Steps that may fail set `room->fails`.
-fn expression(expr: &Expr, room: &str, value: &dyn Fn(LeafId) -> Result<String, String>) -> Result<String, String> {
-    let mut stack: Vec<String> = Vec::new();
-    for op in &expr.0 {
-        let b = match op {
-            ExprOp::Push(number) => {
-                stack.push(format!("UINT64_C({number})"));
-                continue;
-            }
-            ExprOp::Leaf(id) => {
-                stack.push(value(*id)?);
-                continue;
-            }
-            _ => stack.pop().unwrap_or_default(),
-        };
-        if let ExprOp::Bit(bit) = op {
-            stack.push(format!("({b} >> {bit} & 1)"));
-            continue;
-        }
-        let a = stack.pop().unwrap_or_default();
-        let step = |sign: char| format!("pfx_step({room}, '{sign}', {a}, {b})");
-        stack.push(match op {
-            ExprOp::Compare(comparison) => format!("(uint64_t)({a} {} {b})", sign(*comparison)),
-            ExprOp::Add => step('+'),
-            ExprOp::Sub => step('-'),
-            ExprOp::Mul => step('*'),
-            ExprOp::Div => step('/'),
-            _ => step('%'),
-        });
-    }
-    Ok(stack.pop().unwrap_or_default())
-}
-
-fn text_or_bytes(machine: Machine) -> &'static str {
-    if machine == Machine::Text { "char" } else { "void" }
-}
-
 /// Returns a statement that gives up unless a condition holds.
-fn unless(condition: &str) -> String {
+pub(super) fn unless(condition: &str) -> String {
     format!("if (!({condition})) {{\n    return NULL;\n}}")
-}
-
-/// Returns the value of a number as an expression of type `uint64_t`.
-fn as_number(value: &str, machine: Machine) -> String {
-    match machine {
-        Machine::Bool => format!("(uint64_t)({value} ? 1 : 0)"),
-        Machine::F32 | Machine::F64 => format!("pfx_bits({value})"),
-        _ => format!("(uint64_t){value}"),
-    }
-}
-
-fn sign(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "==",
-        Comparison::NotEqual => "!=",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
-    }
 }

@@ -668,9 +668,11 @@ fn records_without_an_emitter_are_named() {
     let folder = Folder::new();
     let dtd = "x.width = 1; x.interpretation = none; n.width = 1; n.interpretation = none; y.width = 2; y.interpretation = none;
         section rests 2 { rest: (vfield) {} }
+        section items 4 { item: (y) {} }
         section steps 3 { step: (y) { y.interpretation = delta 0; } }
         section s 1 {
             plain: (x) { tag.value = 4; }
+            both: (of, next) { tag.value = 7; of.width = 2; of.interpretation = sectionOffset 4; next.interpretation = sectionStride 4 1; }
             place: (at) { tag.value = 5; at.width = 4; at.interpretation = sectionOffset 3; }
             timed: (time, (time.bit 0)*y) {
                 tag.value = 6;
@@ -682,6 +684,9 @@ fn records_without_an_emitter_are_named() {
     let reasons = [
         ("rest", "it is an element of a stream section to which no field refers"),
         ("step", "the stored value of `y` depends on the previous element"),
+        ("item", "fields refer to its section, and other fields stride through it or are predicted from it"),
+        ("both", "`of` refers to elements that cannot be emitted"),
+        ("place", "`at` refers to elements that cannot be emitted"),
         ("last", "the stored value of the constant `y` depends on the previous record"),
         ("timed", "a length or a count depends on `time`, which telemetry fills in"),
     ];
