@@ -159,8 +159,13 @@ impl TraceOptions {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let mut writer = Writer::new(Vec::new())?;
+    /// let mut noise = 1_u64;
     /// for time in 0..100 {
-    ///     let noise: Vec<u8> = (0..5000_u64).map(|n| (n * n * (time + 3) / 7).to_le_bytes()[0]).collect();
+    ///     let noise = std::iter::repeat_with(|| {
+    ///         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    ///         noise.to_be_bytes()[0]
+    ///     });
+    ///     let noise: Vec<u8> = noise.take(5000).collect();
     ///     writer.reading(&Reading { time, vfield: &noise[..] })?;
     ///     writer.start_group()?;
     /// }
