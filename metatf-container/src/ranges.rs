@@ -53,8 +53,7 @@ use crate::{Error, ErrorKind, Result};
 /// let last = reader.chunks()?.len() - 1;
 /// reader.seek_chunk(last)?;
 /// assert_eq!(reader.next_part()?.and_then(|part| part.records), Some(1));
-/// assert_eq!(object.bytes.len(), 1_008_191);
-/// assert!(object.fetched.load(Ordering::Relaxed) < 25_000);
+/// assert!(object.fetched.load(Ordering::Relaxed) < object.bytes.len() / 40);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ByteRanges: Send + Sync {
