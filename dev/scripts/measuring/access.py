@@ -149,7 +149,7 @@ def main(options):
         trace_seconds = trace_crate(options.rounds) if len(builds) == len(FORMATS) else None
         rustc = " ".join(run("rustc", "--version").decode().split()[:2])
         print(f"{options.events:,} events, {os.cpu_count()} cores ({platform.machine()}), {rustc}, {datetime.date.today()}, "
-              f"{options.rounds} rounds, load average {load:.2f} after building and {os.getloadavg()[0]:.2f} at the end.\n")
+              f"rounds: {options.rounds}, load average {load:.2f} after building and {os.getloadavg()[0]:.2f} at the end.\n")
         head("format", "MB:", "bytes per event:", "write, user s:", "read, user s:")
         for name, results in runs_of.items():
             figures = medians(results)
