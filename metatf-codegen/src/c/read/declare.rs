@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::emit::comment;
+use super::super::statements::comment;
 use super::shape::{Field, Shape, Struct};
 use crate::docs;
 use crate::options::Options;
