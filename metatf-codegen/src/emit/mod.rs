@@ -163,7 +163,7 @@ fn hexadecimal(n: u64) -> Literal {
 fn separated(prefix: &str, digits: &str, group: usize) -> Literal {
     let mut text = String::from(prefix);
     for (index, digit) in digits.chars().enumerate() {
-        if digits.len() > 5 && index > 0 && (digits.len() - index) % group == 0 {
+        if digits.len() > 5 && index > 0 && (digits.len() - index).is_multiple_of(group) {
             text.push('_');
         }
         text.push(digit);
