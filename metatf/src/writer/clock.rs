@@ -40,8 +40,8 @@ pub(super) struct Ringing(Arc<Alarm>);
 
 impl Ringing {
     /// Rings and closes the buffers three times per `period`, so that a record is at most `period` old when the next
-    /// one is written: one ring marks the record, and another flushes it. The alarm never rings if the system cannot start a thread, or under Miri, which requires all threads to end
-    /// before the program does.
+    /// one is written: one ring marks the record, and another flushes it. The alarm never rings if the system cannot
+    /// start a thread, or under Miri, which requires all threads to end before the program does.
     pub(super) fn new(buffers: Vec<Until>, period: Duration) -> Self {
         let alarm = Arc::new(Alarm { due: AtomicBool::new(false), buffers });
         // A buffer may be opened just as the alarm closes it. The third ring still meets the deadline.

@@ -313,3 +313,63 @@ unsafe fn discard(core: &mut RecordCore<dyn Sink + '_>) {
     // SAFETY: the caller does not use the core again.
     unsafe { std::ptr::drop_in_place(core) };
 }
+
+#[cfg(test)]
+mod tests {
+    use metatf_container::{Sink, WriteOptions};
+    use std::io::{self, Write};
+    use std::sync::Arc;
+
+    #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+    mod readings {}
+
+    use readings::{Reading, Writer};
+
+    /// A sink that shares a count of references with the test.
+    struct Counted(Vec<u8>, #[allow(dead_code, reason = "only counted")] Arc<()>);
+
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for Counted {}
+
+    #[test]
+    fn a_sink_is_dropped_once() {
+        let count = Arc::new(());
+        let start = |options: &WriteOptions| Writer::with_options(Counted(Vec::new(), Arc::clone(&count)), options);
+        let put = |writer: &mut Writer<Counted>| writer.reading(&Reading { time: 1, vfield: b"x" }).unwrap();
+        for records in 0..3 {
+            let [finished, abandoned, dropped] = [(); 3].map(|()| {
+                let mut writer = start(&WriteOptions::default()).unwrap();
+                (0..records).for_each(|_| put(&mut writer));
+                writer
+            });
+            assert_eq!(Arc::strong_count(&count), 4);
+            drop(dropped);
+            assert_eq!(Arc::strong_count(&count), 3);
+            abandoned.abandon();
+            assert_eq!(Arc::strong_count(&count), 2);
+            let sink = finished.finish().unwrap();
+            assert_eq!((Arc::strong_count(&count), sink.0.is_empty()), (2, false));
+            drop(sink);
+            assert_eq!(Arc::strong_count(&count), 1);
+        }
+        // A writer that cannot start drops its sink, and so does a panic.
+        assert!(start(&WriteOptions { version: 7, ..WriteOptions::default() }).is_err());
+        assert_eq!(Arc::strong_count(&count), 1);
+        let panics = std::panic::catch_unwind(|| {
+            let mut writer = start(&WriteOptions::default()).unwrap();
+            put(&mut writer);
+            std::panic::resume_unwind(Box::new(()))
+        });
+        assert!(panics.is_err());
+        assert_eq!(Arc::strong_count(&count), 1);
+    }
+}
