@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::time::Duration;
 
+use metatf::container::WriteOptions;
+
 // region: include
 mod requests {
     include!(concat!(env!("OUT_DIR"), "/requests.rs"));
@@ -30,7 +32,9 @@ fn request(n: u64) -> (u64, &'static str, requests::Status, u64) {
 // region: write
 /// Writes requests to a file; `pause` is from one to the next.
 fn write(path: &str, count: u64, pause: Option<Duration>) -> Result<(), Box<dyn Error>> {
-    let mut log = requests::Writer::new(BufWriter::new(File::create(path)?))?;
+    // If the program is killed, at most the last second is lost.
+    let options = WriteOptions::default().flush_every(Duration::from_secs(1));
+    let mut log = requests::Writer::with_options(BufWriter::new(File::create(path)?), &options)?;
     for n in 0..count {
         let (time, path, status, took) = request(n);
         let path = log.paths().intern(path.as_bytes())?;
