@@ -231,9 +231,8 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
     ) -> Option<(T, usize)> {
         // Each constant is the whole condition of an `if`, so the compiler does not generate the code that it excludes.
         if S::IS_GENERAL {
-            return self.any::<S, T>(position, observer, count);
-        }
-        if S::STATEFUL {
+            // Only the code after this `if`. In a function of its own, it made the loops up to 18% longer.
+        } else if S::STATEFUL {
             if (self.planned | self.stateful) & const { bit(S::POSITION) } != 0 {
                 let has_defaults = self.changed & const { bit(S::POSITION) } == 0;
                 let (plans, place) = (self.plans, (position, position + S::TAG_WIDTH));
@@ -255,18 +254,6 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
         } else if self.planned & const { bit(S::POSITION) } != 0 {
             return Planned::<PLANS> { plans: self.plans }.read::<S, T>(data, position, observer, count);
         }
-        self.any::<S, T>(position, observer, count)
-    }
-}
-
-impl<'r, const PLANS: usize> Mixed<'_, '_, 'r, PLANS> {
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn any<S: Known, T: ReadFields<'r>>(
-        &mut self,
-        position: usize,
-        observer: &mut impl Observer<'r>,
-        count: u64,
-    ) -> Option<(T, usize)> {
         // The result is destructured so that the compiler does not store the results of the other tiers in the memory
         // slot of this one.
         let (fields, position) = general::<S, T, PLANS>(self.decoding, self.any, position, observer, count)?;
