@@ -36,7 +36,7 @@ impl TraceLog {
         Ok((Self(sender), tokio::task::spawn_blocking(move || write(&runtime, receiver, trace))))
     }
 
-    /// Adds a record. If the writer is behind, waits until there is space.
+    /// Adds a record. If the channel is full, waits until there is space.
     ///
     /// # Errors
     /// Returns an error if the writer has failed.

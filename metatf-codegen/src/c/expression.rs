@@ -1,6 +1,6 @@
 //! Expressions of the DTD in C.
 
-use metatf_parser::schema::{Comparison, Expr, ExprOp, LeafId};
+use metatf_parser::schema::{Expr, ExprOp, LeafId};
 
 /// Returns a C expression of type `uint64_t`. Steps that may fail set `room->fails`.
 pub(super) fn expression(
@@ -28,7 +28,7 @@ pub(super) fn expression(
         let a = stack.pop().unwrap_or_default();
         let step = |sign: char| format!("pfx_step({room}, '{sign}', {a}, {b})");
         stack.push(match op {
-            ExprOp::Compare(comparison) => format!("(uint64_t)({a} {} {b})", sign(*comparison)),
+            ExprOp::Compare(comparison) => format!("(uint64_t)({a} {} {b})", comparison.sign()),
             ExprOp::Add => step('+'),
             ExprOp::Sub => step('-'),
             ExprOp::Mul => step('*'),
@@ -37,15 +37,4 @@ pub(super) fn expression(
         });
     }
     Ok(stack.pop().unwrap_or_default())
-}
-
-fn sign(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "==",
-        Comparison::NotEqual => "!=",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
-    }
 }

@@ -78,7 +78,7 @@ const BEGIN: &str = "\
 ";
 
 const DECLARATION: &str = "\
-/* Returns the number of a string, the same each time. A new string is written at once, in a chunk of its own, so that it comes before all
+/* Returns the number of a string, the same each time. A new string is written at once, in its own chunk, so that it comes before all
    events that name it. 0: it found no room in PFX_STRING_BYTES, or was not written. A known string needs no lock. A signal handler may
    call it, but a new string gets 0 if the handler interrupted the thread that writes to the trace. */
 uint32_t pfx_intern(pfx_trace *trace, const char *text);

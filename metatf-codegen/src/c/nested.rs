@@ -26,7 +26,7 @@ pub(crate) struct Nested {
     pub(crate) body: Body,
     /// The fields, for debuggers.
     pub(crate) fields: Vec<Field>,
-    /// Whether the tag is a field, because the record stands for all tags that no other record has.
+    /// Whether the tag is a field, because the record has all tags without another record.
     pub(crate) is_catch_all: bool,
 }
 

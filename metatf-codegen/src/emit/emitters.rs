@@ -248,13 +248,13 @@ fn exported(event: &Event, here: &TokenStream) -> TokenStream {
         }
     };
     quote! {
-        #[allow(unused_macros, reason = "all of the format, whatever the program emits")]
+        #[allow(unused_macros, reason = "covers the entire format, whatever the program emits")]
         macro_rules! #macro_name {
             ($($name:ident $(= $value:expr)?),* $(,)?) => {
                 { #body }
             };
         }
-        #[allow(unused_imports, reason = "all of the format, whatever the program emits")]
+        #[allow(unused_imports, reason = "covers the entire format, whatever the program emits")]
         pub(crate) use #macro_name as #name;
     }
 }

@@ -43,7 +43,7 @@ struct Body {
     at: usize,
 }
 
-/// How often a field occurs.
+/// The number of times that a field occurs in a record.
 #[derive(Clone, Debug)]
 pub(super) enum Presence {
     Once,

@@ -231,7 +231,7 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
     ) -> Option<(T, usize)> {
         // Each constant is the whole condition of an `if`, so the compiler does not generate the code that it excludes.
         if S::IS_GENERAL {
-            // Only the code after this `if`. In a function of its own, it made the loops up to 18% longer.
+            // Only the code after this `if`. In a separate function, it made the loops up to 18% longer.
         } else if S::STATEFUL {
             if (self.planned | self.stateful) & const { bit(S::POSITION) } != 0 {
                 let has_defaults = self.changed & const { bit(S::POSITION) } == 0;

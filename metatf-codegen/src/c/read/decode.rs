@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use metatf_parser::schema::{Comparison, Expr, ExprOp};
+use metatf_parser::schema::{Expr, ExprOp};
 
 use super::declare::member;
 use super::shape::{Body, Kind, Length, Shape, Step, Struct, Times, Value};
@@ -133,7 +133,7 @@ fn expression(expr: &Expr) -> String {
                     ExprOp::Mul => call("multiply"),
                     ExprOp::Div => call("divide"),
                     ExprOp::Rem => call("remainder"),
-                    ExprOp::Compare(comparison) => format!("(uint64_t)({a} {} {b})", sign(*comparison)),
+                    ExprOp::Compare(comparison) => format!("(uint64_t)({a} {} {b})", comparison.sign()),
                     ExprOp::Push(_) | ExprOp::Leaf(_) | ExprOp::Bit(_) => String::new(),
                 }
             }
@@ -141,15 +141,4 @@ fn expression(expr: &Expr) -> String {
         stack.push(term);
     }
     stack.pop().unwrap_or_default()
-}
-
-const fn sign(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "==",
-        Comparison::NotEqual => "!=",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
-    }
 }
