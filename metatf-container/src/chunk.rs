@@ -1,6 +1,7 @@
 //! The 48-byte chunk header and the rules for individual chunks (spec 5.2).
 
 use super::codec;
+use super::columns::MOST_RATIO;
 use super::crc;
 use super::header::{Class, Header, Order};
 use super::part::MAX_RAW_LEN;
@@ -51,6 +52,9 @@ pub(crate) const RECORD_DICTIONARY: u8 = 2;
 /// Filter number of split suffix: a record dictionary of the records without their last bytes, followed by the last
 /// bytes.
 pub(crate) const SPLIT_SUFFIX: u8 = 3;
+
+/// Filter number of columns.
+pub(crate) const COLUMNS: u8 = 4;
 
 /// A chunk header without the sync bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,8 +166,8 @@ impl ChunkHeader {
         if codec::entry(self.codec).is_none() {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
-        if self.filter > SPLIT_SUFFIX {
-            let expected = "0 none, 1 byte transpose, 2 record dictionary or 3 split suffix";
+        if self.filter > COLUMNS {
+            let expected = "0 none, 1 byte transpose, 2 record dictionary, 3 split suffix or 4 columns";
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {
@@ -184,6 +188,8 @@ impl ChunkHeader {
         } else if self.filtered_len != 0 {
             let expected = "0, because only filters 2 and 3 use filtered_len";
             return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
+        } else if self.filter == COLUMNS {
+            self.check_columns(start)?;
         } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
             return wrong(
                 at::RAW_LEN,
@@ -221,6 +227,20 @@ impl ChunkHeader {
         let expected = "the length of the codec's output, from raw_len / 255 to 64 MiB";
         let what = "the chunk's filtered_len";
         Err(Error::at(start + at::FILTERED_LEN, ErrorKind::Invalid { what, found: found.into(), expected }))
+    }
+
+    fn check_columns(&self, start: u64) -> Result<()> {
+        let what = "the chunk's filter";
+        let wrong = |expected| Error::at(start + at::FILTER, ErrorKind::Invalid { what, found: COLUMNS.into(), expected });
+        if self.kind != DATA {
+            return Err(wrong("a filter other than 4, because the chunk is not a data chunk"));
+        }
+        if u64::from(self.raw_len) > u64::from(self.stored_len).saturating_mul(MOST_RATIO) {
+            let (what, expected) = ("the chunk's raw_len", "at most 65,536 times stored_len");
+            let kind = ErrorKind::Invalid { what, found: self.raw_len.into(), expected };
+            return Err(Error::at(start + at::RAW_LEN, kind));
+        }
+        Ok(())
     }
 
     fn check_not_data(&self, start: u64) -> Result<()> {

@@ -7,6 +7,7 @@
 //! chunks are compressed on the writer's own thread, because waking another thread takes longer.
 
 use super::chunk::{self, ChunkHeader};
+use super::columns::Rows;
 use super::encode::{Encoded, Encoder};
 use super::raw_content::RawContent;
 use super::trial::{Found, How};
@@ -75,6 +76,7 @@ pub(super) struct PipelinedChunk {
     raw: Vec<u8>,
     pub(super) element: u8,
     ends: Vec<u32>,
+    rows: Option<Rows>,
     pub(super) encoded: Result<Encoded>,
     packed: Vec<u8>,
 }
@@ -117,6 +119,7 @@ impl ChunkPipeline {
         chunk.how.clone_from(how);
         memory::copy(&mut chunk.raw, content.raw);
         memory::copy(&mut chunk.ends, content.ends);
+        chunk.rows = content.rows.cloned();
         chunk.element = content.element;
         self.chunks.push_back(Slot::Waiting(chunk));
         self.start();
@@ -230,6 +233,7 @@ impl PipelinedChunk {
             raw: Vec::new(),
             element: 0,
             ends: Vec::new(),
+            rows: None,
             encoded: Err(Error::at(0, ErrorKind::Usage("the chunk was not encoded"))),
             packed: Vec::new(),
         }
@@ -240,7 +244,7 @@ impl PipelinedChunk {
     }
 
     fn content(&self) -> RawContent<'_> {
-        RawContent { raw: &self.raw, element: self.element, ends: &self.ends }
+        RawContent { raw: &self.raw, element: self.element, ends: &self.ends, rows: self.rows.as_ref() }
     }
 
     /// Returns the payload to be written to the file.
@@ -268,7 +272,7 @@ mod tests {
             for n in 0..20 {
                 let raw = vec![n; length];
                 let header = ChunkHeader { section: 1, ..ChunkHeader::default() };
-                pipeline.give(header, &how, &RawContent { raw: &raw, element: 0, ends: &[] });
+                pipeline.give(header, &how, &RawContent { raw: &raw, element: 0, ends: &[], rows: None });
                 let done = pipeline.first(false).unwrap();
                 assert_eq!(done.payload(), raw);
                 pipeline.reuse(done);

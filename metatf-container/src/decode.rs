@@ -3,7 +3,7 @@
 use super::chunk::{self, ChunkHeader};
 use super::codec::{self, Decompress, Failure, STORED};
 use super::content::{Contents, Owned};
-use super::{filter, record_dictionary_read};
+use super::{columns, filter, record_dictionary_read};
 use crate::{Error, ErrorKind, Result, memory};
 
 /// A decoder, which reverses codecs and filters. Engines are created on first use.
@@ -39,9 +39,10 @@ impl Decoder {
         };
         let raw_len = header.raw_len as usize;
         let filtered_len = if header.has_filtered_len() { header.filtered_len } else { header.raw_len };
+        let has_columns = header.filter == chunk::COLUMNS;
         let built_in = codec::built_in(header.codec);
         let codec = built_in.map_err(|kind| Error::at(start + chunk::at::CODEC, kind))?;
-        if u64::from(filtered_len) > (codec.most)(payload.len() as u64) {
+        if !has_columns && u64::from(filtered_len) > (codec.most)(payload.len() as u64) {
             return Err(wrong_len(header.raw_len.into()));
         }
         let mut copy = std::mem::take(&mut self.copy);
@@ -73,6 +74,13 @@ impl Decoder {
     fn fill(&mut self, header: &ChunkHeader, filtered: usize, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         if header.filter == 0 {
             return self.unpack(header.codec, payload, out);
+        }
+        if header.filter == chunk::COLUMNS {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let mut unpack = |stored: &[u8], stream: &mut [u8]| self.unpack(header.codec, stored, stream);
+            let restored = columns::restore(payload, &mut unpack, &mut scratch, out);
+            self.scratch = scratch;
+            return restored;
         }
         if header.codec == STORED {
             return unfilter(header, payload, out);

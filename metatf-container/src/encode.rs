@@ -1,11 +1,12 @@
 //! Compresses and filters chunks being written (spec 5.2). This is the inverse of the decoder.
 
 use super::codec::{self, Codec, Compress};
+use super::columns::Rows;
 use super::options::{Filter, Trial};
 use super::raw_content::RawContent;
 use super::sample::Sample;
 use super::trial::{Filters, Found, How, Ranking};
-use super::{chunk, filter, record_dictionary};
+use super::{chunk, columns, filter, record_dictionary};
 use crate::Result;
 
 /// In a trial on a sample, the split suffix filter is chosen only if its result is shorter by at least 1/18. With this
@@ -73,6 +74,9 @@ impl Encoder {
     /// Returns the shortest allowed payload, which is `raw` itself if no encoding is shorter. `found` contains the
     /// findings about the section and is updated.
     pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &RawContent<'_>) -> Result<Encoded> {
+        if let (Filter::Columns, Some(rows)) = (how.filter, content.rows) {
+            return self.encode_columns(how, rows, content.raw);
+        }
         // Without slack, find the shortest encoding of the complete content.
         let exact = how.trial.as_ref().is_some_and(|trial| trial.slack == 0);
         if !exact && found.predict(how, content).is_none() {
@@ -276,6 +280,19 @@ impl Encoder {
         Ok(Some(encoded))
     }
 
+    /// Returns the payload of filter 4, compressed by the strongest codec, or the unchanged content if it is shorter.
+    fn encode_columns(&mut self, how: &How, rows: &Rows, raw: &[u8]) -> Result<Encoded> {
+        let strongest = how.trial.as_ref().and_then(|trial| Some(trial.by_strength().first()?.1));
+        let codec = strongest.unwrap_or(how.codec);
+        let mut chosen = std::mem::take(&mut self.chosen);
+        let split = columns::split(raw, rows, &mut |stream, out| self.compress(codec, stream, out), &mut chosen);
+        self.chosen = chosen;
+        let length = self.chosen.len();
+        let shorter = split? && length < raw.len();
+        let encoded = Encoded { codec: codec.number(), filter: chunk::COLUMNS, filtered_len: 0, length };
+        Ok(if shorter { encoded } else { Encoded::plain(raw) })
+    }
+
     /// Compresses `raw` into `out`. Returns `false` if the result is not shorter or the codec does not compress.
     fn compress(&mut self, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
@@ -312,7 +329,7 @@ mod tests {
     #[cfg(feature = "zstd")]
     fn what_repeats_over_a_long_distance_is_found() {
         let raw = noise(300 << 10).repeat(2);
-        let encoded = encode(&RawContent { raw: &raw, element: 0, ends: &[] }, 2);
+        let encoded = encode(&RawContent { raw: &raw, element: 0, ends: &[], rows: None }, 2);
         assert!(encoded.length < raw.len() * 6 / 10, "{encoded:?}");
     }
 
@@ -321,7 +338,7 @@ mod tests {
         // 50 different records in random order.
         let raw: Vec<u8> = noise(200_000).iter().flat_map(|n| [7, n % 50, 3, 1 + n % 2]).collect();
         let ends: Vec<u32> = (1..=200_000).map(|n| n * 4).collect();
-        let content = RawContent { raw: &raw, element: 0, ends: &ends };
+        let content = RawContent { raw: &raw, element: 0, ends: &ends, rows: None };
         let [by_sample, by_whole] = [2, 0].map(|slack| encode(&content, slack));
         assert_eq!((by_sample.filter, by_sample.length), (by_whole.filter, by_whole.length));
         assert_eq!(by_sample.filter, chunk::RECORD_DICTIONARY);
@@ -339,7 +356,7 @@ mod tests {
                 [&[7], &kinds[kind..kind + 7]].concat()
             })
             .collect();
-        let content = RawContent { raw: &raw, element: 8, ends: &[] };
+        let content = RawContent { raw: &raw, element: 8, ends: &[], rows: None };
         let [by_sample, by_whole] = [2, 0].map(|slack| encode(&content, slack));
         assert_eq!((by_sample.filter, by_sample.length), (by_whole.filter, by_whole.length));
         assert_eq!(by_sample.filter, 0);

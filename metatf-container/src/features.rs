@@ -23,10 +23,11 @@ impl Features {
         Self { numbers, names: [0; MOST_NAMES] }
     }
 
-    /// Appends the name of the next feature after `used` bytes of names if it fits, and returns the number of bytes
-    /// then in use. Once a name does not fit, no later name is stored either, so the names belong to the lowest
+    /// Adds a feature with a higher number than all others. Appends its name after `used` bytes of names if it fits, and
+    /// returns the number of bytes then in use. Once a name does not fit, no later name is stored either, so the names belong to the lowest
     /// numbers.
-    pub(crate) fn keep_name(&mut self, used: usize, name: &[u8]) -> usize {
+    pub(crate) fn add(&mut self, number: u8, used: usize, name: &[u8]) -> usize {
+        self.numbers |= 1 << number;
         let Some(room) = self.names.get_mut(used..=used + name.len()) else { return MOST_NAMES };
         if let Some((end, room)) = room.split_last_mut() {
             room.copy_from_slice(name);

@@ -155,6 +155,8 @@ pub struct Header {
     pub dtd_url: String,
     /// The section table of version 0; empty if there is none.
     pub sections: Vec<SectionEntry>,
+    /// The features that the trace requires of its reader, as a bit mask of their numbers.
+    pub features: u64,
     /// Size of the header in bytes, including the table.
     pub len: u64,
 }
@@ -223,7 +225,8 @@ impl Header {
         let url_at = INTS_AT + 3 * int;
         let url = bytes.get(url_at..url_at + url_len).ok_or_else(|| cut(url_at, "the header's dtd"))?;
 
-        let (features, names_end) = feature_names::parse(u64::from_le_bytes(features), bytes, url_at + url_len)?;
+        let (features, unknown, names_end) =
+            feature_names::parse(u64::from_le_bytes(features), bytes, url_at + url_len)?;
 
         let table = nsections.checked_mul(3 * int as u64);
         let len = table.and_then(|table| table.checked_add(names_end as u64));
@@ -236,16 +239,15 @@ impl Header {
         if version == 1 && start != len {
             return Err(invalid(INTS_AT + int, "start", start, "the end of the header"));
         }
-        // No feature has been defined yet, so every feature is unknown to this version.
-        if features.numbers() != 0 {
-            let first = FEATURES_AT as u64 + u64::from(features.numbers().trailing_zeros() / 8);
-            return Err(Error::at(first, ErrorKind::UnknownFeatures(features)));
+        if unknown.numbers() != 0 {
+            let first = FEATURES_AT as u64 + u64::from(unknown.numbers().trailing_zeros() / 8);
+            return Err(Error::at(first, ErrorKind::UnknownFeatures(unknown)));
         }
         if start < len {
             return Err(invalid(INTS_AT + int, "start", start, "an offset after the header"));
         }
         let dtd_url = String::from_utf8_lossy(url).into_owned();
-        Ok((Self { class, order, version, start, nrecords, dtd_url, sections: Vec::new(), len }, table))
+        Ok((Self { class, order, version, start, nrecords, dtd_url, sections: Vec::new(), features, len }, table))
     }
 
     /// Reads the section table of a version 0 file, which must be completely in memory, and checks every rule that does
@@ -288,11 +290,12 @@ impl Header {
         out.extend_from_slice(&MAGIC);
         let url_len = u8::try_from(url.len()).unwrap_or(u8::MAX);
         out.extend_from_slice(&[self.class.number(), self.order.number(), url_len, self.version]);
-        out.resize(INTS_AT, 0);
+        out.extend_from_slice(&self.features.to_le_bytes());
         for value in [nsections, self.start, self.nrecords] {
             self.order.write(value, int, &mut out);
         }
         out.extend_from_slice(url);
+        feature_names::emit(self.features, &mut out);
         out
     }
 }
@@ -318,6 +321,7 @@ mod tests {
             nrecords: 0,
             dtd_url: String::new(),
             sections: Vec::new(),
+            features: 0,
             len: 40,
         };
         let message = |pad: [u8; 8], names: &[&[u8]]| {

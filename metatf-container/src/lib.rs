@@ -35,6 +35,8 @@ mod chunk;
 #[cfg(feature = "parallel")]
 mod chunk_pipeline;
 mod codec;
+#[doc(hidden)]
+pub mod columns;
 mod content;
 mod crc;
 mod decode;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::codec::Codec;
+use super::feature_names;
 use super::header::{Class, Header, Order};
 use crate::{Error, ErrorKind, Result};
 
@@ -20,6 +21,10 @@ pub enum Filter {
     /// Filter 3: like filter 2, but splits off the last byte of each record. The split-off bytes are sorted by the
     /// bytes that precede them.
     SplitSuffix,
+    /// Filter 4: stores the values of each leaf in a stream of its own, in sections of tagged records, so that readers
+    /// can leave out leaves that nobody asked for. Other sections are stored as with [`Auto`](Self::Auto). Readers need
+    /// the feature `columns`, so a continued trace is stored with this filter only if it was started with it.
+    Columns,
     /// Tries all applicable filters on a section's first chunk, and occasionally on later chunks, and keeps the filter
     /// with the shortest result. For a long chunk, a sample is tried unless the slack of a [`Trial`] is 0.
     Auto,
@@ -29,7 +34,7 @@ impl Filter {
     /// Returns the name of the filter with this number in a chunk header.
     #[must_use]
     pub fn name_of(number: u8) -> Option<&'static str> {
-        ["none", "transpose", "record-dictionary", "split-suffix"].get(usize::from(number)).copied()
+        ["none", "transpose", "record-dictionary", "split-suffix", "columns"].get(usize::from(number)).copied()
     }
 }
 
@@ -232,7 +237,7 @@ impl WriteOptions {
         let (codec, filter) = self.of_section(number);
         match filter {
             Filter::None | Filter::Transpose => false,
-            Filter::RecordDictionary | Filter::SplitSuffix => self.version == 1,
+            Filter::RecordDictionary | Filter::SplitSuffix | Filter::Columns => self.version == 1,
             // Stored content is not filtered, unless codecs are tried.
             Filter::Auto => {
                 let trial = self.trial.is_some() && !self.section_options.contains_key(&number);
@@ -253,7 +258,14 @@ impl WriteOptions {
         if self.dtd_url.len() > 255 {
             return Err(Error::at(0, ErrorKind::Limit("255 bytes for the DTD's URL")));
         }
-        let len = (super::header::INTS_AT + 3 * self.class.int_size() + self.dtd_url.len()) as u64;
+        let filters = self.section_options.values().map(|&(_, filter)| filter).chain([self.filter]);
+        let features = if version == 1 && filters.into_iter().any(|filter| filter == Filter::Columns) {
+            feature_names::COLUMNS
+        } else {
+            0
+        };
+        let names = feature_names::size(features);
+        let len = (super::header::INTS_AT + 3 * self.class.int_size() + self.dtd_url.len() + names) as u64;
         Ok(Header {
             class: self.class,
             order: self.order,
@@ -262,6 +274,7 @@ impl WriteOptions {
             nrecords: 0,
             dtd_url: self.dtd_url.clone(),
             sections: Vec::new(),
+            features,
             len,
         })
     }

@@ -1,6 +1,7 @@
 //! The content of a chunk to be encoded.
 
 use super::chunk;
+use super::columns::Rows;
 
 /// A chunk's content and its structure, as needed by filters.
 pub(crate) struct RawContent<'c> {
@@ -9,6 +10,8 @@ pub(crate) struct RawContent<'c> {
     pub(crate) element: u8,
     /// Ends of the content's records; empty if there are no records.
     pub(crate) ends: &'c [u32],
+    /// The division of the content into rows, if filter 4 may be applied.
+    pub(crate) rows: Option<&'c Rows>,
 }
 
 impl RawContent<'_> {

@@ -184,6 +184,7 @@ impl<'a> Reader<'a> {
             nrecords: 0,
             dtd_url: String::new(),
             sections: Vec::new(),
+            features: 0,
             len: 0,
         };
         let source = source.spool()?;

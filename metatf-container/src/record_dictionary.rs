@@ -406,7 +406,7 @@ impl ShortEntries {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "seven bits at a time")]
-fn write_number(mut number: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_number(mut number: usize, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

@@ -248,7 +248,7 @@ fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
     next
 }
 
-fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
+pub(crate) fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
     let mut number = 0_usize;
     for shift in (0..35).step_by(7) {
         let (&byte, rest) = bytes.split_first().ok_or("a number is truncated")?;

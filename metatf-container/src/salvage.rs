@@ -338,6 +338,7 @@ fn made_up(chunk: &ChunkHeader, at: u64) -> Option<Header> {
         nrecords: 0,
         dtd_url: String::new(),
         sections: Vec::new(),
+        features: 0,
         len: at,
     })
 }

@@ -39,7 +39,7 @@ impl Sample {
             }
         }
         let enough = self.raw.len() >= PIECES * piece / 2;
-        enough.then_some(RawContent { raw: &self.raw, element: content.element, ends: &self.ends })
+        enough.then_some(RawContent { raw: &self.raw, element: content.element, ends: &self.ends, rows: None })
     }
 
     /// Adds elements, starting near `from`.
@@ -73,18 +73,18 @@ mod tests {
     fn pieces_are_whole_records_or_elements() {
         let raw: Vec<u8> = (0..LEAST).map(|n| u8::try_from(n % 7).unwrap()).collect();
         let mut sample = Sample::default();
-        assert!(sample.of(&RawContent { raw: &raw[1..], element: 7, ends: &[] }).is_none());
-        let elements = sample.of(&RawContent { raw: &raw, element: 7, ends: &[] }).unwrap();
+        assert!(sample.of(&RawContent { raw: &raw[1..], element: 7, ends: &[], rows: None }).is_none());
+        let elements = sample.of(&RawContent { raw: &raw, element: 7, ends: &[], rows: None }).unwrap();
         assert!(elements.raw.len() > PIECES * (PIECE - 7) && elements.raw.len().is_multiple_of(7));
         assert!(elements.raw.chunks(7).all(|element| element == [0, 1, 2, 3, 4, 5, 6]));
         let mut ends: Vec<u32> = (1..=u32::try_from(LEAST).unwrap() / 7).map(|n| n * 7).collect();
         ends.extend(u32::try_from(LEAST));
-        let records = sample.of(&RawContent { raw: &raw, element: 0, ends: &ends }).unwrap();
+        let records = sample.of(&RawContent { raw: &raw, element: 0, ends: &ends, rows: None }).unwrap();
         assert!(records.raw.len() > PIECES * (PIECE - 7) && records.raw.len() <= PIECES * PIECE);
         assert!(records.raw.chunks(7).all(|element| element == [0, 1, 2, 3, 4, 5, 6]));
         assert_eq!(records.ends, &ends[..records.ends.len()]);
         // A record longer than a piece.
         let long = [u32::try_from(LEAST).unwrap()];
-        assert!(sample.of(&RawContent { raw: &raw, element: 0, ends: &long }).is_none());
+        assert!(sample.of(&RawContent { raw: &raw, element: 0, ends: &long, rows: None }).is_none());
     }
 }

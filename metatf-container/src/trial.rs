@@ -88,8 +88,8 @@ impl Found {
             Filter::Transpose => return Filters::One(chunk::TRANSPOSE),
             Filter::RecordDictionary => return Filters::One(chunk::RECORD_DICTIONARY),
             Filter::SplitSuffix => return Filters::One(chunk::SPLIT_SUFFIX),
-            Filter::Auto if codec != Codec::Stored => {}
-            Filter::None | Filter::Auto => return Filters::One(0),
+            Filter::Auto | Filter::Columns if codec != Codec::Stored => {}
+            Filter::None | Filter::Auto | Filter::Columns => return Filters::One(0),
         }
         match left.checked_sub(1).filter(|_| content.can(best)) {
             Some(left) => {
@@ -133,6 +133,9 @@ impl Found {
     /// Returns the findings as they will be after the next chunk, or `None` if encoding that chunk is a trial that
     /// determines them.
     pub(super) fn predict(mut self, how: &How, content: &RawContent<'_>) -> Option<Self> {
+        if how.filter == Filter::Columns && content.rows.is_some() {
+            return Some(self);
+        }
         let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
         matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)
     }

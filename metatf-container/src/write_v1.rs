@@ -4,8 +4,10 @@ use super::chunk::{self, ChunkHeader};
 #[cfg(feature = "parallel")]
 use super::chunk_pipeline::ChunkPipeline;
 use super::codec::Codec;
+use super::columns::Rows;
 use super::encode::{Encoded, Encoder};
 use super::existing::ExistingTrace;
+use super::feature_names;
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Filter, WriteOptions, representable};
@@ -98,7 +100,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// # Errors
     /// As for [`data`](Self::data).
     pub fn data_records(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
-        self.chunks.data_records(&mut self.sink, spec, raw, ends)
+        self.chunks.data_records(&mut self.sink, spec, raw, ends, None)
     }
 
     /// Writes a JSON object as user metadata, without validating it. Like the header, it is flushed immediately, so
@@ -202,7 +204,7 @@ impl Chunks {
         if options.embed_dtd {
             let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(sink, header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
+            writer.chunk(sink, header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[], rows: None })?;
         }
         // From now on, the file is a valid trace even if the program dies.
         writer.flush(sink)?;
@@ -241,17 +243,25 @@ impl Chunks {
         (&self.header, &self.entries)
     }
 
-    /// As for [`ChunkWriter::data_records`].
+    /// As for [`ChunkWriter::data_records`]. Filter 4 requires the rows.
     ///
     /// # Errors
     /// As for [`ChunkWriter::data`].
-    pub fn data_records(&mut self, sink: &mut dyn Sink, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+    pub fn data_records(
+        &mut self,
+        sink: &mut dyn Sink,
+        spec: ChunkSpec,
+        raw: &[u8],
+        ends: &[u32],
+        rows: Option<&Rows>,
+    ) -> Result<()> {
         if ends.last().is_some_and(|&end| end as usize != raw.len()) || !ends.is_sorted() {
             return Err(Error::at(self.pos, ErrorKind::Usage("the last record must end at the end of its chunk")));
         }
         let header = self.data_header(spec)?;
         let element = if spec.width > 0 { spec.width } else { spec.element };
-        let content = RawContent { raw, element, ends };
+        let rows = rows.filter(|_| self.header.features & feature_names::COLUMNS != 0);
+        let content = RawContent { raw, element, ends, rows };
         let how = self.how(spec.section);
         self.chunk(sink, header, &how, &content)?;
         self.bases[usize::from(spec.section)] += raw.len() as u64;
@@ -343,7 +353,7 @@ impl Chunks {
     pub fn user_metadata(&mut self, sink: &mut dyn Sink, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(sink, header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[] })?;
+        self.chunk(sink, header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[], rows: None })?;
         self.flush_written(sink)
     }
 

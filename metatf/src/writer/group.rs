@@ -5,6 +5,7 @@ use crate::encode::{GivenElements, Numbers};
 use crate::formula::{Plan, bytes_for, bytes_of, fits, history, note};
 use crate::state::State;
 use crate::writer::{FileWriter, RecordCore};
+use metatf_container::columns::Rows;
 use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink};
 
 /// A finished chunk of a tagged section.
@@ -13,6 +14,7 @@ pub(crate) struct Chunk {
     spec: ChunkSpec,
     pub(crate) raw: Vec<u8>,
     ends: Vec<u32>,
+    rows: Option<Rows>,
 }
 
 /// Memory of written chunks, for reuse.
@@ -58,11 +60,12 @@ impl RecordCore<dyn Sink + '_> {
             let spec = ChunkSpec { group_start: std::mem::take(&mut self.group_start), ..spec };
             return self.close_in_place(section, spec);
         }
+        let rows = writer.take_rows(&self.format, self.order);
         let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
         if self.waits {
-            self.waiting.push(Chunk { section, spec, raw, ends });
+            self.waiting.push(Chunk { section, spec, raw, ends, rows });
         } else {
-            self.put_part(spec, &raw, &ends)?;
+            self.put_part(spec, &raw, &ends, rows.as_ref())?;
             self.pool.put(raw, ends);
         }
         if let Some(writer) = self.sections.get_mut(section) {
@@ -74,12 +77,12 @@ impl RecordCore<dyn Sink + '_> {
     }
 
     /// Passes a chunk of the group to the container. The first chunk also starts the group.
-    fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+    fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32], rows: Option<&Rows>) -> Result<()> {
         self.end_in_place();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) => {
-                chunks.data_records(&mut self.sink, ChunkSpec { group_start, ..spec }, raw, ends)
+                chunks.data_records(&mut self.sink, ChunkSpec { group_start, ..spec }, raw, ends, rows)
             }
             Some(FileWriter::Extents(extents)) => extents.extent(&mut self.sink, spec.section, raw),
             None => Ok(()),
@@ -124,7 +127,7 @@ impl RecordCore<dyn Sink + '_> {
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         for chunk in waiting.drain(..) {
-            self.put_part(chunk.spec, &chunk.raw, &chunk.ends)?;
+            self.put_part(chunk.spec, &chunk.raw, &chunk.ends, chunk.rows.as_ref())?;
             self.pool.put(chunk.raw, chunk.ends);
         }
         self.waiting = waiting;
@@ -152,7 +155,7 @@ impl RecordCore<dyn Sink + '_> {
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state.reset(&self.format);
         }
-        self.put_part(spec, &raw, &[])
+        self.put_part(spec, &raw, &[], None)
     }
 
     /// Returns the DTD's width for the leaf of a section of single numbers.
@@ -210,7 +213,7 @@ impl RecordCore<dyn Sink + '_> {
             group: self.group,
             ..ChunkSpec::default()
         };
-        self.put_part(spec, &segment.raw, &[])
+        self.put_part(spec, &segment.raw, &[], None)
     }
 
     /// Encodes numbers chunk by chunk. Each chunk uses the smallest width that holds all its numbers; in version 0, the
@@ -252,7 +255,7 @@ impl RecordCore<dyn Sink + '_> {
                 group: self.group,
                 ..ChunkSpec::default()
             };
-            self.put_part(spec, &out, &[])?;
+            self.put_part(spec, &out, &[], None)?;
             self.pool.numbers = out;
         }
         Ok(())

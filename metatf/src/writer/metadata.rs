@@ -72,6 +72,7 @@ impl RecordCore<dyn Sink + '_> {
                 return Err(at(ErrorKind::Metadata(MetadataRule::ValueOverflow)));
             }
         }
+        writer.divide(&self.format, self.order);
         writer.state.apply(&self.format, position, metadata.field, metadata.all(), change).map_err(at)?;
         let tag_width = usize::from(self.format.tag_width);
         let mut bytes = Vec::with_capacity(26);

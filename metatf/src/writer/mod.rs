@@ -17,6 +17,7 @@ mod intern;
 mod metadata;
 mod record_writer;
 mod resume;
+mod rows;
 mod section;
 #[cfg(feature = "dynamic")]
 mod trial;
@@ -33,7 +34,7 @@ use flush::FlushLimit;
 use group::{Chunk, ChunkPool};
 use intern::Interned;
 pub(crate) use intern::Key;
-use metatf_container::{Chunks, Error, ErrorKind, Extents, Order, Result, Sink, SizeRule, WriteOptions};
+use metatf_container::{Chunks, Error, ErrorKind, Extents, Filter, Order, Result, Sink, SizeRule, WriteOptions};
 pub use record_writer::RecordWriter;
 pub(crate) use section::SectionWriter;
 #[cfg(feature = "dynamic")]
@@ -163,7 +164,8 @@ fn start(
         let unknown = (options.version == 0).then(SizeRule::default);
         state.history.models.set_rule(options.size_rule.or(unknown));
         let number = format.sections.get(i).map_or(0, |s| s.number);
-        SectionWriter::new(state, options.wants_ends(number))
+        let wants_rows = options.version == 1 && options.of_section(number).1 == Filter::Columns;
+        SectionWriter::new(state, options.wants_ends(number), wants_rows)
     };
     let sections: Vec<_> = (0..format.sections.len()).map(section).collect();
     Ok(RecordCore {

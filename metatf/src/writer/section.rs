@@ -1,9 +1,12 @@
 //! A section of a trace being written, with its state and the records that are not in a chunk yet.
 
 use super::carry_over::{Log, LoggedAddress};
+use super::rows::RowSplitter;
 use crate::buffer::Buffer;
 use crate::format::Format;
 use crate::state::{Change, State};
+use metatf_container::Order;
+use metatf_container::columns::Rows;
 
 /// A section of a trace being written.
 pub(crate) struct SectionWriter {
@@ -15,6 +18,8 @@ pub(crate) struct SectionWriter {
     pub(crate) ends: Vec<u32>,
     /// Whether a filter needs the ends of records.
     pub(super) wants_ends: bool,
+    /// The division of `out` into rows, if a filter needs it.
+    rows: Option<Box<RowSplitter>>,
     /// Number of data records in `out`.
     pub(crate) records: u32,
     /// The inputs of a heap model in this group, as long as live objects may still be carried into the group.
@@ -44,12 +49,13 @@ pub(super) fn record_end(at: usize) -> u32 {
 }
 
 impl SectionWriter {
-    pub(super) fn new(state: State, wants_ends: bool) -> Self {
+    pub(super) fn new(state: State, wants_ends: bool, wants_rows: bool) -> Self {
         Self {
             state,
             out: Buffer::default(),
             ends: Vec::new(),
             wants_ends,
+            rows: wants_rows.then(Box::default),
             records: 0,
             log: None,
             log_memory: Vec::new(),
@@ -80,6 +86,19 @@ impl SectionWriter {
         if self.wants_ends {
             self.ends.push(record_end(self.out.end()));
         }
+    }
+
+    /// Divides the records written since the last call into rows. Must be called before their encoding changes.
+    pub(super) fn divide(&mut self, format: &Format, order: Order) {
+        if let Some(rows) = &mut self.rows {
+            rows.divide(format, &self.state.encoding, order, self.out.in_use(), &self.ends);
+        }
+    }
+
+    /// Returns the rows of the chunk, if a filter needs them.
+    pub(super) fn take_rows(&mut self, format: &Format, order: Order) -> Option<Rows> {
+        self.divide(format, order);
+        self.rows.as_mut()?.finish()
     }
 
     /// Starts the next chunk with the DTD's initial state.
