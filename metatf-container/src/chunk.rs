@@ -231,7 +231,8 @@ impl ChunkHeader {
 
     fn check_columns(&self, start: u64) -> Result<()> {
         let what = "the chunk's filter";
-        let wrong = |expected| Error::at(start + at::FILTER, ErrorKind::Invalid { what, found: COLUMNS.into(), expected });
+        let wrong =
+            |expected| Error::at(start + at::FILTER, ErrorKind::Invalid { what, found: COLUMNS.into(), expected });
         if self.kind != DATA {
             return Err(wrong("a filter other than 4, because the chunk is not a data chunk"));
         }

@@ -50,6 +50,7 @@ mod filter;
 mod growing;
 mod header;
 mod index;
+mod kept_columns;
 mod loss;
 #[doc(hidden)]
 pub mod memory;

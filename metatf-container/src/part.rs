@@ -61,6 +61,10 @@ pub enum Content {
     Mapped(Range<usize>),
     /// Bytes that were decompressed or read from a stream.
     Owned(Owned),
+    /// Columns that were not turned into content, because the caller [keeps](crate::Reader::keep_columns) them. The
+    /// value is the offset of the chunk.
+    #[doc(hidden)]
+    Columns(u64),
 }
 
 impl Content {
@@ -69,6 +73,7 @@ impl Content {
         match self {
             Content::Mapped(range) => range.end = range.end.min(range.start.saturating_add(length)),
             Content::Owned(owned) => owned.truncate(length),
+            Content::Columns(_) => {}
         }
     }
 }
@@ -95,7 +100,7 @@ impl<'a> ContentBytes<'a> {
             (Content::Mapped(range), Source::Slice { bytes, .. }) => {
                 Held::Slice(bytes.get(range.clone()).unwrap_or_default())
             }
-            (Content::Mapped(_), Source::Ranges(_) | Source::Stream(_)) => Held::Slice(&[]),
+            (Content::Columns(_), _) | (Content::Mapped(_), Source::Ranges(_) | Source::Stream(_)) => Held::Slice(&[]),
         })
     }
 }

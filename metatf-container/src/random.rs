@@ -153,6 +153,7 @@ impl Reader<'_> {
                 jumped: false,
                 until: None,
                 done: false,
+                keeps_columns: false,
             })),
         };
         Some(Reader::with(source, self.header.clone(), body))

@@ -31,6 +31,8 @@ pub(crate) struct Chunks {
     /// Offset at which reading ends, or `None` for the end of the file.
     pub(crate) until: Option<u64>,
     pub(crate) done: bool,
+    /// Whether the columns of chunks are not turned into content.
+    pub(crate) keeps_columns: bool,
 }
 
 impl Chunks {
@@ -49,6 +51,7 @@ impl Chunks {
             jumped: false,
             until: None,
             done: false,
+            keeps_columns: false,
         };
         let first = match chunk::probe(source, file.start)? {
             Probe::Whole(header) if header.kind == chunk::DTD => chunks.take(source, file, &header).map(|_| ()),
@@ -100,8 +103,13 @@ impl Chunks {
         header.check(start, file)?;
         self.sequence.check(header, start)?;
         self.check_listed(header, start)?;
-        let content =
-            if header.kind < chunk::OTHERS { Some(content(source, &mut self.decoder, header, start)?) } else { None };
+        let content = match header.kind {
+            chunk::OTHERS.. => None,
+            chunk::DATA if self.keeps_columns && header.filter == chunk::COLUMNS && source.all().is_some() => {
+                Some(Content::Columns(start))
+            }
+            _ => Some(content(source, &mut self.decoder, header, start)?),
+        };
         if header.kind == chunk::USER && self.user_len + header.raw_len as usize > MAX_RAW_LEN {
             return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
         }
@@ -205,6 +213,7 @@ pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> Option<
     match content {
         Content::Owned(bytes) => Some(bytes),
         Content::Mapped(range) => source.all()?.get(range.clone()),
+        Content::Columns(_) => None,
     }
 }
 

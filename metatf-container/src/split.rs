@@ -160,6 +160,7 @@ impl<'s> Split<'s> {
             jumped: true,
             until: at(range.end),
             done: false,
+            keeps_columns: false,
         };
         // The count in the header covers the records of all groups, so it does not apply to a single group.
         let header = Header { nrecords: 0, ..self.header.clone() };

@@ -204,7 +204,12 @@ impl Chunks {
         if options.embed_dtd {
             let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(sink, header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[], rows: None })?;
+            writer.chunk(
+                sink,
+                header,
+                &How::of_text(codec),
+                &RawContent { raw: dtd, element: 0, ends: &[], rows: None },
+            )?;
         }
         // From now on, the file is a valid trace even if the program dies.
         writer.flush(sink)?;
@@ -353,7 +358,12 @@ impl Chunks {
     pub fn user_metadata(&mut self, sink: &mut dyn Sink, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(sink, header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[], rows: None })?;
+        self.chunk(
+            sink,
+            header,
+            &How::of_text(codec),
+            &RawContent { raw: json.as_bytes(), element: 0, ends: &[], rows: None },
+        )?;
         self.flush_written(sink)
     }
 

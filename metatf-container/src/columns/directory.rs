@@ -2,47 +2,43 @@
 
 use super::{Column, MOST_COLUMNS, MOST_SHAPES, Piece, RowShape, streams_of};
 use crate::record_dictionary_read::read_number;
+use std::ops::Range;
 
 /// The columns, shapes and streams of a chunk.
 #[derive(Debug)]
-pub(super) struct Directory<'p> {
-    pub(super) columns: Vec<StoredColumn<'p>>,
+pub(super) struct Directory {
+    pub(super) columns: Vec<StoredColumn>,
     pub(super) shapes: Vec<RowShape>,
     /// Number of rows.
     pub(super) rows: usize,
-    /// The shape of each row, if there are several shapes.
-    pub(super) shape_stream: &'p [u8],
+    /// The stored bytes of the stream with the shape of each row, if there are several shapes.
+    pub(super) shape_stream: Range<usize>,
 }
 
 /// A column and its streams.
 #[derive(Debug)]
-pub(super) struct StoredColumn<'p> {
+pub(super) struct StoredColumn {
     pub(super) column: Column,
     /// Number of elements.
     pub(super) count: usize,
-    /// The stored bytes of each stream.
-    pub(super) streams: Vec<&'p [u8]>,
+    /// The stored bytes of each stream, as ranges of the payload.
+    pub(super) streams: Vec<Range<usize>>,
     /// Whether the column contains only counts.
     pub(super) counts: bool,
 }
 
-impl StoredColumn<'_> {
+impl StoredColumn {
     pub(super) fn width(&self) -> usize {
         self.column.width.into()
-    }
-
-    /// Returns the number of bytes of one stream before compression.
-    pub(super) fn stream_len(&self) -> usize {
-        self.count * self.width() / self.streams.len().max(1)
     }
 }
 
 type Parsed<T> = Result<T, &'static str>;
 
-impl<'p> Directory<'p> {
+impl Directory {
     /// Reads the directory of a payload whose content has `raw_len` bytes. All sizes in the result are limited by
     /// `raw_len`, except for the sizes of columns and shapes, which are limited by the payload.
-    pub(super) fn read(payload: &'p [u8], raw_len: usize) -> Parsed<Self> {
+    pub(super) fn read(payload: &[u8], raw_len: usize) -> Parsed<Self> {
         let mut rest = payload;
         let columns = read_columns(&mut rest)?;
         let shapes = read_shapes(&mut rest, &columns)?;
@@ -68,14 +64,15 @@ impl<'p> Directory<'p> {
         if total > raw_len.saturating_mul(2) {
             return Err("the columns are longer than the content allows");
         }
+        let mut start = payload.len() - rest.len();
         let mut take = |length: usize| {
-            let (stream, after) = rest.split_at_checked(length).ok_or("a stream is truncated")?;
-            rest = after;
-            Ok::<_, &'static str>(stream)
+            let end = start.checked_add(length).filter(|&end| end <= payload.len()).ok_or("a stream is truncated")?;
+            Ok::<_, &'static str>(std::mem::replace(&mut start, end)..end)
         };
         let shape_stream = take(shape_len)?;
         let counts = |column: usize| {
-            let is_count = |piece: &Piece| matches!(piece, Piece::Repeat { count, .. } if usize::from(*count) == column);
+            let is_count =
+                |piece: &Piece| matches!(piece, Piece::Repeat { count, .. } if usize::from(*count) == column);
             let is_element = |piece: &Piece| match piece {
                 Piece::Element(element) => usize::from(*element) == column,
                 Piece::Repeat { columns, .. } => columns.iter().any(|&element| usize::from(element) == column),
@@ -88,7 +85,7 @@ impl<'p> Directory<'p> {
             let streams: Parsed<Vec<_>> = lengths.into_iter().take(streams_of(column.width)).map(&mut take).collect();
             stored.push(StoredColumn { column, count, streams: streams?, counts: counts(n) });
         }
-        if !rest.is_empty() {
+        if start != payload.len() {
             return Err("there are bytes after the last stream");
         }
         check_counts(&shapes, &stored)?;
@@ -157,7 +154,7 @@ fn read_shapes(rest: &mut &[u8], columns: &[Column]) -> Parsed<Vec<RowShape>> {
 }
 
 /// Checks that each count is an element of an earlier piece or comes from a column that contains only counts.
-fn check_counts(shapes: &[RowShape], columns: &[StoredColumn<'_>]) -> Parsed<()> {
+fn check_counts(shapes: &[RowShape], columns: &[StoredColumn]) -> Parsed<()> {
     for shape in shapes {
         for (n, piece) in shape.pieces.iter().enumerate() {
             let Piece::Repeat { count, columns: repeated } = piece else { continue };

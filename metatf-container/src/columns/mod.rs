@@ -7,9 +7,11 @@
 
 mod directory;
 mod restore;
+mod selection;
 mod split;
 
 pub(crate) use restore::restore;
+pub use selection::ChunkColumns;
 pub(crate) use split::split;
 
 /// Maximum number of shapes, because a stream of single bytes contains the shape of each row.

@@ -5,6 +5,7 @@ use super::split::last;
 use super::{Piece, RowShape};
 use crate::codec::Failure;
 use crate::filter;
+use std::ops::Range;
 
 /// Decompresses a stream, filling the output exactly.
 pub(crate) type Unpack<'u> = dyn FnMut(&[u8], &mut [u8]) -> Result<(), Failure> + 'u;
@@ -20,7 +21,7 @@ pub(crate) fn restore(
     out: &mut [u8],
 ) -> Result<(), Failure> {
     let directory = Directory::read(payload, out.len()).map_err(Failure::Payload)?;
-    let shapes = unpack_shapes(&directory, unpack)?;
+    let shapes = unpack_shapes(&directory, payload, unpack)?;
     let length: usize = directory.columns.iter().map(|column| column.count * column.width()).sum();
     scratch.clear();
     scratch.resize(length + COPIED, 0);
@@ -28,7 +29,7 @@ pub(crate) fn restore(
     let (mut start, mut planes) = (0, Vec::new());
     for column in &directory.columns {
         let end = start + column.count * column.width();
-        unpack_column(column, unpack, &mut planes, scratch.get_mut(start..end).unwrap_or_default())?;
+        unpack_column(column, payload, unpack, &mut planes, scratch.get_mut(start..end).unwrap_or_default())?;
         cursors.push(Cursor { at: start, end, width: column.width() });
         start = end;
     }
@@ -37,45 +38,50 @@ pub(crate) fn restore(
 }
 
 /// Returns the shape of each row. The result is empty if there is only one shape.
-pub(super) fn unpack_shapes(directory: &Directory<'_>, unpack: &mut Unpack<'_>) -> Result<Vec<u8>, Failure> {
+pub(super) fn unpack_shapes(
+    directory: &Directory,
+    payload: &[u8],
+    unpack: &mut Unpack<'_>,
+) -> Result<Vec<u8>, Failure> {
     let mut shapes = Vec::new();
     if directory.shapes.len() > 1 {
         shapes.resize(directory.rows, 0);
-        unpack_stream(directory.shape_stream, unpack, &mut shapes)?;
+        unpack_stream(payload, &directory.shape_stream, unpack, &mut shapes)?;
     }
     Ok(shapes)
 }
 
 /// Decompresses a stream. Equal bytes are stored as one byte.
-fn unpack_stream(stored: &[u8], unpack: &mut Unpack<'_>, out: &mut [u8]) -> Result<(), Failure> {
+fn unpack_stream(payload: &[u8], range: &Range<usize>, unpack: &mut Unpack<'_>, out: &mut [u8]) -> Result<(), Failure> {
+    let stored = payload.get(range.clone()).unwrap_or_default();
     match *stored {
+        _ if stored.len() > out.len() => return Err(Failure::Payload("a stream is longer than its column")),
         [byte] => out.fill(byte),
         _ if stored.len() == out.len() => out.copy_from_slice(stored),
-        _ if stored.len() > out.len() => return Err(Failure::Payload("a stream is longer than its column")),
-        _ => unpack(stored, out)?,
+        _ => unpack(stored, out).map_err(|failure| match failure {
+            Failure::Length => Failure::Payload("a stream is shorter than its column"),
+            failure => failure,
+        })?,
     }
     Ok(())
 }
 
 /// Decompresses the elements of a column.
 pub(super) fn unpack_column(
-    column: &StoredColumn<'_>,
+    column: &StoredColumn,
+    payload: &[u8],
     unpack: &mut Unpack<'_>,
     planes: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), Failure> {
-    if let [stream] = column.streams[..] {
-        return unpack_stream(stream, unpack, out);
+    if let [stream] = &column.streams[..] {
+        return unpack_stream(payload, stream, unpack, out);
     }
     planes.clear();
     planes.resize(out.len(), 0);
-    let length = column.stream_len();
-    if length > 0 {
-        for (stream, plane) in column.streams.iter().zip(planes.chunks_exact_mut(length)) {
-            unpack_stream(stream, unpack, plane)?;
-        }
-    } else if column.streams.iter().any(|stream| !stream.is_empty()) {
-        return Err(Failure::Payload("a stream is longer than its column"));
+    for (n, stream) in column.streams.iter().enumerate() {
+        let plane = planes.get_mut(n * column.count..(n + 1) * column.count).unwrap_or_default();
+        unpack_stream(payload, stream, unpack, plane)?;
     }
     filter::restore(planes, column.width(), out);
     Ok(())
@@ -101,7 +107,7 @@ const TOO_FEW: &str = "a column has too few elements";
 const TOO_LONG: &str = "the rows are longer than the content";
 
 impl Assembly<'_, '_> {
-    fn rows(&mut self, directory: &Directory<'_>, shapes: &[u8]) -> Result<(), &'static str> {
+    fn rows(&mut self, directory: &Directory, shapes: &[u8]) -> Result<(), &'static str> {
         match &directory.shapes[..] {
             [only] => (0..directory.rows).try_for_each(|_| self.row(only))?,
             all => {

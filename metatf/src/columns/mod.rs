@@ -87,6 +87,8 @@ pub struct Columns {
     sections: Vec<usize>,
     /// Number of values and bytes stored.
     weight: usize,
+    /// Whether some leaves were not requested.
+    is_partial: bool,
 }
 
 /// For each record, the index of its columns in `Columns::records`.
@@ -141,6 +143,7 @@ impl Columns {
     #[must_use]
     pub fn of_leaves(format: &Format, wanted: impl Fn(usize, u16, u8) -> bool) -> Self {
         let mut columns = Self::of(format);
+        columns.is_partial = true;
         for records in &mut columns.records {
             for (index, leaf) in (0..).zip(&mut records.leaves) {
                 if !wanted(records.section, records.record, index) {
@@ -215,6 +218,20 @@ impl Columns {
         self.records.iter_mut().filter(|r| r.count > 0).for_each(RecordColumns::clear);
     }
 
+    /// Returns whether some leaves were not requested.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Returns whether the values of a leaf are stored, given the position of its record in the section.
+    pub(crate) fn wants(&self, section: usize, position: u16, leaf: u8) -> bool {
+        let first = self.sections.get(section).copied().unwrap_or(usize::MAX);
+        let records = self.records.get(first.saturating_add(position.into()));
+        records
+            .and_then(|records| records.leaves.get(usize::from(leaf)))
+            .is_some_and(|leaf| !matches!(leaf, Column::Empty))
+    }
+
     /// Returns the number of records that can still be added.
     pub(crate) fn room(&self) -> usize {
         if self.weight < WEIGHT { RECORDS.saturating_sub(self.order.len) } else { 0 }
@@ -248,7 +265,7 @@ impl Sequence {
         self.slots.get(..self.len).unwrap_or_default()
     }
 
-    fn push(&mut self, slot: u32) {
+    pub(crate) fn push(&mut self, slot: u32) {
         match self.slots.get_mut(self.len) {
             Some(place) => *place = slot,
             None => self.slots.push(slot),

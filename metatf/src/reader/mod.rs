@@ -36,6 +36,7 @@ mod columns;
 mod element_table;
 mod metadata;
 mod parts;
+mod projection;
 mod raw;
 mod recognize;
 mod rows;
@@ -63,6 +64,7 @@ use crate::state::State;
 use crate::streams::{Bytes, Piece, Streams, place};
 use columns::ColumnFiller;
 use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Result};
+use projection::KeptPart;
 use std::collections::VecDeque;
 use views::Views;
 
@@ -147,6 +149,8 @@ pub struct RecordReader<'a> {
     streams: Streams,
     parts: VecDeque<Part>,
     current: Option<Current>,
+    /// The current part, if its columns are kept. There is no other current part then.
+    kept: Option<Box<KeptPart>>,
     pending: Option<Pending>,
     queue: VecDeque<Event>,
     /// The elements of the finished group that are still to be delivered, with the section, the piece, and whether they
@@ -252,6 +256,7 @@ impl<'a> RecordReader<'a> {
             streams: Streams::new(&format),
             parts: VecDeque::new(),
             current: None,
+            kept: None,
             pending: None,
             queue: VecDeque::new(),
             elements: VecDeque::new(),
@@ -326,7 +331,7 @@ impl<'a> RecordReader<'a> {
     #[must_use]
     pub fn records_read(&self) -> u64 {
         let here = self.current.as_ref().filter(|current| !current.is_element).map_or(0, |current| current.found);
-        self.records + here + self.given_ahead()
+        self.records + here + self.projected() + self.given_ahead()
     }
 
     /// Returns the offset by which `sectionOffset` leaves refer to the most recently announced element. The offset is
@@ -411,6 +416,7 @@ impl<'a> RecordReader<'a> {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(Some(event));
             }
+            self.assemble_kept()?;
             if self.current.is_some() {
                 if let Some(event) = self.next_in_part()? {
                     return Ok(Some(event));
@@ -421,15 +427,23 @@ impl<'a> RecordReader<'a> {
                 self.open_elements(section, piece, shared);
                 continue;
             }
-            match self.next_part() {
-                Ok(Some(part)) => self.open(part)?,
-                // Complete elements are delivered before an error that follows them.
-                Err(error) if self.flush_elements() => self.deferred = Some(error),
-                Ok(None) if self.flush_elements() => {}
-                Ok(None) => return Ok(None),
-                Err(error) => return Err(error),
+            if !self.open_next()? {
+                return Ok(None);
             }
         }
+    }
+
+    /// Opens the next part, or queues the elements of the last group. Returns false at the end.
+    fn open_next(&mut self) -> Result<bool> {
+        match self.next_part() {
+            Ok(Some(part)) => self.open(part)?,
+            // Complete elements are delivered before an error that follows them.
+            Err(error) if self.flush_elements() => self.deferred = Some(error),
+            Ok(None) if self.flush_elements() => {}
+            Ok(None) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
     }
 
     /// Returns the next record in the current part, or `None` at its end.

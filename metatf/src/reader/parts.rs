@@ -4,7 +4,7 @@
 use super::{At, Current, Event, Next, RecordReader};
 use crate::format::SECTION;
 use crate::streams::{Piece, enter};
-use metatf_container::{Error, ErrorKind, Origin, Part, Result};
+use metatf_container::{Content, Error, ErrorKind, Origin, Part, Result};
 
 /// The point at which a part becomes invalid.
 #[derive(Clone, Copy)]
@@ -72,6 +72,10 @@ impl RecordReader<'_> {
         let Some(section) = self.format.section_index(part.section) else {
             return Err(self.part_error(&part, 4, ErrorKind::UnknownSection(part.section.into())));
         };
+        let mut part = part;
+        if self.is_stream(section) {
+            self.container.assemble(&mut part)?;
+        }
         if part.group_start || (part.damage_before && !part.shared && part.group != self.group) {
             self.start_group(&part);
         }
@@ -205,7 +209,10 @@ impl RecordReader<'_> {
             if part.reset && before && !self.version_0() {
                 self.queue.push_back(Event::Reset(section));
             }
-            self.current = Some(Current::new(section, &part, false));
+            match part.content {
+                Content::Columns(_) => self.keep(section, part),
+                _ => self.current = Some(Current::new(section, &part, false)),
+            }
         }
         Ok(())
     }

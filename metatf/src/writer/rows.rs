@@ -335,5 +335,3 @@ impl Division<'_> {
         Some(())
     }
 }
-
-

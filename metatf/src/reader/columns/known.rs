@@ -21,6 +21,9 @@ impl RecordReader<'_> {
         columns: &mut Columns,
         read: impl FnMut(usize, &mut ColumnSink<'_, '_>),
     ) -> Result<bool> {
+        if columns.is_partial() {
+            return self.next_columns(columns);
+        }
         columns.begin(&self.format, self.records_read());
         let filled = self.fill_known(columns, read);
         self.filled(columns, filled)

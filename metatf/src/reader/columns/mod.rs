@@ -50,7 +50,9 @@ impl RecordReader<'_> {
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         columns.begin(&self.format, self.records_read());
         let mut filler = self.filler.take().unwrap_or_default();
+        self.container.keep_columns(columns.is_partial());
         let filled = self.fill(columns, &mut filler);
+        self.container.keep_columns(false);
         self.filler = Some(filler);
         self.filled(columns, filled)
     }
@@ -76,6 +78,9 @@ impl RecordReader<'_> {
 
     fn fill(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) -> Result<()> {
         while columns.room() > 0 {
+            if columns.is_partial() && (self.fill_projected(columns)? || self.keep_next()?) {
+                continue;
+            }
             match self.note(columns, filler)? {
                 NoteEnd::Full => continue,
                 NoteEnd::Other => self.take_noted(columns, filler),
