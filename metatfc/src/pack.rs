@@ -17,6 +17,9 @@ Presets (options such as --codec, --filter and --chunk override them):
             default. Compresses with zstd level 19 or zlib level 9, whichever is
             smaller. Uses the filter with the shortest chunks, chunks of 16M and
             the plan optimal or naive
+  columns   for traces of which tables and queries need single fields. Stores each
+            field by itself and compresses it with zstd level 3. Uses chunks of 4M
+            and the plan naive
 Each section has its own codec and filter. All codecs and filters of the preset
 are tried on the first chunk and on every 16th chunk after it. `metatfc stat`
 shows which of them were chosen.";
@@ -26,7 +29,7 @@ pub(crate) const SLOW: &str = "metatfc: --preset archive is slow: it takes at le
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {
-    /// Trade size for speed: fast, default or archive
+    /// Trade size for speed, or store each field by itself: fast, default, archive or columns
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     pub(crate) preset: Preset,
     /// Codec: stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: set by the preset]
@@ -74,6 +77,8 @@ pub(crate) enum FilterArg {
     /// Like record-dictionary, but the last byte of each record is split off and sorted by the preceding bytes
     #[value(alias = "tails")]
     SplitSuffix,
+    /// Stores each field in a stream of its own, so that readers can leave out fields. Older versions cannot read it
+    Columns,
     /// The filter with the shortest chunks
     Auto,
 }
@@ -85,6 +90,7 @@ impl From<FilterArg> for Filter {
             FilterArg::Transpose => Self::Transpose,
             FilterArg::RecordDictionary => Self::RecordDictionary,
             FilterArg::SplitSuffix => Self::SplitSuffix,
+            FilterArg::Columns => Self::Columns,
             FilterArg::Auto => Self::Auto,
         }
     }

@@ -16,11 +16,14 @@ pub enum Preset {
     Default,
     /// The trace is sent or archived, and should be as small as possible.
     Archive,
+    /// Tables and other readers need only some fields of the records. Uses the filter that stores each leaf by itself, and
+    /// no planning, because readers decode single leaves only if the encoding does not change inside a chunk.
+    Columns,
 }
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 3] = [Self::Fast, Self::Default, Self::Archive];
+    pub const ALL: [Self; 4] = [Self::Fast, Self::Default, Self::Archive, Self::Columns];
 
     /// Returns the preset's name.
     #[must_use]
@@ -29,6 +32,7 @@ impl Preset {
             Self::Fast => "fast",
             Self::Default => "default",
             Self::Archive => "archive",
+            Self::Columns => "columns",
         }
     }
 
@@ -36,7 +40,7 @@ impl Preset {
     #[must_use]
     pub const fn plan(self) -> Plan {
         match self {
-            Self::Fast => Plan::Naive,
+            Self::Fast | Self::Columns => Plan::Naive,
             Self::Default | Self::Archive => Plan::Optimal,
         }
     }
@@ -47,10 +51,11 @@ impl Preset {
             Self::Fast => (Filter::None, 256 << 10, 4 << 20),
             Self::Default => (Filter::Auto, 4 << 20, 16 << 20),
             Self::Archive => (Filter::Auto, 16 << 20, 64 << 20),
+            Self::Columns => (Filter::Columns, 4 << 20, 16 << 20),
         };
         let (codec, mut trial) = match self {
             Self::Fast => (Codec::Lz4, Trial { codecs: vec![Codec::Lz4], slack: 10 }),
-            Self::Default => (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 }),
+            Self::Default | Self::Columns => (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 }),
             Self::Archive => (Codec::Zstd(19), Trial { codecs: vec![Codec::Zstd(19), Codec::Zlib(9)], slack: 0 }),
         };
         // Keep only built-in codecs.
@@ -64,7 +69,7 @@ impl Preset {
     pub fn options(self) -> Options {
         let (block, groups) = match self {
             Self::Fast => (1 << 16, Groups::Keep),
-            Self::Default => (1 << 18, Groups::Keep),
+            Self::Default | Self::Columns => (1 << 18, Groups::Keep),
             Self::Archive => (1 << 20, Groups::Keep),
         };
         let others = if self.plan() == Plan::Naive { Vec::new() } else { vec![Plan::Naive] };

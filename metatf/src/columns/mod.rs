@@ -39,6 +39,7 @@ pub(crate) use slots::Slots;
 use crate::format::{ExprOp, Floor, Format, LeafKind, METADATA, Record, SECTION, Step, floor};
 use crate::record::{Visit, Walk, walk};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of records in [`Columns`].
 pub const RECORDS: usize = 4096;
@@ -46,6 +47,9 @@ pub const RECORDS: usize = 4096;
 /// Number of values and bytes after which no more records are added. It limits memory use if items repeat or byte
 /// arrays are long.
 const WEIGHT: usize = 1 << 22;
+
+/// Number of selections of leaves so far.
+static SELECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Consecutive data records of a trace, stored leaf by leaf.
 ///
@@ -87,8 +91,8 @@ pub struct Columns {
     sections: Vec<usize>,
     /// Number of values and bytes stored.
     weight: usize,
-    /// Whether some leaves were not requested.
-    is_partial: bool,
+    /// The number of the selection of leaves, which differs from that of all other selections, or 0 for all leaves.
+    selection: u64,
 }
 
 /// For each record, the index of its columns in `Columns::records`.
@@ -143,7 +147,7 @@ impl Columns {
     #[must_use]
     pub fn of_leaves(format: &Format, wanted: impl Fn(usize, u16, u8) -> bool) -> Self {
         let mut columns = Self::of(format);
-        columns.is_partial = true;
+        columns.selection = SELECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
         for records in &mut columns.records {
             for (index, leaf) in (0..).zip(&mut records.leaves) {
                 if !wanted(records.section, records.record, index) {
@@ -220,16 +224,18 @@ impl Columns {
 
     /// Returns whether some leaves were not requested.
     pub(crate) fn is_partial(&self) -> bool {
-        self.is_partial
+        self.selection != 0
+    }
+
+    /// Returns the number of the selection of leaves.
+    pub(crate) fn selection(&self) -> u64 {
+        self.selection
     }
 
     /// Returns whether the values of a leaf are stored, given the position of its record in the section.
     pub(crate) fn wants(&self, section: usize, position: u16, leaf: u8) -> bool {
         let first = self.sections.get(section).copied().unwrap_or(usize::MAX);
-        let records = self.records.get(first.saturating_add(position.into()));
-        records
-            .and_then(|records| records.leaves.get(usize::from(leaf)))
-            .is_some_and(|leaf| !matches!(leaf, Column::Empty))
+        self.records.get(first.saturating_add(position.into())).is_some_and(|records| records.wants(leaf))
     }
 
     /// Returns the number of records that can still be added.
@@ -382,6 +388,11 @@ impl RecordColumns {
                 Column::Empty => {}
             }
         }
+    }
+
+    /// Returns whether the values of a leaf are stored.
+    pub(crate) fn wants(&self, leaf: u8) -> bool {
+        self.leaves.get(usize::from(leaf)).is_some_and(|leaf| !matches!(leaf, Column::Empty))
     }
 
     pub(crate) fn leaf(&mut self, leaf: usize) -> Option<&mut Column> {

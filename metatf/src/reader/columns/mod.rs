@@ -5,6 +5,7 @@
 //! other types need not be decoded yet. Records whose leaves depend on other leaves are read one by one.
 
 mod known;
+mod pick;
 mod take;
 
 use super::batch::{Batch, Type, Types};
@@ -14,6 +15,7 @@ use crate::decode::Run;
 use crate::format::METADATA;
 use crate::state::{COLUMNS, Listed, State};
 use metatf_container::{Error, Order, Result};
+use pick::Picker;
 use take::Progress;
 
 /// The layouts of the records of all sections, and the records located but not yet decoded.
@@ -22,6 +24,8 @@ pub(super) struct ColumnFiller {
     sections: Vec<NotedSection>,
     /// Located records of one section.
     batch: Batch,
+    /// The selection of leaves for which the pickers were made.
+    selection: u64,
 }
 
 /// The record types of a section.
@@ -30,6 +34,8 @@ struct NotedSection {
     types: Types,
     /// The progress by position.
     progress: Vec<Progress>,
+    /// For each position, the way to pick leaves of records that are read one by one, if not all leaves are requested.
+    pickers: Vec<Option<Picker>>,
 }
 
 /// The reason why no more records can be located.
@@ -50,6 +56,9 @@ impl RecordReader<'_> {
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         columns.begin(&self.format, self.records_read());
         let mut filler = self.filler.take().unwrap_or_default();
+        if std::mem::replace(&mut filler.selection, columns.selection()) != columns.selection() {
+            self.states.iter_mut().for_each(|state| state.encoding.tiers.all_changed(COLUMNS));
+        }
         self.container.keep_columns(columns.is_partial());
         let filled = self.fill(columns, &mut filler);
         self.container.keep_columns(false);
@@ -158,8 +167,10 @@ impl ColumnFiller {
             if room == 0 {
                 return Ok(NoteEnd::Full);
             }
-            let Self { sections, batch } = self;
-            let Some(NotedSection { types, .. }) = sections.get_mut(index) else { return Ok(NoteEnd::Other) };
+            let Self { sections, batch, .. } = self;
+            let Some(NotedSection { types, pickers, .. }) = sections.get_mut(index) else {
+                return Ok(NoteEnd::Other);
+            };
             let stopped_by = types.scan::<false>(batch, run, room);
             let (first, _, order, weight) = columns.split(index);
             #[allow(clippy::cast_possible_truncation, reason = "the number of types fits in 32 bits")]
@@ -181,6 +192,10 @@ impl ColumnFiller {
                 batch.places.resize(first + RECORDS, 0);
             } else {
                 let listed = run.next_listed().ok_or(())?;
+                let picker = pickers.get_mut(usize::from(position)).and_then(Option::as_mut);
+                if picker.is_some_and(|picker| picker.pick_all(run, columns, listed)) {
+                    continue;
+                }
                 run.push(columns, index, listed).ok_or(())?;
             }
         }
@@ -207,10 +222,12 @@ impl ColumnFiller {
         if self.sections.len() < run.format.sections.len() {
             self.sections.resize_with(run.format.sections.len(), NotedSection::default);
         }
-        let Some(NotedSection { types, progress }) = self.sections.get_mut(index) else { return };
+        let is_partial = columns.is_partial();
+        let Some(NotedSection { types, progress, pickers }) = self.sections.get_mut(index) else { return };
         if types.types.is_empty() {
             *types = Types::new(run.format, index);
             progress.resize_with(types.types.len(), Progress::default);
+            pickers.resize_with(types.types.len(), || None);
             run.state.encoding.tiers.all_changed(COLUMNS);
         }
         let (first, records, ..) = columns.split(index);
@@ -220,6 +237,10 @@ impl ColumnFiller {
                 && let Some(records) = records.get_mut(first + position)
             {
                 progress.learn(known, &self.batch, run.data, run.state, (position, records));
+                if let Some(picker) = pickers.get_mut(position) {
+                    let is_general = is_partial && !known.is_batched();
+                    *picker = is_general.then(|| picker_of(run, position, records)).flatten();
+                }
             }
         }
     }
@@ -238,7 +259,7 @@ impl ColumnFiller {
         each: fn(&mut Progress, &mut Type, &Batch, &[u8], &mut State, &mut RecordColumns),
     ) {
         let index = run.state.encoding.section;
-        let Some(NotedSection { types, progress }) = self.sections.get_mut(index) else { return };
+        let Some(NotedSection { types, progress, .. }) = self.sections.get_mut(index) else { return };
         let (first, records, ..) = columns.split(index);
         for position in self.batch.met.iter().map(|&position| usize::from(position)) {
             if let Some(known) = types.types.get_mut(position)
@@ -249,4 +270,11 @@ impl ColumnFiller {
             }
         }
     }
+}
+
+/// Returns the way to pick the requested leaves of the records at a position in the section.
+fn picker_of(run: &Run<'_>, position: usize, columns: &RecordColumns) -> Option<Picker> {
+    let record = run.format.records.get(usize::from(columns.record()))?;
+    let first = run.state.encoding.first_plan(position)?;
+    Picker::new(record, run.state.encoding.plans.get(first..first + record.leaves.len())?, columns)
 }

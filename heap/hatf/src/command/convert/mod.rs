@@ -93,7 +93,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "FORMAT", value_parser = written())]
     to: Option<Target>,
 
-    /// Trade size for speed in Meta-TF output: fast, default or archive [default: default].
+    /// Trade size for speed in Meta-TF output: fast, default, archive or columns [default: default].
     #[arg(long, alias = "profile", value_name = "PRESET")]
     preset: Option<Preset>,
 

@@ -43,7 +43,7 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Trade size for speed: fast, default or archive. `fast` stores addresses and times uncompressed: it requires a
+    /// Trade size for speed: fast, default, archive or columns. `fast` stores addresses and times uncompressed: it requires a
     /// fifth of the time of `default`, and two to three times the space. The trace can be regenerated from the model
     /// and the seed.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Fast)]

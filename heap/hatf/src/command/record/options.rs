@@ -58,7 +58,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TICK", default_value = "1us", value_parser = clock, help_heading = "Trace")]
     pub(crate) clock: u64,
 
-    /// Trade trace size for recording speed: fast, default or archive. `fast` uses the least CPU time because it stores
+    /// Trade trace size for recording speed: fast, default, archive or columns. `fast` uses the least CPU time because it stores
     /// addresses and times uncompressed: 4 to 8 bytes per event, compared with 0.1 to 0.6 for `default`. `hatf convert`
     /// compresses such a trace afterwards, and `hatf convert --preset archive` shrinks any trace further, without
     /// slowing the program down. `debug` is `default` plus --stacks, --usable and --pages, for finding out where memory
