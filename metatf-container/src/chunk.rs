@@ -3,6 +3,7 @@
 use super::codec;
 use super::columns::MOST_RATIO;
 use super::crc;
+use super::feature_names;
 use super::header::{Class, Header, Order};
 use super::part::MAX_RAW_LEN;
 use super::source::Source;
@@ -166,8 +167,9 @@ impl ChunkHeader {
         if codec::entry(self.codec).is_none() {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
-        if self.filter > COLUMNS {
-            let expected = "0 none, 1 byte transpose, 2 record dictionary, 3 split suffix or 4 columns";
+        let has_columns = file.features & feature_names::COLUMNS != 0;
+        if self.filter > COLUMNS || self.filter == COLUMNS && !has_columns {
+            let expected = "0 none, 1 byte transpose, 2 record dictionary, 3 split suffix, or 4 columns if the header has the feature `columns`";
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {

@@ -5,7 +5,7 @@
 //! The generator does not give records the names of type parameters, such as `AnyRow`. Functions called for each record
 //! are inlined in optimized builds only, because a debug build would reserve stack space for every inlined function.
 
-pub use crate::columns::{Arrays, Columns};
+pub use crate::columns::{Arrays, Columns, UnknownField};
 pub use crate::record::{
     DataRecord, Family, Protocol, Put, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Shape, Source,
     WriteFields, array, each, fmt_flags, no_such_record, optional, plans, put_each, read_vfield,

@@ -1,5 +1,6 @@
 //! `verify`: reads an entire trace, and reports losses if it is corrupt.
 
+mod columns;
 mod references;
 
 use crate::dtd::DtdArgs;
@@ -166,6 +167,7 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     if container.warnings().iter().any(|warning| warning.is_loss()) {
         return Err(Failure::Printed);
     }
+    check_labels(args, name, file, &fail)?;
     let is_open = container.warnings().iter().any(|warning| matches!(warning, Warning::NotClosed));
     let unfinished = is_open.then(|| {
         let spool = spool(container.user_metadata());
@@ -181,6 +183,35 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
         output::count(groups, "group")
     );
     Ok(Read { counts, unfinished })
+}
+
+/// Checks the labels of chunks that are stored in columns. Readers that need only some fields trust them.
+fn check_labels(
+    args: &Args,
+    name: &str,
+    file: &Reopenable,
+    fail: &dyn Fn(&metatf::Error) -> Result<Read>,
+) -> Result<()> {
+    let open = || args.raw.reopen(file, &args.dtd, false);
+    if !columns::has_columns(&mut open()?.1) {
+        return Ok(());
+    }
+    let mut traces = Vec::new();
+    for (schema, reader) in [open()?, open()?] {
+        match Trace::new(schema, reader) {
+            Ok(trace) => traces.push(trace),
+            Err(error) => return fail(&error).map(drop),
+        }
+    }
+    let [by_columns, by_records] = &mut traces[..] else { return Ok(()) };
+    match columns::first_wrong(by_columns, by_records) {
+        Ok(None) => Ok(()),
+        Ok(Some(leaf)) => failed(format!(
+            "{name}: the columns labeled `{leaf}` contain other values than the records, so readers of single fields get \
+             wrong values; `metatfc convert` writes a trace with correct columns"
+        )),
+        Err(error) => fail(&error).map(drop),
+    }
 }
 
 /// Returns the recorder's spool directory named by the user metadata, if the directory exists.

@@ -1,6 +1,7 @@
 """Measures programs that write and read the same events in six formats: two tables for docs/performance.md.
 
-The first table compares file sizes and the CPU time of writing and reading, after checking that all programs read the same checksum. The
+The first table compares file sizes and the CPU time of writing, of reading, and of reading one of 14 fields, after checking that all programs
+read the same values. The
 second one compares the CPU time of building these programs. Each program is built from dev/benches/access as a separate crate, with cargo's
 default profiles. All figures are medians over rounds in which the formats take turns.
 """
@@ -19,6 +20,9 @@ FORMATS = {
     "rkyv": "rkyv, checked, zstd 3",
     "parquet": "Parquet, zstd 3",
 }
+
+# The program that writes and reads each file. Other files are named after their format.
+FILES = {"metatf.columns": ("metatf", "Meta-TF, filter `columns`")}
 
 OPTIONS = {
     "--rounds": {"type": int, "default": 3, "help": "how often each figure is measured (default: 3)"},
@@ -112,12 +116,15 @@ def built(builds, name):
 
 def ran(builds, name, events, checksums):
     """Measures a program that writes and then reads events."""
-    command, file = program(builds[name], name), os.path.abspath("events")
+    of = FILES.get(name, (name,))[0]
+    command, file = program(builds[of], of), os.path.abspath(name)
     figures = {"write": user(command, "write", file, str(events)), "size": os.path.getsize(file)}
-    checksums.add(run(command, "read", file).decode().strip())
-    if len(checksums) != 1:
-        raise SystemExit(f"{name} reads other events: {', '.join(sorted(checksums))}")
-    return {**figures, "read": user(command, "read", file)}
+    for what in ["read", "sum"] if of in ("metatf", "parquet") else ["read"]:
+        checksums[what].add(run(command, what, file).decode().strip())
+        if len(checksums[what]) != 1:
+            raise SystemExit(f"{name} reads other events: {', '.join(sorted(checksums[what]))}")
+        figures[what] = user(command, what, file)
+    return figures
 
 
 def trace_crate(rounds):
@@ -142,19 +149,20 @@ def main(options):
         builds = {name: Build(directory, "access-bench", f"target-{name}", "--features", name, "--bin", f"access-{name}") for name in options.formats}
         builds_of = in_turns(options.rounds, builds, lambda name: built(builds, name))
         load = os.getloadavg()[0]
-        checksums = set()
-        runs_of = in_turns(options.rounds, builds, lambda name: ran(builds, name, options.events, checksums))
+        checksums = {"read": set(), "sum": set()}
+        files = [*builds, *(file for file, (of, _) in FILES.items() if of in builds)]
+        runs_of = in_turns(options.rounds, files, lambda name: ran(builds, name, options.events, checksums))
         for build in builds.values():
             shutil.rmtree(build.target)
         trace_seconds = trace_crate(options.rounds) if len(builds) == len(FORMATS) else None
         rustc = " ".join(run("rustc", "--version").decode().split()[:2])
         print(f"{options.events:,} events, {os.cpu_count()} cores ({platform.machine()}), {rustc}, {datetime.date.today()}, "
               f"rounds: {options.rounds}, load average {load:.2f} after building and {os.getloadavg()[0]:.2f} at the end.\n")
-        head("format", "MB:", "bytes per event:", "write, user s:", "read, user s:")
+        head("format", "MB:", "bytes per event:", "write, user s:", "read, user s:", "read one field, user s:")
         for name, results in runs_of.items():
             figures = medians(results)
-            row(FORMATS[name], f"{figures['size'] / 1e6:.1f}", f"{figures['size'] / options.events:.1f}",
-                f"{figures['write']:.2f}", f"{figures['read']:.2f}")
+            row(FORMATS.get(name) or FILES[name][1], f"{figures['size'] / 1e6:.1f}", f"{figures['size'] / options.events:.1f}",
+                f"{figures['write']:.2f}", f"{figures['read']:.2f}", f"{figures['sum']:.2f}" if "sum" in figures else "")
         print()
         head("program", "rustc, release, user s:", "rustc, debug, user s:", "check after a change, user s:", "whole build, user s:", "program, MB:")
         for name, results in builds_of.items():

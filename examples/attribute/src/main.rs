@@ -73,6 +73,15 @@ fn main() -> metatf::Result<()> {
     }
     // endregion
 
+    // region: fields
+    let mut trace = Trace::from_slice(&bytes)?;
+    let mut columns = Columns::of_fields(&["done.time"])?;
+    while trace.next_columns(&mut columns)? {
+        assert_eq!(columns.done().time.iter().sum::<u64>(), 9000);
+        assert!(columns.submit().time.is_empty());
+    }
+    // endregion
+
     // region: groups
     let mut submits = 0;
     Trace::from_slice(&bytes)?.par_groups().ordered(

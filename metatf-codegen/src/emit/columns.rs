@@ -32,6 +32,13 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         #[derive(Clone, Debug)]
         pub struct Columns(runtime::Columns);
         impl Columns {
+            /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+            ///
+            /// # Errors
+            /// Returns the first name that no record has.
+            pub fn of_fields(names: &[&str]) -> std::result::Result<Self, runtime::UnknownField> {
+                runtime::Columns::of_fields(&FORMAT, names).map(Self)
+            }
             #(#methods)*
         }
         impl Default for Columns {

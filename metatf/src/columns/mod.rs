@@ -51,6 +51,18 @@ const WEIGHT: usize = 1 << 22;
 /// Number of selections of leaves so far.
 static SELECTIONS: AtomicU64 = AtomicU64::new(0);
 
+/// The name of a field that no record contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownField(String);
+
+impl std::fmt::Display for UnknownField {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no record of the format has the field `{}`, which must have the form `record.leaf`", self.0)
+    }
+}
+
+impl std::error::Error for UnknownField {}
+
 /// Consecutive data records of a trace, stored leaf by leaf.
 ///
 /// # Examples
@@ -156,6 +168,28 @@ impl Columns {
             }
         }
         columns
+    }
+
+    /// Creates columns like [`of_leaves`](Self::of_leaves) for fields given by name. Each name consists of the names of a
+    /// record and a leaf, such as `access.took_us`, and selects the leaf in every section that contains the record.
+    ///
+    /// # Errors
+    /// Returns the first name that does not exist.
+    pub fn of_fields(format: &Format, names: &[&str]) -> Result<Self, UnknownField> {
+        let is = |name: &str, record: u16, leaf: u8| {
+            let record = format.records.get(usize::from(record));
+            record.zip(name.split_once('.')).is_some_and(|(record, (of, path))| {
+                record.name == of && record.leaves.get(usize::from(leaf)).is_some_and(|leaf| leaf.path == path)
+            })
+        };
+        let exists = |name: &&&str| {
+            let records = (METADATA + 1..).zip(format.records.iter().skip(usize::from(METADATA) + 1));
+            records.into_iter().any(|(record, r)| (0..=u8::MAX).zip(&*r.leaves).any(|(leaf, _)| is(name, record, leaf)))
+        };
+        if let Some(unknown) = names.iter().find(|name| !exists(name)) {
+            return Err(UnknownField((*unknown).to_owned()));
+        }
+        Ok(Self::of_leaves(format, |_, record, leaf| names.iter().any(|name| is(name, record, leaf))))
     }
 
     /// Returns the number of records of all types.

@@ -6,9 +6,9 @@
 
 use super::{Current, Next, RecordReader};
 use crate::columns::{Column, Columns, RecordColumns};
-use crate::format::{COMMENT, Format, Interpretation, LeafKind, METADATA, Record, SECTION, Step};
+use crate::format::{COMMENT, ExprOp, Format, Interpretation, LeafKind, METADATA, Record, SECTION, Step};
 use crate::formula::{
-    BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, eight, history, note, plain,
+    BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, eight, evaluate, history, note, plain,
 };
 use crate::state::{History, State};
 use metatf_container::columns::{ChunkColumns, Piece};
@@ -47,6 +47,14 @@ struct ProjectedLeaf {
     count: Option<ColumnCursor>,
     /// For each shape, whether its rows contain the leaf.
     shapes: Vec<bool>,
+    /// The expression for a count that is not stored.
+    computed: Option<Computed>,
+}
+
+/// An expression and the leaves in it, each of which every row stores.
+struct Computed {
+    program: Vec<ExprOp>,
+    inputs: Vec<(u8, Plan, ColumnCursor)>,
 }
 
 /// A position in a column.
@@ -141,8 +149,7 @@ impl RecordReader<'_> {
         let Some(state) = self.states.get(kept.section) else { return Ok(None) };
         let planned = Planner { format: &self.format, state, chunk: &chunk, columns }.plan(next);
         let Some((positions, leaves, groups)) = planned else { return Ok(None) };
-        let needed = leaves.iter().flat_map(|leaf| [&leaf.column, &leaf.count]).flatten().map(|cursor| cursor.column);
-        let needed: Vec<u16> = needed.collect();
+        let needed: Vec<u16> = leaves.iter().flat_map(ProjectedLeaf::columns).collect();
         if !self.container.load_columns(&kept.part, &mut chunk, &needed)? {
             return Ok(None);
         }
@@ -284,22 +291,36 @@ impl Planner<'_> {
             }
             let is_repeated = *repeated.get(usize::from(leaf))?;
             let is_optional = *optional.get(usize::from(leaf))?;
+            let own: Vec<bool> = positions.iter().map(|of| *of == Some(position)).collect();
+            if let LeafKind::Computed(program) = &record.leaves.get(usize::from(leaf))?.kind {
+                if is_repeated || is_optional || has_history {
+                    return None;
+                }
+                let computed = Some(self.computed(record, program, first, &own)?);
+                leaves.push(ProjectedLeaf { position, leaf, plan, column: None, count: None, shapes: own, computed });
+                continue;
+            }
             if is_number && plan.is(SPECIAL)
                 || has_history && (is_repeated || plan.is(HISTORY) && !plan.uses_previous())
             {
                 return None;
             }
-            let own: Vec<bool> = positions.iter().map(|of| *of == Some(position)).collect();
             if is_number && plan.width.is_zero() {
                 if is_repeated || is_optional {
                     return None;
                 }
-                leaves.push(ProjectedLeaf { position, leaf, plan, column: None, count: None, shapes: own });
+                leaves.push(ProjectedLeaf {
+                    position,
+                    leaf,
+                    plan,
+                    column: None,
+                    count: None,
+                    shapes: own,
+                    computed: None,
+                });
                 continue;
             }
-            let number = columns_of(self.chunk)
-                .find(|&number| self.chunk.column(number).is_some_and(|(c, _)| c.leaf == Some((record.tag, leaf))));
-            let Some(number) = number else {
+            let Some(number) = self.labeled(record.tag, leaf) else {
                 // No row contains an optional leaf.
                 if is_optional && !has_history {
                     continue;
@@ -331,9 +352,36 @@ impl Planner<'_> {
                 return None;
             }
             let column = Some(ColumnCursor { column: number, width, next: 0 });
-            leaves.push(ProjectedLeaf { position, leaf, plan, column, count, shapes: uses });
+            leaves.push(ProjectedLeaf { position, leaf, plan, column, count, shapes: uses, computed: None });
         }
         Some(())
+    }
+
+    /// Returns the first column with a label.
+    fn labeled(&self, tag: u32, leaf: u8) -> Option<u16> {
+        columns_of(self.chunk)
+            .find(|&number| self.chunk.column(number).is_some_and(|(column, _)| column.leaf == Some((tag, leaf))))
+    }
+
+    /// Returns how to compute a count, if every row of the record, and no other row, stores the leaves in its expression.
+    fn computed(&self, record: &Record, program: &[ExprOp], first: usize, own: &[bool]) -> Option<Computed> {
+        let mut inputs = Vec::new();
+        for op in program {
+            let ExprOp::Leaf(leaf) = *op else { continue };
+            let plan = *self.state.encoding.plan(first + usize::from(leaf))?;
+            let column = self.labeled(record.tag, leaf)?;
+            let width = usize::from(self.chunk.column(column)?.0.width);
+            let (uses, how) = self.uses(column)?;
+            if plan.is(SPECIAL | HISTORY | BYTES)
+                || width != plan.width.bytes()
+                || uses != own
+                || how != Some(Use::Element)
+            {
+                return None;
+            }
+            inputs.push((leaf, plan, ColumnCursor { column, width, next: 0 }));
+        }
+        Some(Computed { program: program.to_vec(), inputs })
     }
 
     /// Returns which shapes use the elements of a column, and how. Each must use them in one piece and in the same way.
@@ -404,9 +452,13 @@ impl Rows {
             .filter_map(|row| shape_of(&self.chunk, row))
             .for_each(|shape| counts[shape] += 1);
         self.leaves.iter().all(|leaf| {
-            let Some(column) = &leaf.column else { return true };
             let elements = |cursor: &ColumnCursor| self.chunk.column(cursor.column).map_or(0, |(_, count)| count);
             let rows = leaf.rows(&counts);
+            if let Some(computed) = &leaf.computed {
+                return computed.inputs.iter().all(|(_, _, cursor)| elements(cursor) == rows)
+                    && (0..rows).all(|row| computed.value(&self.chunk, row).is_some());
+            }
+            let Some(column) = &leaf.column else { return true };
             match &leaf.count {
                 None => elements(column) == rows,
                 Some(count) => {
@@ -476,7 +528,23 @@ impl ColumnCursor {
     }
 }
 
+impl Computed {
+    /// Returns the count in a row of the record, or `None` if it is invalid.
+    fn value(&self, chunk: &ChunkColumns, row: usize) -> Option<u64> {
+        evaluate(&self.program, |leaf| {
+            let input = self.inputs.iter().find(|(input, ..)| *input == leaf);
+            input.map_or(0, |(_, plan, cursor)| plain(cursor.get(chunk.elements(cursor.column), row), plan))
+        })
+    }
+}
+
 impl ProjectedLeaf {
+    /// Returns the columns that the leaf needs.
+    fn columns(&self) -> impl Iterator<Item = u16> + '_ {
+        let inputs = self.computed.iter().flat_map(|computed| computed.inputs.iter().map(|(_, _, cursor)| cursor));
+        [&self.column, &self.count].into_iter().flatten().chain(inputs).map(|cursor| cursor.column)
+    }
+
     fn is_in(&self, shape: usize) -> bool {
         self.shapes.get(shape) == Some(&true)
     }
@@ -492,7 +560,16 @@ impl ProjectedLeaf {
 
     /// Decodes the values of this many rows and returns their weight.
     fn fill(&mut self, chunk: &ChunkColumns, rows: usize, to: Option<&mut Column>, cells: &mut [u64]) -> usize {
-        let Self { plan, column, count, .. } = self;
+        let Self { plan, column, count, computed, .. } = self;
+        if let Some(computed) = computed {
+            // The first input's cursor counts the rows.
+            let first = computed.inputs.first().map_or(0, |(_, _, cursor)| cursor.next);
+            if let Some(Column::Numbers(to)) = to {
+                to.extend((first..first + rows).map(|row| computed.value(chunk, row).unwrap_or(0)));
+            }
+            computed.inputs.iter_mut().for_each(|(_, _, cursor)| cursor.next += rows);
+            return rows;
+        }
         let Some(cursor) = column else {
             return fill_unstored(plan, rows, to, cells);
         };

@@ -147,11 +147,16 @@ impl Checksum {
     }
 }
 
-/// Runs `PROGRAM write FILE EVENTS` or `PROGRAM read FILE`, which prints the checksum.
+/// Runs `PROGRAM write FILE EVENTS`, `PROGRAM read FILE`, which prints the checksum, or `PROGRAM sum FILE`, which reads
+/// only `took_us` and prints the sum. Formats that cannot read a single field have no `sum`.
 ///
 /// # Errors
 /// Returns the error of the command, or the usage if the arguments are wrong.
-pub fn run(write: impl Fn(&str, u64) -> Result<()>, read: impl Fn(&str, &mut Checksum) -> Result<()>) -> Result<()> {
+pub fn run(
+    write: impl Fn(&str, u64) -> Result<()>,
+    read: impl Fn(&str, &mut Checksum) -> Result<()>,
+    sum: Option<fn(&str) -> Result<u64>>,
+) -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["write", file, events] => write(file, events.parse()?),
@@ -161,6 +166,10 @@ pub fn run(write: impl Fn(&str, u64) -> Result<()>, read: impl Fn(&str, &mut Che
             println!("{} events, checksum {:016x}", checksum.events, checksum.sum);
             Ok(())
         }
-        _ => Err("usage: PROGRAM write FILE EVENTS | PROGRAM read FILE".into()),
+        ["sum", file] => {
+            println!("{}", sum.ok_or("this format cannot read a single field")?(file)?);
+            Ok(())
+        }
+        _ => Err("usage: PROGRAM write FILE EVENTS | PROGRAM read FILE | PROGRAM sum FILE".into()),
     }
 }

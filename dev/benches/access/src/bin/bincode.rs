@@ -6,7 +6,7 @@ use bincode::config::standard;
 access_bench::records!(bincode::Encode, bincode::Decode);
 
 fn main() -> Result<()> {
-    access_bench::run(write, read)
+    access_bench::run(write, read, None)
 }
 
 fn write(file: &str, count: u64) -> Result<()> {

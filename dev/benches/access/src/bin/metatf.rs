@@ -1,21 +1,23 @@
-//! Meta-TF: the reader and the writer that are generated from `access.dtd`, with the default options.
+//! Meta-TF: the reader and the writer that are generated from `access.dtd`, with the default options, or with the filter `columns` if the file
+//! has the extension `columns`.
 
 mod access {
     include!(concat!(env!("OUT_DIR"), "/access.rs"));
 }
 
-use access::{Access, Flags, Kind, Log, Method, Record, Span, Status, Trace, Writer};
+use access::{Access, Columns, Flags, Kind, Log, Method, Record, Span, Status, Trace, Writer};
 use access_bench::{Checksum, Result, events};
-use metatf::container::{FlushEvery, WriteOptions};
+use metatf::container::{Filter, FlushEvery, WriteOptions};
 use std::{fs::File, io::BufWriter};
 
 fn main() -> Result<()> {
-    access_bench::run(write, read)
+    access_bench::run(write, read, Some(sum))
 }
 
 fn write(file: &str, count: u64) -> Result<()> {
     // Flushing every second would make the size depend on the speed of the machine.
-    let options = WriteOptions { flush: FlushEvery::NEVER, ..WriteOptions::default() };
+    let filter = if file.ends_with(".columns") { Filter::Columns } else { Filter::Auto };
+    let options = WriteOptions { filter, flush: FlushEvery::NEVER, ..WriteOptions::default() };
     let mut writer = Writer::with_options(BufWriter::new(File::create(file)?), &options)?;
     for event in events(count) {
         let path = writer.paths().intern(event.path.as_bytes())?;
@@ -54,4 +56,14 @@ fn read(file: &str, checksum: &mut Checksum) -> Result<()> {
         x.n_spans_items.iter().for_each(|span| checksum.span(span.kind.number(), span.offset_us, span.dur_us));
     }
     Ok(())
+}
+
+fn sum(file: &str) -> Result<u64> {
+    let mut trace = Trace::open(file)?;
+    let mut columns = Columns::of_fields(&["access.took_us"])?;
+    let mut sum = 0;
+    while trace.next_columns(&mut columns)? {
+        sum += columns.access().took_us.iter().sum::<u64>();
+    }
+    Ok(sum)
 }

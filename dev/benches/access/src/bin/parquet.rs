@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -16,7 +16,7 @@ use std::{fs::File, io::BufWriter, sync::Arc};
 const BATCH: usize = 65_536;
 
 fn main() -> Result<()> {
-    access_bench::run(write, read)
+    access_bench::run(write, read, Some(sum))
 }
 
 fn span_fields() -> Vec<Field> {
@@ -101,6 +101,17 @@ fn read(file: &str, checksum: &mut Checksum) -> Result<()> {
         add(&batch?, checksum);
     }
     Ok(())
+}
+
+fn sum(file: &str) -> Result<u64> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(file)?)?.with_batch_size(8192);
+    let took_us = ProjectionMask::columns(builder.parquet_schema(), ["took_us"]);
+    let mut sum = 0;
+    for batch in builder.with_projection(took_us).build()? {
+        let batch = batch?;
+        sum += batch.column(0).as_primitive::<UInt32Type>().values().iter().map(|&value| u64::from(value)).sum::<u64>();
+    }
+    Ok(sum)
 }
 
 fn add(batch: &RecordBatch, checksum: &mut Checksum) {

@@ -5,7 +5,7 @@ use access_bench::{Checksum, Result, events, messages};
 access_bench::records!(serde::Serialize, serde::Deserialize);
 
 fn main() -> Result<()> {
-    access_bench::run(write, read)
+    access_bench::run(write, read, None)
 }
 
 fn write(file: &str, count: u64) -> Result<()> {

@@ -42,7 +42,7 @@ pub struct Span {
 access_bench::conversions!();
 
 fn main() -> Result<()> {
-    access_bench::run(write, read)
+    access_bench::run(write, read, None)
 }
 
 fn write(file: &str, count: u64) -> Result<()> {

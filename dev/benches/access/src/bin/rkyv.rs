@@ -7,7 +7,7 @@ use rkyv::util::AlignedVec;
 access_bench::records!(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize);
 
 fn main() -> Result<()> {
-    access_bench::run(write, read)
+    access_bench::run(write, read, None)
 }
 
 fn write(file: &str, count: u64) -> Result<()> {
