@@ -61,6 +61,7 @@ fn places(record: &Record<'_>, name: &str) -> Option<Vec<(usize, String)>> {
 /// Returns the location of the first field in a field list, and whether this field is the tag.
 fn first(item: &FieldItem<'_>) -> Option<(Span, bool)> {
     match item {
+        FieldItem::Repeat { own: Some(own), .. } => Some((own.span, false)),
         FieldItem::Name(name) | FieldItem::Repeat { count: Count::Name(name), .. } => {
             Some((name.span, name.text == "tag"))
         }

@@ -61,8 +61,9 @@ pub(crate) struct Record<'t> {
 pub(crate) enum FieldItem<'t> {
     /// A leaf or a nested record.
     Name(Name<'t>),
-    /// A repetition, `count * body`. The body is a name or a group.
-    Repeat { count: Count<'t>, body: Box<FieldItem<'t>> },
+    /// A repetition, `own: count * body`. The body is a name or a group. Few repetitions have their own name, so it is
+    /// boxed.
+    Repeat { own: Option<Box<Name<'t>>>, count: Count<'t>, body: Box<FieldItem<'t>> },
     /// A group of items in parentheses.
     Group(Vec<FieldItem<'t>>),
 }

@@ -111,7 +111,7 @@ codes! {
         "The records `vfield`, `comment`, `section` and `metadata` are predefined and cannot be declared.",
         "vfield: (length, data)";
     KeyClash = "E0106", "3.1",
-        "If a record lists a field name twice, the second field is called `NAME_2` outside the DTD. A group repeated by `COUNT` is called `COUNT_items`. No other field may have such a generated name.",
+        "If a record lists a field name twice, the second field is called `NAME_2` outside the DTD. A group repeated by `COUNT` is called `COUNT_items`. No other field may have such a generated name, or the name given to a repetition.",
         "r: (tag, a, a, a_2) { tag.value = 4; }";
     // Tags.
     TagWithoutValue = "E0201", "3.2",

@@ -57,6 +57,10 @@ pub fn tokens(text: &[u8], index: &Index) -> Vec<(Range<usize>, TokenKind)> {
                 SymbolKind::Record => TokenKind::Record,
                 SymbolKind::Field => TokenKind::Field,
             }),
+            // The name of a repetition. Every other name before a `:` is a record.
+            (Kind::Name, None) if lexed.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Mark(b':')) => {
+                Some(TokenKind::Field)
+            }
             (Kind::Name, None) => is_word(word).then_some(TokenKind::Keyword),
             (Kind::Int, _) => Some(TokenKind::Number),
             (Kind::Text, _) => Some(TokenKind::Text),

@@ -2,7 +2,7 @@
 //! take minutes to compile. `tests/tests/it/every_shape.rs` checks that these formats cover every shape.
 
 /// Vectors whose formats are included. They come first in every build, so that their numbers are the same.
-pub const VECTORS: [&str; 22] = [
+pub const VECTORS: [&str; 23] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -21,6 +21,7 @@ pub const VECTORS: [&str; 22] = [
     "x-counts",
     "x-count-constants",
     "x-count-comparisons",
+    "x-count-named",
     "x-width-arrays",
     "x-nested",
     "x-prologue-little",

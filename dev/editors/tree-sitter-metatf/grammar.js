@@ -25,7 +25,7 @@ module.exports = grammar({
   reserved: { global: ($) => RESERVED },
 
   // `((4) * x` may begin a group whose first item has a count, or a count; the token after `x` decides.
-  conflicts: ($) => [[$.repetition, $._sum]],
+  conflicts: ($) => [[$._counted, $._sum]],
 
   rules: {
     dtd: ($) => repeat(choice($.section, $._definition)),
@@ -55,10 +55,13 @@ module.exports = grammar({
 
     _field_item: ($) => choice($.field, $.repetition, $.group),
     field: ($) => $.name,
-    repetition: ($) => seq(
+    repetition: ($) => $._counted,
+    _counted: ($) => seq(
       field("count", choice($.name, $.parenthesis)), "*", field("element", choice($.field, $.group)),
     ),
-    group: ($) => seq("(", list($._field_item), ")"),
+    // In a list, a repetition may have a name.
+    group: ($) => seq("(", list(choice($._field_item, alias($._named, $.repetition))), ")"),
+    _named: ($) => seq(field("name", $.name), ":", $._counted),
 
     property: ($) => seq(field("target", $.target), $._property_rest),
     _property_rest: ($) => seq("=", field("value", $._value), ";"),

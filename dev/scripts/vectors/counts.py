@@ -57,6 +57,19 @@ section s 1 {
 }
 """
 
+NAMED = """// What a repetition is called: like what it repeats, or as the list says.
+section s 1 {
+    x.width = 1; x.interpretation = none;
+    y.width = 1; y.interpretation = none;
+    n.width = 1; n.interpretation = none;
+    flags.width = 1; flags.interpretation = none;
+    a: (tag, n, n*point, point, n*(x, y), n*(x), n*x) { tag.value = 4; }
+    b: (tag, points: n*point, flags, first: (flags.bit 0)*point, (pairs: n*(x, names: (2)*vfield), xs: n*x), last: (flags.bit 1)*(y),
+        x) { tag.value = 5; point.y.interpretation = delta 0; }
+    point: (x, y);
+}
+"""
+
 BAD = """section s 1 {
     n.width = 2; n.interpretation = none; x.width = 1; x.interpretation = none;
     a: (tag, n, (8 / n.value - 1)*x) { tag.value = 4; }
@@ -177,6 +190,30 @@ def main():
         encode=True,
     )
 
+    pieces = [
+        (b"\x02\x01", record(None, "section", number=1)),
+        (b"\x04\x01\x07\x08\x05\x06\x03\x04\x02\x01",
+         record("s", "a", tag=4, n=1, point=[{"x": 7, "y": 8}], point_2={"x": 5, "y": 6}, n_items=[{"x": 3, "y": 4}], n_items_2=[{"x": 2}], x=[1])),
+        (b"\x05\x02\x01\x05\x02\x01\x01\x03\x02\x04\x01a\x00\x05\x00\x01b\x06\x07\x09",
+         record("s", "b", tag=5, n=2, points=[{"x": 1, "y": 5}, {"x": 2, "y": 6}], flags=1, first={"x": 3, "y": 2},
+                pairs=[{"x": 4, "names": ["61", ""]}, {"x": 5, "names": ["", "62"]}], xs=[6, 7], x=9)),
+        (b"\x05\x00\x02\x08\x09", record("s", "b", tag=5, n=0, points=[], flags=2, pairs=[], xs=[], last={"y": 8}, x=9)),
+    ]
+    contents = b"".join(piece for piece, _ in pieces[1:])
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents))], 3)
+    good(
+        "count-named",
+        "repetitions called like what they repeat, or as the list says",
+        "3.3, 8",
+        NAMED,
+        [piece for piece, _ in pieces],
+        [line for _, line in pieces],
+        len(made) - len(contents) - 2,
+        bytes=made,
+        constants={"a": ["tag"], "b": ["tag"]},
+        encode=True,
+    )
+
     whole = b"\x04\x04\x00\x07"
     known = record("s", "a", n=4, x=[7])
     bad_trace("count-zero", "a division by 0", whole + b"\x04\x00\x00", [7, 5, 4], known)
@@ -194,4 +231,8 @@ def main():
     bad_dtd("count-two-comparisons", "one of two comparisons is in parentheses", "tag, a, b, (a.value < 1 < 2)*n", (2, 33))
     bad_dtd("count-compared-bytes", "a byte array is not compared", "tag, data, (data.value == 1)*b", (2, 21))
     bad_dtd("count-one-equals", "a comparison has two signs", "tag, a, (a.value = 1)*b", (2, 26))
+    bad_dtd("count-named-twice", "two repetitions of one name", "tag, as: n*a, as: n*b", (2, 23))
+    bad_dtd("count-named-field", "a repetition with the name of a field", "tag, a, a: n*b", (2, 17))
+    bad_dtd("count-named-tag", "a repetition that is called like the tag", "tag, tag: n*a", (2, 14))
+    bad_dtd("count-name-alone", "a name of what is no repetition", "tag, as: a", (2, 19), (2, 14), (2, 16))
     bad_dtd("count-name", "no expression", "tag, a, (a)*b", (2, 20))

@@ -68,7 +68,7 @@ section bytes 3 {
   other: (tag, vfield, pair) { tag.value = 6; vfield.length.width = 2; pair.x.width = 4; pair.x.value = 3; }
 }
 section names 4 { name: vfield; }
-section points 5 { point: (pair, n*vfield); }
+section points 5 { point: (pair, texts: n*vfield); }
 section values 6 { value: (v) { v.width = 4; v.interpretation = delta 0; } }
 section refs 7 {
   ref: (tag, name, point, v) { tag.value = 4; name.width = 2; name.interpretation = sectionOffset 4;
@@ -700,14 +700,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `leaves`, tag 4.
-    /// Bytes: `tag: 1 | n: 1 | n * x: 1 | m: 1 | m * (m_items.length: 1 |
-    /// m_items.data: m_items.length.value) | k * z: 10 | j: 1 | j * w: 8`.
+    /// Bytes: `tag: 1 | n: 1 | n * x: 1 | m: 1 | m * (vfield.length: 1 |
+    /// vfield.data: vfield.length.value) | k * z: 10 | j: 1 | j * w: 8`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Leaves<Bytes = Vec<u8>> {
         /// `x`, repeated: 1 byte, interpretation `none`.
         pub x: Vec<u64>,
         /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
-        pub m_items: Vec<Bytes>,
+        pub vfield: Vec<Bytes>,
         /// `z`, repeated: 10 bytes.
         pub z: Vec<[u8; 10]>,
         /// `w`, repeated: 8 bytes, interpretation `none`, format `f64`.
@@ -734,7 +734,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Leaves<NewBytes> {
             Leaves {
                 x: self.x.clone(),
-                m_items: self.m_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                vfield: self.vfield.iter().map(|item| bytes(item.as_ref())).collect(),
                 z: self.z.clone(),
                 w: self.w.clone(),
             }
@@ -862,8 +862,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `pairs`, tag 6.
-    /// Bytes: `tag: 1 | pair.x: 1 | pair.y: 2 | n: 1 | n * (n_items.x: 1 | n_items.y: 2) | pair_2.x: 1 |
-    /// pair_2.y: 2`.
+    /// Bytes: `tag: 1 | pair.x: 1 | pair.y: 2 | n: 1 | n * (pair_2.x: 1 | pair_2.y: 2) | pair_3.x: 1 |
+    /// pair_3.y: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Pairs {
         /// A kind of pair.
@@ -873,11 +873,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// A kind of pair.
         ///
         /// Nested records `pair`.
-        pub n_items: Vec<Pair>,
+        pub pair_2: Vec<Pair>,
         /// A kind of pair.
         ///
         /// The nested record `pair`.
-        pub pair_2: Pair,
+        pub pair_3: Pair,
     }
 
     /// Record `early`, tag 7.
@@ -1066,7 +1066,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Element `point` of section `points`.
-    /// Bytes: `pair.x: 1 | pair.y: 2 | n: 1 | n * (n_items.length: 1 | n_items.data: n_items.length.value)`.
+    /// Bytes: `pair.x: 1 | pair.y: 2 | n: 1 | n * (texts.length: 1 | texts.data: texts.length.value)`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Point<Bytes = Vec<u8>> {
         /// A kind of pair.
@@ -1074,7 +1074,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// The nested record `pair`.
         pub pair: Pair,
         /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
-        pub n_items: Vec<Bytes>,
+        pub texts: Vec<Bytes>,
     }
 
     impl<Bytes: AsRef<[u8]>> Point<Bytes> {
@@ -1097,7 +1097,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Point<NewBytes> {
             Point {
                 pair: self.pair.clone(),
-                n_items: self.n_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                texts: self.texts.iter().map(|item| bytes(item.as_ref())).collect(),
             }
         }
     }
@@ -1345,8 +1345,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub x: &'c [u64],
         /// The values of `m`.
         pub m: &'c [u64],
-        /// The values of `m_items.data`.
-        pub m_items: runtime::Arrays<'c>,
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
         /// The values of `k`.
         pub k: &'c [u64],
         /// The values of `z`.
@@ -1368,7 +1368,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 n: columns.numbers(1),
                 x: columns.numbers(2),
                 m: columns.numbers(3),
-                m_items: columns.arrays(5),
+                vfield: columns.arrays(5),
                 k: columns.numbers(6),
                 z: columns.arrays(7),
                 j: columns.numbers(8),
@@ -1430,14 +1430,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub pair_y: &'c [u64],
         /// The values of `n`.
         pub n: &'c [u64],
-        /// The values of `n_items.x`.
-        pub n_items_x: &'c [u64],
-        /// The values of `n_items.y`.
-        pub n_items_y: &'c [u64],
         /// The values of `pair_2.x`.
         pub pair_2_x: &'c [u64],
         /// The values of `pair_2.y`.
         pub pair_2_y: &'c [u64],
+        /// The values of `pair_3.x`.
+        pub pair_3_x: &'c [u64],
+        /// The values of `pair_3.y`.
+        pub pair_3_y: &'c [u64],
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1451,10 +1451,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 pair_x: columns.numbers(1),
                 pair_y: columns.numbers(2),
                 n: columns.numbers(3),
-                n_items_x: columns.numbers(4),
-                n_items_y: columns.numbers(5),
-                pair_2_x: columns.numbers(6),
-                pair_2_y: columns.numbers(7),
+                pair_2_x: columns.numbers(4),
+                pair_2_y: columns.numbers(5),
+                pair_3_x: columns.numbers(6),
+                pair_3_y: columns.numbers(7),
                 columns: std::marker::PhantomData,
             }
         }
@@ -1792,8 +1792,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Result<Self, AnyRow::Error> {
             let _x_count = row.number(base + 1)?;
             let x = runtime::each(row, base + 1, |row| row.number(base + 2))?;
-            let _m_items_count = row.number(base + 3)?;
-            let m_items = runtime::each(
+            let _vfield_count = row.number(base + 3)?;
+            let vfield = runtime::each(
                 row,
                 base + 3,
                 |row| runtime::read_vfield(row, base + 4, base + 5),
@@ -1806,7 +1806,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 base + 8,
                 |row| row.number(base + 9).map(f64::from_bits),
             )?;
-            Ok(Self { x, m_items, z, w })
+            Ok(Self { x, vfield, z, w })
         }
     }
 
@@ -1825,11 +1825,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 &self.x,
                 |row, item| row.number(base + 2, *item),
             )?;
-            row.number(base + 3, self.m_items.len() as u64)?;
+            row.number(base + 3, self.vfield.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 3,
-                &self.m_items,
+                &self.vfield,
                 |row, item| {
                     row.number(base + 4, item.as_ref().len() as u64)?;
                     row.bytes(base + 5, item.as_ref())
@@ -2017,14 +2017,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             base: u8,
         ) -> Result<Self, AnyRow::Error> {
             let pair = runtime::ReadFields::read_fields(row, base + 1)?;
-            let _n_items_count = row.number(base + 3)?;
-            let n_items = runtime::each(
+            let _pair_2_count = row.number(base + 3)?;
+            let pair_2 = runtime::each(
                 row,
                 base + 3,
                 |row| runtime::ReadFields::read_fields(row, base + 4),
             )?;
-            let pair_2 = runtime::ReadFields::read_fields(row, base + 6)?;
-            Ok(Self { pair, n_items, pair_2 })
+            let pair_3 = runtime::ReadFields::read_fields(row, base + 6)?;
+            Ok(Self { pair, pair_2, pair_3 })
         }
     }
 
@@ -2037,14 +2037,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             base: u8,
         ) -> Result<(), AnyRow::Error> {
             runtime::WriteFields::write_fields(&self.pair, row, base + 1)?;
-            row.number(base + 3, self.n_items.len() as u64)?;
+            row.number(base + 3, self.pair_2.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 3,
-                &self.n_items,
+                &self.pair_2,
                 |row, item| runtime::WriteFields::write_fields(item, row, base + 4),
             )?;
-            runtime::WriteFields::write_fields(&self.pair_2, row, base + 6)?;
+            runtime::WriteFields::write_fields(&self.pair_3, row, base + 6)?;
             Ok(())
         }
     }
@@ -2437,13 +2437,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             base: u8,
         ) -> Result<Self, AnyRow::Error> {
             let pair = runtime::ReadFields::read_fields(row, base)?;
-            let _n_items_count = row.number(base + 2)?;
-            let n_items = runtime::each(
+            let _texts_count = row.number(base + 2)?;
+            let texts = runtime::each(
                 row,
                 base + 2,
                 |row| runtime::read_vfield(row, base + 3, base + 4),
             )?;
-            Ok(Self { pair, n_items })
+            Ok(Self { pair, texts })
         }
     }
 
@@ -2456,11 +2456,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             base: u8,
         ) -> Result<(), AnyRow::Error> {
             runtime::WriteFields::write_fields(&self.pair, row, base)?;
-            row.number(base + 2, self.n_items.len() as u64)?;
+            row.number(base + 2, self.texts.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 2,
-                &self.n_items,
+                &self.texts,
                 |row, item| {
                     row.number(base + 3, item.as_ref().len() as u64)?;
                     row.bytes(base + 4, item.as_ref())
@@ -3467,10 +3467,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Section, Step, in_order,
         };
+        use std::borrow::Cow::Borrowed;
         /// The tables of the format.
         pub static FORMAT: Format = Format::new(
             super::DTD,
-            0x3832_6dee_b101_6a29,
+            0x6090_e3da_6152_5a0d,
             1,
             SECTIONS,
             RECORDS,
@@ -3676,8 +3677,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("x", 1, Interpretation::None),
             Leaf::number("m", 1, Interpretation::None),
-            Leaf::number("m_items.length", 1, Interpretation::None).named("length"),
-            Leaf::variable("m_items.data", &[ExprOp::Leaf(4)]).named("data"),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(4)]).named("data"),
             Leaf::number("k", 0, Interpretation::Default(2)),
             Leaf::array("z", 10),
             Leaf::number("j", 1, Interpretation::None),
@@ -3701,10 +3702,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("pair.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.x", 1, Interpretation::None).named("x"),
-            Leaf::number("n_items.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("pair_2.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair_2.y", 2, Interpretation::Delta(0)).named("y"),
+            Leaf::number("pair_3.x", 1, Interpretation::None).named("x"),
+            Leaf::number("pair_3.y", 2, Interpretation::Delta(0)).named("y"),
         ];
         /// The leaves of `early`.
         const EARLY: &[Leaf; 4] = &[
@@ -3758,8 +3759,12 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("pair.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.length", 1, Interpretation::None).named("length"),
-            Leaf::variable("n_items.data", &[ExprOp::Leaf(3)]).named("data"),
+            Leaf::number("texts.length", 1, Interpretation::None)
+                .named("length")
+                .was(&[Borrowed("vfield.length")]),
+            Leaf::variable("texts.data", &[ExprOp::Leaf(3)])
+                .named("data")
+                .was(&[Borrowed("vfield.data")]),
         ];
         /// The leaves of `value`.
         const VALUE: &[Leaf; 1] = &[Leaf::number("v", 4, Interpretation::Delta(0))];

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::{Linter, Rule};
 use crate::index::{Index, ResolvedField, Symbol, SymbolKind};
+use crate::schema::Origin;
 use crate::vocabulary::Property;
 
 pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
@@ -72,9 +73,10 @@ fn fields(linter: &Linter) -> Vec<(Range<usize>, String)> {
     found.into_iter().map(|((start, end), name)| (start..end, name)).collect()
 }
 
-/// Checks whether a field belongs to the predefined `vfield`.
+/// Checks whether a field belongs to the predefined `vfield`, which a repetition may give another name.
 fn is_of_vfield(field: &ResolvedField) -> bool {
     let nested = field.leaf.path.iter().rev().nth(1);
-    nested.is_some_and(|key| key == "vfield" || key.starts_with("vfield_"))
-        && matches!(field.leaf.name.as_str(), "length" | "data")
+    let by_name = nested.is_some_and(|key| key == "vfield" || key.starts_with("vfield_"));
+    let by_block = matches!(&field.leaf.interpretation_origin, Origin::Block(record) if &**record == "vfield");
+    (by_name || by_block) && matches!(field.leaf.name.as_str(), "length" | "data")
 }

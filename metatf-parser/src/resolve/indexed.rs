@@ -211,7 +211,7 @@ impl<'a> Builder<'_, 'a> {
         match item {
             FieldItem::Name(_) => {}
             FieldItem::Group(items) => items.iter().for_each(|item| self.counts(item, record)),
-            FieldItem::Repeat { count, body } => {
+            FieldItem::Repeat { count, body, .. } => {
                 if let Count::Computed(computed) = count {
                     self.expression(&computed.expression, Start::Block(record));
                 }

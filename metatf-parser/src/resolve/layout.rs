@@ -117,10 +117,10 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
 #[derive(Default)]
 struct Object<'a> {
     uses: Vec<(&'a str, usize)>,
-    /// The number of repeated groups and records for each name of a count.
-    repetitions: Vec<(&'a str, usize)>,
+    /// The number of repeated groups for each name of a count.
+    groups: Vec<(&'a str, usize)>,
     keys: Vec<(Cow<'a, str>, Span)>,
-    /// Whether the object contains generated keys, which may clash with names in the text.
+    /// Whether the object contains generated keys or names of repetitions, which may clash with other names.
     made: bool,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         match item {
             FieldItem::Group(items) => items.iter().for_each(|i| self.list(i, place, out)),
             FieldItem::Name(name) => self.name(name, place, out),
-            FieldItem::Repeat { count, body } => self.repetition(count, body, place, out),
+            FieldItem::Repeat { own, count, body } => self.repetition(own.as_deref(), count, body, place, out),
         }
     }
 
@@ -257,8 +257,15 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         items
     }
 
-    /// Expands a repetition (spec 3.3).
-    fn repetition(&mut self, count: &'a Count<'a>, body: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
+    /// Expands a repetition (spec 3.3). `own` is the name that the DTD gives it.
+    fn repetition(
+        &mut self,
+        own: Option<&'a Name<'a>>,
+        count: &'a Count<'a>,
+        body: &'a FieldItem<'a>,
+        place: &Place,
+        out: &mut Vec<Item>,
+    ) {
         let wrong = |name: &Name| name.text == "tag" || self.field(name, place) != Some(Field::Leaf);
         let wrong_body = |name: &Name| name.text == "tag" || self.field(name, place) == Some(Field::Wrong);
         if matches!(count, Count::Name(name) if wrong(name))
@@ -272,6 +279,13 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             Count::Computed(computed) => self.computed(computed, place, out),
         };
         let Some(counter) = counter else { return };
+        let (tag, own) = if own.is_some_and(|own| own.text == "tag") { (own, None) } else { (None, own) };
+        if let Some(tag) = tag {
+            self.report.add(
+                Draft::new(Code::TagNotFirst, tag.span, "a repetition cannot be called `tag`")
+                    .help("give the repetition a different name"),
+            );
+        }
         self.repeats += 1;
         let mut inner = place.clone();
         inner.repeats.push(self.repeats);
@@ -279,19 +293,25 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             FieldItem::Name(name) => match self.field(name, place) {
                 Some(Field::Record(record)) => {
                     let Some(ast) = self.model.records.get(record).map(|r| r.ast) else { return };
-                    let key = self.items_key(count, name.text, place);
+                    let key = match own {
+                        Some(own) => self.own_key(own, place),
+                        None => self.key(name.text, name.span.or(place.site), place.object),
+                    };
                     let doc = self.nested_doc(place, ast, name);
                     let items = self.nested_items(ast, record, name, key.clone(), &inner);
                     (key, Repeated::Record { record: name.text.to_owned(), doc, items })
                 }
                 _ => {
-                    let Some(leaf) = self.leaf(name.text, name.span, &inner) else { return };
+                    let Some(leaf) = self.leaf_called(own, name.text, name.span, &inner) else { return };
                     let key = self.layout.leaves.last().and_then(|l| l.path.last()).cloned().unwrap_or_default();
                     (key, Repeated::Leaf(leaf))
                 }
             },
             group => {
-                let key = self.items_key(count, "items", place);
+                let key = match own {
+                    Some(own) => self.own_key(own, place),
+                    None => self.group_key(count, place),
+                };
                 self.objects.push(Object::default());
                 inner.object = self.objects.len() - 1;
                 inner.path.push(key.clone());
@@ -334,22 +354,28 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     /// Adds the leaf of a computed count, right before the items that it counts.
     fn computed(&mut self, computed: &'a Computed<'a>, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
-        let leaf = self.add_leaf("", computed.span.or(place.site), place)?;
+        let leaf = self.add_leaf("", 0, computed.span.or(place.site), place)?;
         self.layout.leaves.last_mut()?.computed = Some(computed);
         out.push(Item::Leaf(leaf));
         Some(leaf)
     }
 
-    /// Returns the key `n_items`, or `n_items_2` and so on if one object contains several repetitions with the same
-    /// count. `own` is the key of a repetition with a computed count.
-    fn items_key(&mut self, count: &'a Count<'a>, own: &'a str, place: &Place) -> String {
+    /// Returns the name that the DTD gives a repetition, which no other field of the object may have.
+    fn own_key(&mut self, own: &'a Name<'a>, place: &Place) -> String {
+        self.objects.get_mut(place.object).into_iter().for_each(|object| object.made = true);
+        self.give(Cow::Borrowed(own.text), own.span.or(place.site), place.object)
+    }
+
+    /// Returns the key of a repeated group: `n_items`, or `n_items_2` and so on if one object contains several groups
+    /// with the same count, or `items` if the count is computed.
+    fn group_key(&mut self, count: &'a Count<'a>, place: &Place) -> String {
         let count = match count {
             Count::Name(count) => count,
-            Count::Computed(computed) => return self.key(own, computed.span.or(place.site), place.object),
+            Count::Computed(computed) => return self.key("items", computed.span.or(place.site), place.object),
         };
         let uses = self.objects.get_mut(place.object).map_or(1, |object| {
             object.made = true;
-            self::count(&mut object.repetitions, count.text)
+            self::count(&mut object.groups, count.text)
         });
         let base = format!("{}_items", count.text);
         let key = if uses == 1 { base } else { format!("{base}_{uses}") };
@@ -376,16 +402,25 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     }
 
     fn leaf(&mut self, name: &'a str, span: Span, place: &Place) -> Option<LeafId> {
+        self.leaf_called(None, name, span, place)
+    }
+
+    /// Adds a leaf whose key is the name of its repetition, if the repetition has its own name.
+    fn leaf_called(&mut self, own: Option<&'a Name<'a>>, name: &'a str, span: Span, place: &Place) -> Option<LeafId> {
         let site = span.or(place.site);
-        let leaf = self.add_leaf(name, site, place)?;
-        let key = self.key(name, site, place.object);
+        let leaf = self.add_leaf(name, own.map_or(name.len(), |own| own.text.len()), site, place)?;
+        let key = match own {
+            Some(own) => self.own_key(own, place),
+            None => self.key(name, site, place.object),
+        };
         let added = self.layout.leaves.last_mut()?;
         added.path.push(key);
         Some(leaf)
     }
 
-    fn add_leaf(&mut self, name: &'a str, site: Span, place: &Place) -> Option<LeafId> {
-        let bytes = 512 + name.len() * 3 + place.path.iter().map(|p| p.len() + 24).sum::<usize>();
+    /// Adds a leaf whose key has `key` bytes.
+    fn add_leaf(&mut self, name: &'a str, key: usize, site: Span, place: &Place) -> Option<LeafId> {
+        let bytes = 512 + name.len() + key * 2 + place.path.iter().map(|p| p.len() + 24).sum::<usize>();
         let id = u8::try_from(self.layout.leaves.len()).ok().filter(|id| usize::from(*id) < MOST_LEAVES);
         let (Some(id), true) = (id, self.model.budget.charge(bytes)) else {
             self.too_many(id.is_some());
@@ -414,7 +449,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         });
     }
 
-    /// Reports a generated key that is also the name of a field (spec 3.1).
+    /// Reports a generated key, or the name of a repetition, that is also the key of another field (spec 3.1).
     fn key_clashes(&mut self) {
         for object in self.objects.iter().filter(|object| object.made) {
             let mut seen: HashMap<&str, Span> = HashMap::new();
@@ -424,8 +459,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                     Draft::new(Code::KeyClash, *span, format!("two fields are called `{key}` outside the DTD"))
                         .also(first, format!("also called `{key}`"))
                         .help(
-                            "rename one of the fields: a second field `a` is called `a_2`, and items repeated by `n` \
-                             are called `n_items`",
+                            "rename one of the fields, or name the repetition as in `items: n*item`: a second field \
+                             `a` is called `a_2`, and a group repeated by `n` is called `n_items`",
                         ),
                 );
             }

@@ -35,7 +35,7 @@ pub(super) fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn F
     match item {
         FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
         FieldItem::Group(items) => items.iter().for_each(|i| walk(i, groups + 1, visit)),
-        FieldItem::Repeat { count, body } => {
+        FieldItem::Repeat { count, body, .. } => {
             if let Count::Name(count) = count {
                 visit(count, Place { groups, count: true, repeated: false });
             }

@@ -1,18 +1,15 @@
-//! The paths of a leaf in earlier versions of its DTD, according to its earlier names (spec 2, `was`).
+//! The paths of a leaf in earlier versions of its DTD, according to its earlier names (spec 2, `was`; spec 5.3).
 
-use super::{Item, Leaf, LeafId, Record, Repeated};
+use super::{Item, LeafId, Record, Repeated};
 
 /// Maximum number of paths per leaf. Each part of a path that has an earlier name doubles the number of paths.
 const MOST_PATHS: usize = 16;
 
 impl Record {
-    /// Returns the dotted paths of each leaf under its earlier names. Leaves without earlier names in their paths are
-    /// omitted.
+    /// Returns the dotted paths of each leaf under its earlier names, and under the names that repetitions would have if
+    /// the DTD gave them none. Leaves without such names in their paths are omitted.
     #[must_use]
     pub fn earlier_paths(&self) -> Vec<(LeafId, Vec<String>)> {
-        if self.leaves.iter().all(|leaf| leaf.was.is_empty()) {
-            return Vec::new();
-        }
         let mut walk = Walk { record: self, paths: Vec::new() };
         walk.items(&self.items, &[String::new()]);
         walk.paths
@@ -30,21 +27,31 @@ impl Walk<'_> {
     fn items(&mut self, items: &[Item], prefixes: &[String]) {
         for item in items {
             match item {
-                Item::Leaf(id) => self.leaf(*id, prefixes),
-                Item::Nested { key, items, .. } => self.items(items, &joined(prefixes, &[format!("{key}.")])),
-                Item::Repeat { body: Repeated::Leaf(id), .. } => self.leaf(*id, prefixes),
-                Item::Repeat { count, key, body: Repeated::Group(items) | Repeated::Record { items, .. } } => {
-                    let keys = self.record.leaf(*count).map(|leaf| names(leaf, key)).unwrap_or_default();
-                    let keys: Vec<String> = keys.into_iter().map(|key| key + ".").collect();
-                    self.items(items, &joined(prefixes, &keys));
+                Item::Leaf(id) | Item::Repeat { body: Repeated::Leaf(id), .. } => self.leaf(*id, prefixes),
+                Item::Nested { key, items, .. } => self.under(vec![key.clone()], items, prefixes),
+                Item::Repeat { key, body: Repeated::Record { record, items, .. }, .. } => {
+                    self.under(names(key, record, &[], ""), items, prefixes);
+                }
+                Item::Repeat { count, key, body: Repeated::Group(items) } => {
+                    let keys = self.record.leaf(*count).map_or_else(Vec::new, |leaf| match leaf.computed {
+                        Some(_) => names(key, "items", &[], ""),
+                        None => names(key, &leaf.name, &leaf.was, "_items"),
+                    });
+                    self.under(keys, items, prefixes);
                 }
             }
         }
     }
 
+    /// Visits the items of an object with these keys.
+    fn under(&mut self, keys: Vec<String>, items: &[Item], prefixes: &[String]) {
+        let keys: Vec<String> = keys.into_iter().map(|key| key + ".").collect();
+        self.items(items, &joined(prefixes, &keys));
+    }
+
     fn leaf(&mut self, id: LeafId, prefixes: &[String]) {
         let Some(leaf) = self.record.leaf(id) else { return };
-        let mut paths = joined(prefixes, &names(leaf, &leaf.key));
+        let mut paths = joined(prefixes, &names(&leaf.key, &leaf.name, &leaf.was, ""));
         paths.remove(0);
         if !paths.is_empty() {
             self.paths.push((id, paths));
@@ -52,11 +59,16 @@ impl Walk<'_> {
     }
 }
 
-/// Returns a key that starts with the name of a leaf (`address_2`, `n_items`), followed by the same key with each of
-/// the leaf's earlier names.
-fn names(leaf: &Leaf, key: &str) -> Vec<String> {
-    let rest = key.strip_prefix(&leaf.name).unwrap_or_default();
-    std::iter::once(key.to_owned()).chain(leaf.was.iter().map(|was| format!("{was}{rest}"))).collect()
+/// Returns a key, followed by its earlier forms. A key consists of a name and an ending, as in `address`, `address_2`
+/// and `n_items`; the earlier forms contain the earlier names. Any other key is the name of a repetition, which has
+/// `name` and the ending as its first earlier form.
+fn names(key: &str, name: &str, was: &[String], ending: &str) -> Vec<String> {
+    let rest = key.strip_prefix(name).and_then(|rest| rest.strip_prefix(ending));
+    let is_number = |rest: &str| rest.strip_prefix('_').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let number = rest.filter(|rest| rest.is_empty() || is_number(rest));
+    let unnamed = number.is_none().then(|| format!("{name}{ending}"));
+    let rest = number.unwrap_or_default();
+    std::iter::once(key.to_owned()).chain(unnamed).chain(was.iter().map(|was| format!("{was}{ending}{rest}"))).collect()
 }
 
 fn joined(prefixes: &[String], keys: &[String]) -> Vec<String> {

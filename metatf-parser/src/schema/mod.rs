@@ -147,8 +147,9 @@ pub enum Item {
     Repeat {
         /// The leaf that stores the count.
         count: LeafId,
-        /// The JSON key. If a leaf is repeated, this is the leaf's own key. Otherwise, the key is `<count>_items` or,
-        /// if the count is an expression, the key of the nested record, or `items` for a group.
+        /// The JSON key, which is the name that the DTD gives the repetition or, without such a name, the key of the
+        /// leaf or nested record. A group without a name has the key `<count>_items`, or `items` if the count is an
+        /// expression. If a leaf is repeated, this is also the leaf's own key.
         key: String,
         /// The repeated part.
         body: Repeated,
@@ -178,7 +179,8 @@ pub enum Repeated {
 pub struct Leaf {
     /// The name of the field in the DTD.
     pub name: String,
-    /// The name used outside the DTD, such as `address_2` for the second `address` of an object (spec 3.1, 8).
+    /// The name used outside the DTD, such as `address_2` for the second `address` of an object, or the name of the
+    /// leaf's repetition (spec 3.1, 8).
     pub key: String,
     /// The keys from the top record down to this leaf, inclusive (`["box", "point", "x"]`).
     pub path: Vec<String>,

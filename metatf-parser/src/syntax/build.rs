@@ -85,7 +85,9 @@ impl Builder<'_, '_, '_> {
     }
 
     fn field_item<'t>(&mut self, pair: Pair<'t>) -> Option<FieldItem<'t>> {
+        let is_named = pair.as_rule() == Rule::named;
         let mut parts = pair.into_inner();
+        let own = if is_named { Some(Box::new(self.name(&parts.next()?))) } else { None };
         let (first, body) = (parts.next()?, parts.next());
         let Some(body) = body else { return Some(self.field(first)) };
         let count = match first.as_rule() {
@@ -95,7 +97,7 @@ impl Builder<'_, '_, '_> {
             }
             _ => Count::Name(self.name(&first)),
         };
-        Some(FieldItem::Repeat { count, body: Box::new(self.field(body)) })
+        Some(FieldItem::Repeat { own, count, body: Box::new(self.field(body)) })
     }
 
     /// Builds a leaf, a nested record or a group.

@@ -64,6 +64,15 @@ struct Driver<'t, 'l, 'r, 's> {
     scope: usize,
 }
 
+/// Returns the number of open parentheses after a token.
+fn depth_after(depth: usize, token: Kind) -> usize {
+    match token {
+        Kind::Mark(b'(') => depth + 1,
+        Kind::Mark(b')') => depth.saturating_sub(1),
+        _ => depth,
+    }
+}
+
 /// An open scope, with its description for messages and the location of its opening brace.
 struct Open {
     what: String,
@@ -198,16 +207,32 @@ impl<'t> Driver<'t, '_, '_, '_> {
         Some(item)
     }
 
+    /// Checks whether a count starts at token `index`, as after the name of a repetition.
+    fn is_count(&self, index: usize) -> bool {
+        let tokens = self.lexed.tokens.get(index..).unwrap_or_default();
+        match tokens.iter().position(|token| token.kind != Kind::Mark(b'(')).map(|inner| (inner, &tokens[inner..])) {
+            Some((0, [name, star, ..])) => name.kind == Kind::Name && star.kind == Kind::Mark(b'*'),
+            Some((1.., [first, next, ..])) => {
+                first.kind == Kind::Int || (first.kind == Kind::Name && next.kind == Kind::Mark(b'.'))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the text from `base`, where the next token starts, to a token that must end the item, which is a `;`, a
-    /// brace, or the `:` of another record. Passing only this piece saves time, because pest takes time proportional to
+    /// brace, or a `:` outside parentheses, which belongs to another record. Passing only this piece saves time, because pest takes time proportional to
     /// the length of its input.
     fn piece(&mut self, base: usize) -> Option<&'t str> {
         if self.piece_end <= self.at + 1 {
             let colon = self.at + 1;
+            let mut depth = 0;
             let ends = |(index, token): &(usize, &Token)| match token.kind {
                 Kind::Mark(b';' | b'{' | b'}') => true,
-                Kind::Mark(b':') => *index != colon,
-                _ => false,
+                Kind::Mark(b':') => *index != colon && depth == 0,
+                kind => {
+                    depth = depth_after(depth, kind);
+                    false
+                }
             };
             let end = self.lexed.tokens.iter().enumerate().skip(self.at).find(ends);
             self.piece_end = end.map_or(self.lexed.tokens.len(), |(index, _)| index);
@@ -242,6 +267,10 @@ impl<'t> Driver<'t, '_, '_, '_> {
         let first = self.at;
         let is_section = self.at_section();
         self.at = index.max(first);
+        let skipped = self.lexed.tokens.get(first..self.at).unwrap_or_default();
+        // The piece may have ended at the end of the text, because a parenthesis is missing.
+        self.piece_end = 0;
+        let mut depth = skipped.iter().fold(0, |depth, token| depth_after(depth, token.kind));
         while let Some(token) = self.token(0) {
             match token.kind {
                 Kind::Mark(b';') => {
@@ -253,14 +282,19 @@ impl<'t> Driver<'t, '_, '_, '_> {
                     self.at += 1;
                     return self.skip_braces(is_section, token.span);
                 }
-                _ if self.at > first && self.starts_item() => return,
-                _ => self.at += 1,
+                _ if self.at > first && self.starts_item(depth) => return,
+                kind => {
+                    depth = depth_after(depth, kind);
+                    self.at += 1;
+                }
             }
         }
     }
 
-    fn starts_item(&self) -> bool {
-        let follows = self.is_mark(1, b':') || self.is_mark(1, b'.') || self.at_section();
+    /// Checks whether the next token starts an item. In parentheses, a name and a count are a repetition, not a record.
+    fn starts_item(&self, depth: usize) -> bool {
+        let is_record = self.is_mark(1, b':') && (depth == 0 || !self.is_count(self.at + 2));
+        let follows = is_record || self.is_mark(1, b'.') || self.at_section();
         follows && self.word(0).is_some() && self.starts_line()
     }
 

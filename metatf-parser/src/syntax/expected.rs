@@ -114,6 +114,8 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
         "a value must be an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
     } else if rules.contains(&Rule::field_item) {
         "write a list of fields as `(tag, size, n*item, (a, b))`"
+    } else if rules == [Rule::missing_star] {
+        "write a repetition as `n*item`, or as `items: n*item` to give it a name"
     } else if rules.contains(&Rule::missing_equals) || rules.contains(&Rule::missing_dot) {
         "write a property as `field.property = value;`"
     } else if found == "-" && rules.contains(&Rule::int) {
@@ -149,7 +151,9 @@ fn escape(found: &str) -> String {
 /// Lists words as "a, b or c".
 fn list(rules: &[Rule]) -> String {
     let mut words: Vec<&str> = Vec::new();
-    for word in rules.iter().filter(|rule| !is_lookalike(**rule)).map(|rule| words_for(*rule)) {
+    // A field list starts with a name if a field is expected.
+    let is_known = |rule: Rule| rule == Rule::name && rules.contains(&Rule::field_item);
+    for word in rules.iter().filter(|rule| !is_lookalike(**rule) && !is_known(**rule)).map(|rule| words_for(*rule)) {
         if !words.contains(&word) {
             words.push(word);
         }
@@ -170,7 +174,7 @@ fn words_for(rule: Rule) -> &'static str {
     match rule {
         Rule::item | Rule::section_head | Rule::record_head => "a section, a record or a property",
         Rule::block_item | Rule::property => "a property",
-        Rule::field_item => "a field",
+        Rule::field_item | Rule::named => "a field",
         Rule::name => "a name",
         Rule::group | Rule::missing_open_paren | Rule::parenthesis => "`(`",
         Rule::value => "a value",
@@ -224,6 +228,7 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::characters
         | Rule::atom
         | Rule::counted
+        | Rule::list_item
         | Rule::role
         | Rule::by
         | Rule::field_path

@@ -84,17 +84,30 @@ impl<'t> Tokens<'t, '_> {
             Some(_) => self.group()?,
             None => FieldItem::Name(self.name()?),
         };
-        Some(FieldItem::Repeat { count: Count::Name(name), body: Box::new(body) })
+        Some(FieldItem::Repeat { own: None, count: Count::Name(name), body: Box::new(body) })
+    }
+
+    /// Parses an item of a group, which may be a repetition with a name.
+    fn list_item(&mut self) -> Option<FieldItem<'t>> {
+        if self.lexed.tokens.get(self.at + 1)?.kind != Kind::Mark(b':') {
+            return self.field_item();
+        }
+        let name = self.name()?;
+        self.next(Kind::Mark(b':'))?;
+        match self.field_item()? {
+            FieldItem::Repeat { count, body, .. } => Some(FieldItem::Repeat { own: Some(Box::new(name)), count, body }),
+            _ => None,
+        }
     }
 
     /// Parses the rest of a group after its `(`. The grammar parses counts that are expressions in parentheses.
     fn group(&mut self) -> Option<FieldItem<'t>> {
-        let mut items = vec![self.field_item()?];
+        let mut items = vec![self.list_item()?];
         while self.next(Kind::Mark(b',')).is_some() {
             if self.next(Kind::Mark(b')')).is_some() {
                 return Some(FieldItem::Group(items));
             }
-            items.push(self.field_item()?);
+            items.push(self.list_item()?);
         }
         self.next(Kind::Mark(b')'))?;
         Some(FieldItem::Group(items))
@@ -216,8 +229,8 @@ mod tests {
                     a.width = value; a.width = b.bit 3; a.width = b.value + 1; a.interpretation = baseOffset 7; a.interpretation = delta b.c.value;";
         assert_eq!(compare(text), (3, 8));
         let text = "a: b { c: (d, e*f, g * (h, (i),),) ; } section: vfield; a: (b.value)*c; a: (2)*c; a: none; a: (b)*c; a: (); a: b*c*d; \
-                    a: (none*b); a: b, c;";
-        assert_eq!(compare(text), (3, 12));
+                    a: (none*b); a: b, c; a: (b, c: d*e, f: g*(h)); a: (b: (2)*c); a: (b: c); a: b: c*d; a: (b:);";
+        assert_eq!(compare(text), (4, 17));
     }
 
     #[test]

@@ -170,6 +170,10 @@ fn at_most_a_hundred() {
 #[test]
 fn many_pieces() {
     survives("lines of comments", ("//\n".repeat(200_000) + "a: b;").as_bytes());
+    for record in ["b: (c, (1)*c)\n", "b: (1)*c\n", "b: (c: (1)*c\n"] {
+        let parsed = survives(record, ("a: (c\n".to_owned() + &record.repeat(20_000)).as_bytes());
+        assert!(has(&parsed, Code::Syntax), "{record}");
+    }
     let comment = format!("// {}\n", "a".repeat(3 << 20));
     assert!(parse("comment.dtd", comment.as_bytes()).dtd.is_some());
     for piece in ["a.b = 1;", "r: a;", "(", "/**/", "//\n", "\"\" "] {

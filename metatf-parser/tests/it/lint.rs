@@ -29,7 +29,7 @@ section log 1 {
     job.width = 4; job.interpretation = none;
     // It began.
     begin: (tag, time, job) { tag.value = 4; }
-    end: (tag, time, job, vfield) { tag.value = 5; }
+    end: (tag, time, job, names: (2)*vfield) { tag.value = 5; }
 }
 // Names.
 section names 2 { name: vfield; }

@@ -4,7 +4,7 @@
 use metatf_parser::schema::{
     Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, Origin, Record, Repeated, SectionId, Width,
 };
-use metatf_parser::{Code, parse};
+use metatf_parser::{Code, Severity, parse};
 
 fn dtd(text: &str) -> Dtd {
     let parsed = parse("test.dtd", text.as_bytes());
@@ -13,6 +13,10 @@ fn dtd(text: &str) -> Dtd {
 
 fn codes(text: &str) -> Vec<Code> {
     parse("test.dtd", text.as_bytes()).diagnostics.iter().map(|d| d.code).collect()
+}
+
+fn errors(text: &str) -> Vec<Code> {
+    codes(text).into_iter().filter(|code| code.severity() == Severity::Error).collect()
 }
 
 fn record<'d>(dtd: &'d Dtd, section: &str, name: &str) -> &'d Record {
@@ -74,7 +78,7 @@ fn keys_and_groups() {
     let dtd = dtd(&text);
     let r = record(&dtd, "s", "r");
     let paths: Vec<String> = r.leaves.iter().map(|l| l.path.join(".")).collect();
-    let expected = "tag x x_2 n p.x p.x_2 p_2.x p_2.x_2 n_items.x n_items.x_2 n_items_2.x n_items_2.x_2 x_3";
+    let expected = "tag x x_2 n p.x p.x_2 p_2.x p_2.x_2 n_items.x n_items.x_2 p_3.x p_3.x_2 x_3";
     assert_eq!(paths.join(" "), expected);
     assert!(
         matches!(&r.items[6], Item::Repeat { count: LeafId(3), key, body: Repeated::Group(_) } if key == "n_items")
@@ -82,7 +86,67 @@ fn keys_and_groups() {
     assert!(matches!(&r.items[7], Item::Repeat { body: Repeated::Record { record, .. }, .. } if record == "p"));
     assert!(matches!(&r.items[8], Item::Repeat { key, body: Repeated::Leaf(LeafId(12)), .. } if key == "x_3"));
     assert!(r.leaves[12].repeated && !r.leaves[3].repeated);
-    assert_eq!(codes(&text.replace("n*x)", "n*x, n_items_2)")).first(), Some(&Code::KeyClash));
+    assert_eq!(codes(&text.replace("n*x)", "n*x, p_3)")).first(), Some(&Code::KeyClash));
+    assert_eq!(codes(&text.replace("n*x)", "n*x, n_items)")).first(), Some(&Code::KeyClash));
+}
+
+const Y: &str = "y.width = 1; y.interpretation = none;";
+
+#[test]
+fn names_of_repetitions() {
+    let of = |fields: &str| format!("{X} {Y} section s 1 {{ p: (x); r: (tag, n, {fields}) {{ tag.value = 4; }} }}");
+    let paths = |fields: &str| {
+        let text = of(fields);
+        let dtd = dtd(&text);
+        assert_eq!(
+            metatf_parser::format("t.dtd", text.as_bytes()).map(|t| self::dtd(&t).fingerprint()).ok(),
+            Some(dtd.fingerprint())
+        );
+        let leaves = &record(&dtd, "s", "r").leaves;
+        leaves.iter().skip(2).map(|l| l.path.join(".")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(paths("ps: n*p, p"), "ps.x p.x");
+    assert_eq!(paths("n*p, few: (n.bit 0)*p, p, n*p"), "p.x (n.bit 0) few.x p_2.x p_3.x");
+    assert_eq!(paths("pairs: n*(x, y), n*(x, y), xs: n*x"), "pairs.x pairs.y n_items.x n_items.y xs");
+    assert_eq!(paths("n*(x: n*p, section: n*y), (ys: ((2) + 1)*(y))"), "n_items.x.x n_items.section (3) ys.y");
+    // The name is not a path inside the DTD.
+    let text = of("ps: n*p, p").replace("tag.value", "p.x.width = 2; tag.value");
+    let widths: Vec<_> = record(&dtd(&text), "s", "r").leaves.iter().skip(2).map(|l| l.width.clone()).collect();
+    assert_eq!(widths, [Width::Number(2), Width::Number(2)]);
+    assert_eq!(errors(&text.replace("p.x.width", "ps.x.width")), [Code::UnknownField]);
+    for (fields, wanted) in [
+        ("p: n*p, p", Code::KeyClash),
+        ("ps: n*p, ps: n*x", Code::KeyClash),
+        ("x, x: n*p", Code::KeyClash),
+        ("tag: n*p", Code::TagNotFirst),
+        ("ps: p", Code::Syntax),
+        ("ps: (n*p)", Code::Syntax),
+        ("a: b: n*p", Code::Syntax),
+        ("none: n*p", Code::ReservedWord),
+    ] {
+        assert_eq!(errors(&of(fields)), [wanted], "{fields}");
+    }
+    // A name needs a list: this is a record `r`, and then a record `ps`.
+    assert_eq!(errors(&of("x").replace("p: (x);", "p: ps: n*x;")), [Code::Syntax]);
+}
+
+#[test]
+fn a_mistake_next_to_a_name_is_one_mistake() {
+    let text = format!(
+        "{X} {Y} section s 1 {{ p: (x); r: (tag,, n,\n  ps: n*p,\n  few: (n.bit 0)*p) {{ tag.value = 4; }} q: (tag) {{ tag.value = 4; }} }}"
+    );
+    assert_eq!(codes(&text), [Code::Syntax]);
+}
+
+#[test]
+fn earlier_paths() {
+    let dtd = dtd(&format!(
+        "{X} {Y} x.was = \"w\"; n.was = \"m\"; section s 1 {{ p: (y); r: (tag, ps: n*p, n*p, n*(y), a: n*(y), xs: n*x, n*x) {{ tag.value = 4; }} }}"
+    ));
+    let paths = record(&dtd, "s", "r").earlier_paths();
+    let paths: Vec<String> = paths.iter().map(|(id, paths)| format!("{}: {}", id.0, paths.join(" "))).collect();
+    let wanted = ["1: m", "2: p.y", "4: m_items.y", "5: n_items.y m_items.y", "6: x w", "7: w"];
+    assert_eq!(paths, wanted);
 }
 
 #[test]

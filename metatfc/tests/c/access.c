@@ -67,7 +67,7 @@ static void every(const char *path)
     expect(strstr(access_describe(&emitter, 1), "score=50") != NULL, "a described number");
     expect(strstr(access_describe(&emitter, 2), "flags=7 user=") != NULL, "an optional field that is present");
     expect(strstr(access_describe(&emitter, 1), "user") == NULL, "an optional field that is absent");
-    expect(strstr(access_describe(&emitter, 2), "n_spans=3 n_spans_items_kind=0 n_spans_items_offset_us=199") != NULL, "items");
+    expect(strstr(access_describe(&emitter, 2), "n_spans=3 spans_kind=0 spans_offset_us=199") != NULL, "items");
     end(&emitter);
 }
 

@@ -119,7 +119,7 @@ static void constant(void)
     static uint64_t z[3] = {3, 4, 5};
     shapes_constant_point points[2] = {{1, 2}, {3, 4}};
     shapes_emit_constant(&emitter, points, 3, z);
-    described("constant (Other) n_items_x=1 n_items_y=2 n_items_x=3 n_items_y=4 m=3 z=3 z=4 z=5");
+    described("constant (Other) point_x=1 point_y=2 point_x=3 point_y=4 m=3 z=3 z=4 z=5");
     shapes_emit_constant(&emitter, points, 0, NULL);
     shapes_emit_constant(&emitter, NULL, 0, NULL);
 }

@@ -52,7 +52,7 @@ fn request(i: u32, path: u64) -> Access {
         took_us: 3 * number,
         bytes_out: number * number,
         score: f64::from(i) / 4.0,
-        n_spans_items: (0..i % 4).map(span).collect(),
+        spans: (0..i % 4).map(span).collect(),
     }
 }
 
@@ -178,7 +178,7 @@ fn handlers_interrupt_nested_events() {
                 of_handler += 1;
             } else {
                 let i = u32::try_from(found.request_id).unwrap();
-                assert_eq!((found.n_spans_items.len(), found.user.is_some()), (i as usize % 4, i % 2 == 1));
+                assert_eq!((found.spans.len(), found.user.is_some()), (i as usize % 4, i % 2 == 1));
                 of_loop += 1;
             }
         }

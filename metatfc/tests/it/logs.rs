@@ -204,7 +204,7 @@ fn objects_of_java_are_read() {
             let n = object["n"].as_u64().expect("a number");
             assert_eq!(length(&object["data"]), width(&object["type"]).map(|width: u64| width * n), "{object}");
         }
-        for value in object["statics_items"].as_array().into_iter().flatten() {
+        for value in object["static"].as_array().into_iter().flatten() {
             assert_eq!(length(&value["value"]), width(&value["type"]), "{object}");
         }
     }

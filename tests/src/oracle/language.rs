@@ -118,6 +118,7 @@ fn lists(field: &Field, name: &str) -> bool {
     match field {
         Field::Name(n) => n == name,
         Field::Counted(_, body) | Field::Computed(_, body) => lists(body, name),
+        Field::Named(_, body) => lists(body, name),
         Field::Group(fields) => fields.iter().any(|f| lists(f, name)),
     }
 }
@@ -265,7 +266,13 @@ impl<'t> Language<'t> {
         repeated: bool,
         items: &mut Vec<Item>,
     ) -> Result<(), Wrong> {
+        let (own, field) = match field {
+            Field::Named(own, field) => (Some(own.as_str()), &**field),
+            field => (None, field),
+        };
+        let own = own.filter(|_| self.rules.holds(Rule::RepetitionNamed));
         match field {
+            Field::Named(..) => return Err("two names".into()),
             Field::Group(fields) => {
                 for field in fields {
                     self.layout(top, frame, field, names, repeated, items)?;
@@ -292,12 +299,12 @@ impl<'t> Language<'t> {
                         leaf
                     }
                 };
-                self.repeat(top, frame, count, (Some(name), body), names, items)?;
+                self.repeat(top, frame, count, (own, Some(name), body), names, items)?;
             }
             Field::Computed(steps, body) => {
                 let count = self.leaf(top, frame, "", Some(steps), &mut HashMap::new(), repeated)?;
                 items.push(Item::Leaf(count));
-                self.repeat(top, frame, count, (None, body), names, items)?;
+                self.repeat(top, frame, count, (own, None, body), names, items)?;
             }
         }
         Ok(())
@@ -308,19 +315,21 @@ impl<'t> Language<'t> {
         top: &mut Top<'t>,
         frame: &Frame<'_, 't>,
         count: LeafId,
-        (counted_by, body): (Option<&str>, &'t Field),
+        (own, counted_by, body): (Option<&str>, Option<&str>, &'t Field),
         names: &mut HashMap<String, usize>,
         items: &mut Vec<Item>,
     ) -> Result<(), Wrong> {
         let mut inner = Vec::new();
-        let named = |names: &mut HashMap<String, usize>, other: &str| match counted_by {
-            Some(count) => format!("{count}_items"),
+        let named = |names: &mut HashMap<String, usize>, other: &str| match own {
+            Some(own) => own.to_owned(),
             None => key(names, other),
         };
         let (key, body) = match body {
             Field::Name(name) if self.untagged(top.scope, name).is_none() => {
-                let leaf = self.leaf(top, frame, name, None, names, true)?;
-                (top.leaves[usize::from(leaf.0)].key.clone(), Repeated::Leaf(leaf))
+                let key = named(names, name);
+                let leaf = self.leaf(top, frame, name, None, &mut HashMap::new(), true)?;
+                top.leaves[usize::from(leaf.0)].key.clone_from(&key);
+                (key, Repeated::Leaf(leaf))
             }
             Field::Name(name) => {
                 let key = named(names, name);
@@ -329,7 +338,7 @@ impl<'t> Language<'t> {
                 (key, Repeated::Record { record, doc: None, items })
             }
             _ => {
-                let key = named(names, "items");
+                let key = named(names, &counted_by.map_or("items".to_owned(), |count| format!("{count}_items")));
                 self.layout(top, frame, body, &mut HashMap::new(), true, &mut inner)?;
                 (key, Repeated::Group(inner))
             }

@@ -39,6 +39,8 @@ pub(super) enum Field {
     Counted(String, Box<Field>),
     /// Repetition whose count is an expression.
     Computed(Vec<Step>, Box<Field>),
+    /// Repetition with a name.
+    Named(String, Box<Field>),
     Group(Vec<Field>),
 }
 
@@ -333,6 +335,9 @@ impl Parser<'_> {
             return Ok(Field::Group(fields));
         }
         let name = self.name()?;
+        if self.takes(':') {
+            return Ok(Field::Named(name, Box::new(self.field()?)));
+        }
         Ok(if self.takes('*') { Field::Counted(name, Box::new(self.field()?)) } else { Field::Name(name) })
     }
 

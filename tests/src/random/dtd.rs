@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub struct Features {
     /// Predicted fields.
     pub predicted: bool,
-    /// Names for values and bits.
+    /// Names for values, bits and repetitions.
     pub names: bool,
 }
 
@@ -38,7 +38,8 @@ pub fn dtd_with(c: &mut Choices<'_>, features: Features) -> String {
 enum Field {
     Leaf(String),
     Nested(String),
-    Repeat(String, Box<Field>),
+    /// Repetition with an optional name and a count.
+    Repeat(Option<String>, String, Box<Field>),
     Group(Vec<Field>),
 }
 
@@ -233,26 +234,21 @@ impl Maker {
                     if !is_computed(&count) {
                         inner.push(count.clone());
                     }
-                    let items = format!("{count}_items");
                     let body = match c.below(4) {
-                        // Two arrays of objects with the same count would have the same name.
-                        _ if used.contains(&items) => Field::Leaf((*c.pick(&NUMBERS)).into()),
                         1 if depth < 2 => {
-                            used.push(items);
                             let group = self.list(c, section, depth + 1, &mut inner, used);
                             if group.is_empty() { Field::Leaf("n0".into()) } else { Field::Group(group) }
                         }
-                        2 => {
-                            used.push(items);
-                            self.nested(c, section)
-                        }
+                        2 => self.nested(c, section),
                         3 => Field::Leaf((*c.pick(&ARRAYS)).into()),
                         _ => Field::Leaf((*c.pick(&NUMBERS)).into()),
                     };
                     if !known.contains(&count) && !is_computed(&count) {
                         known.push(count.clone());
                     }
-                    fields.push(Field::Repeat(count, Box::new(body)));
+                    let own = (self.features.names && c.chance(30)).then(|| format!("r{}", used.len()));
+                    used.extend(own.clone());
+                    fields.push(Field::Repeat(own, count, Box::new(body)));
                 }
                 _ => {}
             }
@@ -600,8 +596,8 @@ impl Maker {
                             return true;
                         }
                     }
-                    Field::Repeat(count, _) if count == name => return true,
-                    Field::Repeat(count, body) => {
+                    Field::Repeat(_, count, _) if count == name => return true,
+                    Field::Repeat(_, count, body) => {
                         if !known.contains(count) && !is_computed(count) {
                             known.push(count.clone());
                         }
@@ -660,7 +656,7 @@ impl Maker {
             match field {
                 Field::Leaf(name) => self.place(within, path, name, places),
                 Field::Group(fields) => self.walk(section, within, path, fields, places),
-                Field::Repeat(count, body) => {
+                Field::Repeat(_, count, body) => {
                     if !is_computed(count) {
                         self.place(within, path, count, places);
                     }
@@ -839,7 +835,11 @@ fn render_field(c: &mut Choices<'_>, out: &mut String, field: &Field) {
     match field {
         Field::Leaf(name) | Field::Nested(name) => out.push_str(name),
         Field::Group(fields) => render_list(c, out, fields),
-        Field::Repeat(count, body) => {
+        Field::Repeat(own, count, body) => {
+            if let Some(own) = own {
+                out.push_str(own);
+                out.push_str(if c.chance(80) { ": " } else { " /* r: */ :" });
+            }
             let _ = write!(out, "{count}{}", if c.chance(20) { " * " } else { "*" });
             render_field(c, out, body);
         }

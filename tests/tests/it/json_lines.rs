@@ -18,18 +18,18 @@ fn again(line: &str) -> Result<String, String> {
 
 #[test]
 fn a_line_may_have_other_forms() {
-    let printed = r#"{"@section":"s","@record":"r","x":1.0,"n":2,"n_items":["a","\n"]}"#;
+    let printed = r#"{"@section":"s","@record":"r","x":1.0,"n":2,"vfield":["a","\n"]}"#;
     for line in [
         printed,
-        r#" { "n_items" : ["\u0061", "\u000a"], "x": 1, "@record": "r", "@section": "s" } "#,
-        r#"{"@section":"s","@record":"r","@offset":77,"@mine":[1],"x":5,"x":1e0,"magic":7,"n_items":["a","\n"]}"#,
-        r#"{"@section":"s","@record":"r","x":{"hex":"3ff0000000000000"},"n":2,"n_items":["a","\n"]}"#,
+        r#" { "vfield" : ["\u0061", "\u000a"], "x": 1, "@record": "r", "@section": "s" } "#,
+        r#"{"@section":"s","@record":"r","@offset":77,"@mine":[1],"x":5,"x":1e0,"magic":7,"vfield":["a","\n"]}"#,
+        r#"{"@section":"s","@record":"r","x":{"hex":"3ff0000000000000"},"n":2,"vfield":["a","\n"]}"#,
     ] {
         assert_eq!(again(line).as_deref(), Ok(printed), "{line}");
     }
     let numbers = ["-0.0", "1e+21", "5e-324", "0.1"];
     for number in numbers {
-        let line = format!(r#"{{"@section":"s","@record":"r","x":{number},"n":0,"n_items":[]}}"#);
+        let line = format!(r#"{{"@section":"s","@record":"r","x":{number},"n":0,"vfield":[]}}"#);
         assert_eq!(again(&line), Ok(line));
     }
 }
@@ -37,12 +37,12 @@ fn a_line_may_have_other_forms() {
 #[test]
 fn and_no_others() {
     for line in [
-        r#"{"@section":"s","@record":"r","x":1.0,"n":1,"n_items":["a","\n"]}"#,
-        r#"{"@section":"s","@record":"r","x":1.0,"n":2.0,"n_items":["a","\n"]}"#,
-        r#"{"@section":"s","@record":"r","x":1.0,"n_items":["a"],"more":1}"#,
-        r#"{"@section":"s","@record":"r","x":1.0,"magic":8,"n_items":[]}"#,
+        r#"{"@section":"s","@record":"r","x":1.0,"n":1,"vfield":["a","\n"]}"#,
+        r#"{"@section":"s","@record":"r","x":1.0,"n":2.0,"vfield":["a","\n"]}"#,
+        r#"{"@section":"s","@record":"r","x":1.0,"vfield":["a"],"more":1}"#,
+        r#"{"@section":"s","@record":"r","x":1.0,"magic":8,"vfield":[]}"#,
         r#"{"@section":"s","@record":"r","x":1.0}"#,
-        r#"{"@section":"s","@record":"r","x":{"hex":"+ff0000000000000"},"n_items":[]}"#,
+        r#"{"@section":"s","@record":"r","x":{"hex":"+ff0000000000000"},"vfield":[]}"#,
     ] {
         assert!(again(line).is_err(), "{line}");
     }

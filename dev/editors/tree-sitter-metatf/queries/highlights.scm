@@ -13,6 +13,7 @@
 (section name: (name) @module)
 (record name: (name) @type)
 (field (name) @variable.member)
+(repetition name: (name) @variable.member)
 (repetition count: (name) @variable.member)
 (target property: (name) @property)
 (word (name) @constant)

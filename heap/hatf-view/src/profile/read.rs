@@ -137,8 +137,8 @@ fn only<T>(name: &str, context: u64, groups: Vec<T>) -> Result<Option<T>> {
 fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
     let context = record.context;
     let spread = |(total, min, max)| Spread { total, min, max };
-    let times = only("times", context, record.has_times_items)?;
-    let first = only("first_times", context, record.has_first_times_items)?;
+    let times = only("times", context, record.times)?;
+    let first = only("first_times", context, record.first_times)?;
     let lifetimes = times.map(|times| Lifetimes {
         lifetime: spread((times.total_lifetime, times.min_lifetime, times.max_lifetime)),
         alloc_timestamp: times.alloc_timestamp,
@@ -146,8 +146,8 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
         num_lifetime_overlaps: times.num_lifetime_overlaps,
         first_alloc_timestamp: first.map(|first| first.first_alloc_timestamp),
     });
-    let cpus = only("cpus", context, record.has_cpus_items)?;
-    let first = only("first_cpus", context, record.has_first_cpus_items)?;
+    let cpus = only("cpus", context, record.cpus)?;
+    let first = only("first_cpus", context, record.first_cpus)?;
     let cpus = cpus.map(|cpus| Cpus {
         alloc_cpu_id: cpus.alloc_cpu_id,
         dealloc_cpu_id: cpus.dealloc_cpu_id,
@@ -159,14 +159,14 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
             first_dealloc_cpu_id: first.first_dealloc_cpu_id,
         }),
     });
-    let accesses = only("accesses", context, record.has_accesses_items)?;
-    let utilization = only("utilization", context, record.has_utilization_items)?;
-    let density = only("density", context, record.has_density_items)?;
-    let over_time = only("lifetime_density", context, record.has_lifetime_density_items)?;
-    let data_type = only("data_type", context, record.has_data_type_items)?;
-    let histogram = only("histogram", context, record.has_histogram_items)?;
-    let loads = only("loads", context, record.has_loads_items)?;
-    let live = only("live", context, record.has_live_items)?;
+    let accesses = only("accesses", context, record.accesses)?;
+    let utilization = only("utilization", context, record.utilization)?;
+    let density = only("density", context, record.density)?;
+    let over_time = only("lifetime_density", context, record.lifetime_density)?;
+    let data_type = only("data_type", context, record.data_type)?;
+    let histogram = only("histogram", context, record.histogram)?;
+    let loads = only("loads", context, record.loads)?;
+    let live = only("live", context, record.live)?;
     Ok(HeapInfo {
         context,
         alloc_count: record.alloc_count,

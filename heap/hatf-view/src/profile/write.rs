@@ -117,7 +117,7 @@ impl<'w> ProfileWriter<'w> {
             total_size: total,
             min_size: min,
             max_size: max,
-            has_times_items: group(times.map(|times| format::Times {
+            times: group(times.map(|times| format::Times {
                 total_lifetime: times.lifetime.total,
                 min_lifetime: times.lifetime.min,
                 max_lifetime: times.lifetime.max,
@@ -125,56 +125,56 @@ impl<'w> ProfileWriter<'w> {
                 dealloc_timestamp: times.dealloc_timestamp,
                 num_lifetime_overlaps: times.num_lifetime_overlaps,
             })),
-            has_first_times_items: group(
+            first_times: group(
                 times
                     .and_then(|times| times.first_alloc_timestamp)
                     .map(|first_alloc_timestamp| format::FirstTimes { first_alloc_timestamp }),
             ),
-            has_accesses_items: group(one(info.access_count).map(|(total, min, max)| format::Accesses {
+            accesses: group(one(info.access_count).map(|(total, min, max)| format::Accesses {
                 total_access_count: total,
                 min_access_count: min,
                 max_access_count: max,
             })),
-            has_utilization_items: group(one(info.percent_utilized).map(|(total, min, max)| format::Utilization {
+            utilization: group(one(info.percent_utilized).map(|(total, min, max)| format::Utilization {
                 total_percent_utilized: total,
                 min_percent_utilized: min,
                 max_percent_utilized: max,
             })),
-            has_cpus_items: group(cpus.map(|cpus| format::Cpus {
+            cpus: group(cpus.map(|cpus| format::Cpus {
                 alloc_cpu_id: cpus.alloc_cpu_id,
                 dealloc_cpu_id: cpus.dealloc_cpu_id,
                 num_migrated_cpu: cpus.num_migrated_cpu,
                 num_same_alloc_cpu: cpus.num_same_alloc_cpu,
                 num_same_dealloc_cpu: cpus.num_same_dealloc_cpu,
             })),
-            has_first_cpus_items: group(cpus.and_then(|cpus| cpus.first).map(|first| format::FirstCpus {
+            first_cpus: group(cpus.and_then(|cpus| cpus.first).map(|first| format::FirstCpus {
                 first_alloc_cpu_id: first.first_alloc_cpu_id,
                 first_dealloc_cpu_id: first.first_dealloc_cpu_id,
             })),
-            has_data_type_items: group(info.data_type_id.map(|data_type_id| format::DataType { data_type_id })),
-            has_density_items: group(one(info.access_density).map(|(total, min, max)| format::Density {
+            data_type: group(info.data_type_id.map(|data_type_id| format::DataType { data_type_id })),
+            density: group(one(info.access_density).map(|(total, min, max)| format::Density {
                 total_access_density: total,
                 min_access_density: min,
                 max_access_density: max,
             })),
-            has_lifetime_density_items: group(one(info.lifetime_access_density).map(|(total, min, max)| {
+            lifetime_density: group(one(info.lifetime_access_density).map(|(total, min, max)| {
                 format::LifetimeDensity {
                     total_lifetime_access_density: total,
                     min_lifetime_access_density: min,
                     max_lifetime_access_density: max,
                 }
             })),
-            has_histogram_items: group(
+            histogram: group(
                 info.access_histogram.as_ref().map(|histogram| format::Histogram { accesses_there: histogram.clone() }),
             ),
-            has_loads_items: group(info.loads.map(|loads| format::Loads {
+            loads: group(info.loads.map(|loads| format::Loads {
                 total_load_count: loads.total_load_count,
                 total_store_count: loads.total_store_count,
                 unread_count: loads.unread_count,
                 unknown_count: loads.unknown_count,
                 reached_count: loads.reached_count,
             })),
-            has_live_items: group(info.live.map(|live| format::Live {
+            live: group(info.live.map(|live| format::Live {
                 peak_count: live.peak.blocks,
                 peak_size: live.peak.bytes,
                 end_count: live.end.blocks,

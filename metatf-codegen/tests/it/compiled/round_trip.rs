@@ -74,7 +74,7 @@ fn every_shape() {
         Record::Numbers(Numbers::Constants(Constants { x: 9 })),
         Record::Lists(Lists::Leaves(Leaves {
             x: vec![1, 2, 3],
-            m_items: vec![b"a".to_vec(), Vec::new()],
+            vfield: vec![b"a".to_vec(), Vec::new()],
             z: vec![[1; 10], [2; 10], [3; 10]],
             w: vec![-0.5],
         })),
@@ -88,7 +88,7 @@ fn every_shape() {
                 GroupsNItem::default(),
             ],
         })),
-        Record::Lists(Lists::Pairs(Pairs { pair: pair(1), n_items: vec![pair(2), pair(3)], pair_2: pair(4) })),
+        Record::Lists(Lists::Pairs(Pairs { pair: pair(1), pair_2: vec![pair(2), pair(3)], pair_3: pair(4) })),
         Record::Lists(Lists::Early(Early { x: 8, y: vec![1, 1 << 40] })),
         Record::Lists(Lists::Twice(Twice {
             n: 2,
@@ -122,9 +122,9 @@ fn every_shape() {
         assert_eq!(kinds.name.get(0), Some(&b"nine byte"[..]));
         let leaves = columns.leaves();
         assert_eq!((leaves.n, leaves.x, leaves.w), (&[3][..], &[1, 2, 3][..], &[-0.5][..]));
-        assert_eq!(leaves.m_items.iter().collect::<Vec<_>>(), [&b"a"[..], b""]);
+        assert_eq!(leaves.vfield.iter().collect::<Vec<_>>(), [&b"a"[..], b""]);
         assert_eq!(columns.groups().n_items_m_items_x, [2, 0]);
-        assert_eq!(columns.pairs().n_items_y, [1002, 1003]);
+        assert_eq!(columns.pairs().pair_2_y, [1002, 1003]);
         assert_eq!((columns.lists_mark().when, columns.mark().records), (&[70_000][..], 0));
         // The columns of a different format contain none of these records.
         let mut trace = shapes::Trace::from_slice(&bytes).unwrap();
@@ -142,7 +142,7 @@ fn one_type_alone() {
         writer.set_keep_order(true);
         for n in 0..100 {
             writer
-                .pairs(&Pairs { pair: Pair { x: n, y: 2 * n }, n_items: Vec::new(), pair_2: Pair::default() })
+                .pairs(&Pairs { pair: Pair { x: n, y: 2 * n }, pair_2: Vec::new(), pair_3: Pair::default() })
                 .unwrap();
             writer.lists_mark(&Mark { when: n }).unwrap();
             writer.write(&Record::<&[u8]>::Numbers(Numbers::Mark(Mark { when: 1000 + n }))).unwrap();
@@ -183,7 +183,7 @@ fn tables_and_streams() {
         for i in 0..40 {
             let text = format!("name {}", i % 3);
             let name = writer.names().intern(text.as_str()).unwrap();
-            let element = Point { pair: Pair { x: i % 2, y: 5 }, n_items: vec![&b"ab"[..], b""] };
+            let element = Point { pair: Pair { x: i % 2, y: 5 }, texts: vec![&b"ab"[..], b""] };
             let point = writer.points().intern(element).unwrap();
             writer.r#ref(&Ref { name, point, v: i * i }).unwrap();
             expected.push((text, i % 2, i * i));

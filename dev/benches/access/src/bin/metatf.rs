@@ -37,7 +37,7 @@ fn write(file: &str, count: u64) -> Result<()> {
             took_us: event.took_us.into(),
             bytes_out: event.bytes_out.into(),
             score: event.score,
-            n_spans_items: spans.collect(),
+            spans: spans.collect(),
         })?;
     }
     writer.finish()?;
@@ -53,7 +53,7 @@ fn read(file: &str, checksum: &mut Checksum) -> Result<()> {
         let user = x.user.unwrap_or_default();
         let numbers = [x.time, x.request_id, method, status, flags, user, x.took_us, x.bytes_out];
         checksum.event(numbers, x.score, &paths.get(x.path)?.vfield);
-        x.n_spans_items.iter().for_each(|span| checksum.span(span.kind.number(), span.offset_us, span.dur_us));
+        x.spans.iter().for_each(|span| checksum.span(span.kind.number(), span.offset_us, span.dur_us));
     }
     Ok(())
 }

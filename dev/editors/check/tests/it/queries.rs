@@ -23,7 +23,7 @@ fn compile() {
 
 #[test]
 fn classes_of_a_record() {
-    let text = "section heap 1 { // c\n r: (tag, n*x) { x.width = 0x4; x.interpretation = predicted 1 heap allocated by by used 2; x.doc = \"d\"; } }";
+    let text = "section heap 1 { // c\n r: (tag, ns: n*x) { x.width = 0x4; x.interpretation = predicted 1 heap allocated by by used 2; x.doc = \"d\"; } }";
     let classes = classes(text);
     let class = |word: &str| classes[text.find(word).unwrap()];
     assert_eq!(class("section"), Some(Class::Keyword));
@@ -31,6 +31,7 @@ fn classes_of_a_record() {
     assert_eq!(class("1 {"), Some(Class::Number));
     assert_eq!(class("// c"), Some(Class::Comment));
     assert_eq!(class("r:"), Some(Class::Record));
+    assert_eq!(class("ns:"), Some(Class::Name));
     assert_eq!(class("n*"), Some(Class::Name));
     assert_eq!(class("width"), Some(Class::Property));
     assert_eq!(class("0x4"), Some(Class::Number));
