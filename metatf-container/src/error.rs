@@ -148,6 +148,14 @@ pub enum ErrorKind {
         /// The current width of the leaf in bytes.
         width: u8,
     },
+    /// A value of a leaf that stores nothing (`default` or `stride`), which differs from the value that follows from the
+    /// leaf's interpretation. A writer that is not strict changes the encoding instead, if it can.
+    NotImplied {
+        /// The value.
+        found: u64,
+        /// The value that follows from the interpretation.
+        expected: u64,
+    },
     /// The trace's format cannot be reconciled with the reader's (spec 5.3).
     Mismatch(&'static str),
     /// A limit set by the file's class or by the container was reached.
@@ -283,6 +291,7 @@ impl Error {
             | E::Usage(_)
             | E::Limit(_)
             | E::DoesNotFit { .. }
+            | E::NotImplied { .. }
             | E::TagTaken(_)
             | E::Mismatch(_)
             | E::Dtd(_) => self.place.offset > 0,
@@ -343,6 +352,9 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the chunk declares {declared} records, but contains {found}")
             }
             Self::DoesNotFit { value, width } => write!(f, "the value {value} does not fit in {width} bytes"),
+            Self::NotImplied { found, expected } => {
+                write!(f, "the value is {found}, but the field stores nothing and must be {expected}")
+            }
             Self::Mismatch(why) => write!(f, "the trace's DTD does not match the reader's: {why}"),
             Self::Limit(what) => write!(f, "limit reached: {what}"),
             Self::Usage(why) => write!(f, "{why}"),

@@ -139,7 +139,7 @@ pub fn is_limit(schema: &Schema, error: ConvertError) -> bool {
 /// the copy. No metadata can widen such a leaf.
 #[must_use]
 pub fn is_far_from_the_element_before(schema: &Schema, error: Error) -> bool {
-    let ErrorKind::DoesNotFit { .. } = error.kind else { return false };
+    let (ErrorKind::DoesNotFit { .. } | ErrorKind::NotImplied { .. }) = error.kind else { return false };
     let format = &schema.format;
     let section = error.place.section.and_then(|number| format.section_index(number));
     let element = section.map(|section| &format.sections[section]).filter(|section| section.stream);

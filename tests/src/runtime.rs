@@ -4,7 +4,7 @@ use crate::random::Action;
 use crate::{Seen, Value, What};
 use crate::{columns, oracle, views};
 use metatf::container::{Reader, Sink, WriteOptions};
-use metatf::dynamic::{self, JsonOptions, Line, OwnedRecord, Schema, Trace, Writer};
+use metatf::dynamic::{self, JsonOptions, Line, OwnedRecord, Schema, Strides, Trace, Writer};
 use metatf::reader::Event;
 use metatf::{ContentRow, Error, ErrorKind, Result, Row};
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
@@ -90,7 +90,10 @@ pub fn write(schema: &Schema, actions: &[Action], options: &WriteOptions) -> (Ve
         match (perform(&mut writer, action), action) {
             (Ok(()), _) => done.push(action.clone()),
             (Err(Error { kind: ErrorKind::Metadata(_), .. }), Action::Metadata(..)) => {}
-            (Err(Error { kind: ErrorKind::DoesNotFit { .. }, .. }), Action::Element(..)) => {}
+            (
+                Err(Error { kind: ErrorKind::DoesNotFit { .. } | ErrorKind::NotImplied { .. }, .. }),
+                Action::Element(..),
+            ) => {}
             (Err(error), _) => panic!("the writer refuses {action:?}: {error}"),
         }
     }
@@ -227,10 +230,11 @@ pub fn ends_with_a_table(lines: &str) -> bool {
 /// Fails with the line and its error.
 pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::result::Result<Vec<u8>, String> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
-    let mut owned = OwnedRecord::default();
+    let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(schema));
     for line in lines.lines() {
-        let parsed =
-            schema.read_json_in(options.order, line.as_bytes(), &mut owned).map_err(|e| format!("{e} in {line}"));
+        let parsed = schema
+            .read_json_next(options.order, line.as_bytes(), &mut owned, &mut strides)
+            .map_err(|e| format!("{e} in {line}"));
         let written = parsed.and_then(|parsed| writer.write(&parsed, &owned).map_err(|e| format!("{e} in {line}")));
         if let Err(error) = written {
             let _ = writer.finish();

@@ -2,7 +2,7 @@
 
 use crate::{Result, check};
 use metatf::container::{Class, Codec, Order, WriteOptions};
-use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Strides, Writer};
 use serde::Deserialize;
 
 /// Options for writing a trace.
@@ -41,12 +41,12 @@ pub fn encode(dtd: &str, lines: &[u8], how: Options) -> Result<Vec<u8>> {
     };
     let explain = |error: metatf::Error| metatf::explain(&schema.format, &error).to_string();
     let mut writer = Writer::new(Vec::new(), &schema, &options).map_err(explain)?;
-    let mut owned = OwnedRecord::default();
+    let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(&schema));
     for (number, line) in (1_u64..).zip(lines.split(|&byte| byte == b'\n')) {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let written = schema.read_json_in(order, line, &mut owned).map_err(|error| error.to_string());
+        let written = schema.read_json_next(order, line, &mut owned, &mut strides).map_err(|error| error.to_string());
         let written = written.and_then(|read| writer.write(&read, &owned).map_err(explain));
         if let Err(error) = written {
             writer.abandon();

@@ -6,7 +6,7 @@ use crate::format::{COMMENT, FormatRef, LeafKind, METADATA};
 use crate::formula::evaluate;
 use crate::reader::{self, Metadata};
 use metatf_container::Order;
-use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
+use metatf_parser::schema::{Format as Print, Interpretation, Item, Leaf, LeafId, Record, RecordId, Repeated, Section};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn error<T>(message: impl Into<String>) -> Result<T> {
 
 impl Schema {
     /// Parses one JSON line for a little-endian trace. A record's values replace the contents of `owned`. Counts,
-    /// `vfield` lengths and constants can be omitted.
+    /// `vfield` lengths, constants and fields with the interpretation `default` can be omitted.
     ///
     /// # Errors
     /// Returns an error if the text is not a JSON object, if it names an unknown section, record or field, if one of
@@ -70,9 +70,39 @@ impl Schema {
     /// # Errors
     /// As for [`read_json`](Self::read_json).
     pub fn read_json_in(&self, order: Order, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
-        let value: Value = serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))?;
-        let Value::Object(object) = value else { return error("expected a JSON object") };
-        self.read_object(order, &object, owned)
+        self.read_object(order, &object(line)?, owned)
+    }
+
+    /// Parses the next line of a trace. Fields with the interpretation `stride` can be omitted as well: they continue
+    /// from the lines before.
+    ///
+    /// # Errors
+    /// As for [`read_json`](Self::read_json). After an error, `strides` is unchanged.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use metatf::container::Order;
+    /// use metatf::dynamic::{OwnedRecord, Schema, Strides};
+    ///
+    /// let dtd = "section log 1 { call: (tag, number) { tag.value = 4; number.interpretation = stride 0 1; } }";
+    /// let schema = Schema::parse("log.dtd", dtd.as_bytes())?;
+    /// let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(&schema));
+    /// for expected in ["1", "2"] {
+    ///     let line = br#"{"@section":"log","@record":"call"}"#;
+    ///     schema.read_json_next(Order::Little, line, &mut owned, &mut strides)?;
+    ///     assert_eq!(format!("{:?}", owned.get(0)), format!("Some(Number({expected}))"));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_json_next(
+        &self,
+        order: Order,
+        line: &[u8],
+        owned: &mut OwnedRecord,
+        strides: &mut Strides,
+    ) -> Result<Line> {
+        self.read_object_next(order, &object(line)?, owned, strides)
     }
 
     /// Parses a line given as a JSON object, which need not originate from JSON text. Bytes of any format may also be
@@ -81,6 +111,35 @@ impl Schema {
     /// # Errors
     /// As for [`read_json`](Self::read_json).
     pub fn read_object(&self, order: Order, object: &Map<String, Value>, owned: &mut OwnedRecord) -> Result<Line> {
+        self.read_line(order, object, owned, None)
+    }
+
+    /// Parses the next line of a trace given as a JSON object, like [`read_json_next`](Self::read_json_next).
+    ///
+    /// # Errors
+    /// As for [`read_json_next`](Self::read_json_next).
+    pub fn read_object_next(
+        &self,
+        order: Order,
+        object: &Map<String, Value>,
+        owned: &mut OwnedRecord,
+        strides: &mut Strides,
+    ) -> Result<Line> {
+        strides.undo.clear();
+        let read = self.read_line(order, object, owned, Some(strides));
+        if read.is_err() {
+            strides.roll_back();
+        }
+        read
+    }
+
+    fn read_line(
+        &self,
+        order: Order,
+        object: &Map<String, Value>,
+        owned: &mut OwnedRecord,
+        strides: Option<&mut Strides>,
+    ) -> Result<Line> {
         owned.clear();
         if object.contains_key("@group") {
             return Ok(Line::Group);
@@ -107,7 +166,9 @@ impl Schema {
                 Ok(Line::Record(section, index))
             }
             _ => {
-                Loader::new(self, order, (index, record), owned).items(&record.items, object, true)?;
+                let mut loader = Loader::new(self, order, (index, record), owned);
+                loader.strides = strides.map(|strides| (strides, section));
+                loader.items(&record.items, object, true)?;
                 let shared = object.get("@shared") == Some(&Value::Bool(true));
                 let stream = self.section(section).is_some_and(|s| s.stream.is_some());
                 Ok(if stream { Line::Element(section, shared) } else { Line::Record(section, index) })
@@ -128,6 +189,7 @@ impl Schema {
     fn nested(&self, order: Order, number: u8, values: &[Value]) -> Result<Vec<u8>> {
         let Some(section) = self.format.section_index(number) else { return error("the DTD has no such section") };
         let mut array = ArrayWriter::new(FormatRef::Shared(Arc::clone(&self.format)), section, order);
+        let mut strides = Strides::new(self);
         for value in values {
             let Value::Object(object) = value else { return error("expected an array of objects") };
             let Some(Value::String(name)) = object.get("@record") else {
@@ -138,7 +200,9 @@ impl Schema {
                 return error(format!("a byte array cannot contain a `{name}` record"));
             }
             let mut owned = OwnedRecord::default();
-            Loader::new(self, order, (index, record), &mut owned).items(&record.items, object, true)?;
+            let mut loader = Loader::new(self, order, (index, record), &mut owned);
+            loader.strides = Some((&mut strides, section));
+            loader.items(&record.items, object, true)?;
             let written = array.write(index, |row| owned.encode(row));
             written.map_err(|e| LineError(crate::explain(&self.format, &e).to_string()))?;
         }
@@ -150,6 +214,57 @@ impl Schema {
         let mut found = records.iter().filter_map(|&i| Some((i, self.record(i)?)));
         let found = found.find(|(_, r)| r.name == name);
         found.ok_or_else(|| LineError(format!("the section has no record `{name}`")))
+    }
+}
+
+/// The previous values of the fields of a trace, from which fields with the interpretation `stride` continue if a line
+/// omits them (spec 8). Unlike the state of a trace, they do not depend on groups, resets and metadata.
+#[derive(Clone, Debug, Default)]
+pub struct Strides {
+    /// The cells of each section that contains such a field.
+    sections: Vec<Vec<u64>>,
+    /// The values that the current line has replaced, with their sections and cells.
+    undo: Vec<(usize, usize, u64)>,
+}
+
+impl Strides {
+    /// Returns the values at the start of a trace.
+    #[must_use]
+    pub fn new(schema: &Schema) -> Self {
+        let strides = |record: &RecordId| {
+            let leaves = schema.dtd.record(*record).map_or(&[][..], |record| &record.leaves);
+            leaves.iter().any(|leaf| matches!(leaf.interpretation, Interpretation::Stride { .. }))
+        };
+        let cells = |section: &Section| match section.records.iter().any(strides) {
+            true => section.cell_initials.clone(),
+            false => Vec::new(),
+        };
+        Self { sections: schema.dtd.sections.iter().map(cells).collect(), undo: Vec::new() }
+    }
+
+    /// Returns the cell of a leaf.
+    fn cell(&mut self, schema: &Schema, section: usize, record: u16, leaf: LeafId) -> Option<(usize, &mut u64)> {
+        let cells = self.sections.get_mut(section).filter(|cells| !cells.is_empty())?;
+        let declared = schema.dtd.sections.get(section)?;
+        let listed = declared.records.iter().position(|listed| listed.0 == u32::from(record))?;
+        let cell = *declared.cells.get(listed)?.get(usize::from(leaf.0))? as usize;
+        Some((cell, cells.get_mut(cell)?))
+    }
+
+    fn roll_back(&mut self) {
+        for (section, cell, value) in self.undo.drain(..).rev() {
+            if let Some(changed) = self.sections.get_mut(section).and_then(|cells| cells.get_mut(cell)) {
+                *changed = value;
+            }
+        }
+    }
+}
+
+/// Parses a line as an object.
+fn object(line: &[u8]) -> Result<Map<String, Value>> {
+    match serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))? {
+        Value::Object(object) => Ok(object),
+        _ => error("expected a JSON object"),
     }
 }
 
@@ -189,11 +304,13 @@ struct Loader<'l> {
     at: [Option<(usize, bool)>; 256],
     /// The number of items created although the line omits them.
     made: u64,
+    /// The previous values in this section, if the line belongs to a sequence of lines.
+    strides: Option<(&'l mut Strides, usize)>,
 }
 
 impl<'l> Loader<'l> {
     fn new(schema: &'l Schema, order: Order, (index, record): (u16, &'l Record), owned: &'l mut OwnedRecord) -> Self {
-        Self { schema, order, index, record, owned, at: [None; 256], made: 0 }
+        Self { schema, order, index, record, owned, at: [None; 256], made: 0, strides: None }
     }
 
     /// Recursion is bounded, because items nest at most 32 levels deep (spec 3.5).
@@ -235,15 +352,51 @@ impl<'l> Loader<'l> {
         error(format!("the record has no field `{}`", strange.map_or("?", |k| k.as_str())))
     }
 
+    /// Appends the number of a leaf. `is_given` is false if the number is derived later.
+    fn push(&mut self, id: LeafId, value: u64, is_given: bool) {
+        self.at[usize::from(id.0)] = Some((self.owned.len(), is_given));
+        self.owned.push_number(value);
+        if is_given {
+            self.note(id, value);
+        }
+    }
+
+    /// Sets the number of a count that was derived from its items.
+    fn derive(&mut self, id: LeafId, at: usize, value: u64) {
+        self.owned.set_number(at, value);
+        self.at[usize::from(id.0)] = Some((at, true));
+        self.note(id, value);
+    }
+
+    /// Makes a value the previous value of its leaf.
+    fn note(&mut self, id: LeafId, value: u64) {
+        if let Some((strides, section)) = &mut self.strides
+            && let Some((cell, previous)) = strides.cell(self.schema, *section, self.index, id)
+        {
+            let replaced = std::mem::replace(previous, value);
+            strides.undo.push((*section, cell, replaced));
+        }
+    }
+
+    /// Returns the value of a leaf that a line may omit because its interpretation implies the value.
+    fn implied_value(&mut self, id: LeafId, leaf: &Leaf) -> Option<u64> {
+        match leaf.interpretation {
+            Interpretation::Default(value) if leaf.computed.is_none() => Some(value),
+            Interpretation::Stride { stride, .. } => {
+                let (strides, section) = self.strides.as_mut()?;
+                let (_, previous) = strides.cell(self.schema, *section, self.index, id)?;
+                Some(previous.wrapping_add(stride))
+            }
+            _ => None,
+        }
+    }
+
     fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
         match self.at[usize::from(count.0)] {
             Some((at, true)) if self.owned.get(at) != Some(reader::Item::Number(values.len() as u64)) => {
                 return error(format!("`{key}` has {} items, but its count field has a different value", values.len()));
             }
-            Some((at, false)) => {
-                self.owned.set_number(at, values.len() as u64);
-                self.at[usize::from(count.0)] = Some((at, true));
-            }
+            Some((at, false)) => self.derive(count, at, values.len() as u64),
             _ => {}
         }
         for value in values {
@@ -277,19 +430,18 @@ impl<'l> Loader<'l> {
         if self.made > MOST {
             return error(format!("`{key}` is missing, but at most {MOST} items of a record can be omitted"));
         }
-        if let Some((at, is_given)) = &mut self.at[usize::from(count.0)] {
-            self.owned.set_number(*at, items);
-            *is_given = true;
+        if let Some((at, _)) = self.at[usize::from(count.0)] {
+            self.derive(count, at, items);
         }
         let (Repeated::Group(body) | Repeated::Record { items: body, .. }) = body else { return Ok(()) };
         (0..items).try_for_each(|_| self.items(body, &Map::new(), false))
     }
 
     fn nested(&mut self, key: &str, record: &str, items: &[Item], value: &Value) -> Result<()> {
-        if let ([Item::Leaf(_), Item::Leaf(data)], "vfield") = (items, record) {
+        if let ([Item::Leaf(length), Item::Leaf(data)], "vfield") = (items, record) {
             let Some(leaf) = self.record.leaves.get(usize::from(data.0)) else { return Ok(()) };
             let bytes = self.bytes(leaf, value).map_err(|e| LineError(format!("`{key}`: {e}")))?;
-            self.owned.push_number(bytes.len() as u64);
+            self.push(*length, bytes.len() as u64, true);
             self.owned.push_bytes(&bytes);
             return Ok(());
         }
@@ -312,16 +464,20 @@ impl<'l> Loader<'l> {
                 Ok(true)
             }
             (None, Some(constant)) => {
-                self.at[usize::from(id.0)] = Some((self.owned.len(), true));
-                self.owned.push_number(constant);
+                self.push(id, constant, true);
                 Ok(false)
             }
             (None, None) if self.counts(id) => {
-                self.at[usize::from(id.0)] = Some((self.owned.len(), false));
-                self.owned.push_number(0);
+                self.push(id, 0, false);
                 Ok(false)
             }
-            (None, None) => error(format!("`{}` is missing", leaf.key)),
+            (None, None) => match self.implied_value(id, leaf) {
+                Some(value) => {
+                    self.push(id, value, true);
+                    Ok(false)
+                }
+                None => error(format!("`{}` is missing", leaf.key)),
+            },
         }
     }
 
@@ -345,9 +501,8 @@ impl<'l> Loader<'l> {
 
     fn value(&mut self, id: LeafId, leaf: &Leaf, value: &Value) -> std::result::Result<(), String> {
         if leaf.is_numeric() {
-            self.at[usize::from(id.0)] = Some((self.owned.len(), true));
             let word = |word: &str| leaf.names.value(word).or_else(|| leaf.format.number_of_word(word));
-            self.owned.push_number(match value {
+            let number = match value {
                 Value::Bool(value) if leaf.format == Print::Bool => u64::from(*value),
                 Value::String(text) => match word(text) {
                     Some(number) => number,
@@ -355,7 +510,8 @@ impl<'l> Loader<'l> {
                     None => return Err(format!("the field has no value with the name {text:?}")),
                 },
                 _ => number(value, leaf.format)?,
-            });
+            };
+            self.push(id, number, true);
         } else {
             let bytes = self.bytes(leaf, value)?;
             self.owned.push_bytes(&bytes);

@@ -44,7 +44,7 @@ pub use json_print::{JsonOptions, Resolve, print_json};
 pub use json_print::{print_bytes, print_number};
 #[doc(hidden)]
 pub use json_read::is_implied;
-pub use json_read::{Line, LineError};
+pub use json_read::{Line, LineError, Strides};
 pub use load::{Writer, WrittenElement};
 pub use nested::Nested;
 pub use open::OpenError;

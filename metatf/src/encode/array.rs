@@ -51,8 +51,7 @@ impl ArrayWriter {
         let (end, misfit) = (row.at, row.attempt.misfits.first().copied());
         if let Some(misfit) = misfit {
             let plan = self.state.encoding.plan(first + usize::from(misfit.leaf));
-            let kind = ErrorKind::DoesNotFit { value: misfit.value, width: plan.map_or(0, |p| p.width.get()) };
-            let mut error = Error::at(0, kind);
+            let mut error = Error::at(0, misfit.error(plan.map_or(0, |p| p.width.get())));
             error.place.section = format.sections.get(self.section).map(|s| s.number);
             error.place.tag = (!stream).then_some(declared.tag);
             error.place.leaf = Some(misfit.leaf);

@@ -7,7 +7,7 @@ use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
 use crate::predict::Models;
 use crate::predict::{Cells, Context};
 use crate::state::{Encoding, History, State};
-use metatf_container::Order;
+use metatf_container::{ErrorKind, Order};
 
 /// A value that the leaf's current encoding cannot represent.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,18 @@ pub(crate) struct Misfit {
     pub(crate) value: u64,
     /// The number of bytes required to store the value under the current interpretation, 1 to 8, or [`UNPREDICTED`].
     pub(crate) needs: u8,
+    /// The only value that the leaf can have, if its interpretation stores nothing.
+    pub(crate) expected: Option<u64>,
+}
+
+impl Misfit {
+    /// Returns the error for a leaf whose encoding, with this width, must not change.
+    pub(crate) fn error(&self, width: u8) -> ErrorKind {
+        match self.expected {
+            Some(expected) => ErrorKind::NotImplied { found: self.value, expected },
+            None => ErrorKind::DoesNotFit { value: self.value, width },
+        }
+    }
 }
 
 /// Marks a predicted leaf whose value matches no candidate and cannot be added to the stream section, so it must be
@@ -285,7 +297,8 @@ impl Attempt {
             let code = match learnt {
                 Ok(code) => code,
                 Err(needs) => {
-                    self.misfits.push(Misfit { leaf: prediction.leaf, value: prediction.value, needs });
+                    let (leaf, value) = (prediction.leaf, prediction.value);
+                    self.misfits.push(Misfit { leaf, value, needs, expected: None });
                     if let Some(saved) = saved {
                         *models = saved;
                     }
@@ -294,7 +307,8 @@ impl Attempt {
             };
             let needs = width_of(code);
             if needs > prediction.width.get() {
-                self.misfits.push(Misfit { leaf: prediction.leaf, value: prediction.value, needs });
+                let (leaf, value) = (prediction.leaf, prediction.value);
+                self.misfits.push(Misfit { leaf, value, needs, expected: None });
             }
             let stored = out.get_mut(prediction.at..prediction.at + prediction.width.bytes());
             order.store(code, stored.unwrap_or_default());

@@ -128,7 +128,8 @@ impl RowWriter<'_> {
         // A leaf that currently stores nothing will be changed to store the value directly.
         let stores = self.state.encoding.interpretation(self.first + usize::from(leaf)).stores();
         let needs = if stores { bytes_for(raw, self.signed(leaf)) } else { bytes_for(value, false) };
-        self.attempt.misfits.push(Misfit { leaf, value, needs });
+        let expected = (!stores).then(|| value.wrapping_sub(raw));
+        self.attempt.misfits.push(Misfit { leaf, value, needs, expected });
     }
 
     fn signed(&self, leaf: u8) -> bool {
@@ -158,7 +159,7 @@ impl RowWriter<'_> {
         let interpretation = self.state.encoding.interpretation(self.first + usize::from(leaf));
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
         if !self.streams.put(self.format, (self.state.encoding.section, target), stride, value) {
-            self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });
+            self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false), expected: None });
         }
         Ok(true)
     }

@@ -131,7 +131,7 @@ impl RecordCore<dyn Sink + '_> {
         let interpretation = writer.state.encoding.interpretation(index);
         let width = writer.state.encoding.plan(index).map_or(0, |p| p.width.get());
         if self.strict {
-            let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
+            let mut error = Error::at(0, misfit.error(width));
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
             error.place.tag = self.format.records.get(usize::from(record)).map(|r| r.tag);
             return Err(error);

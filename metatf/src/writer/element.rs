@@ -110,7 +110,7 @@ impl RecordCore<dyn Sink + '_> {
         encoded?;
         let Some(misfit) = misfit else { return Ok(()) };
         let width = writer.state.encoding.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width.get());
-        let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
+        let mut error = Error::at(0, misfit.error(width));
         error.place.section = self.number(section);
         error.place.leaf = Some(misfit.leaf);
         Err(error)

@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
 use crate::target::Target;
 use metatf::container::{Order, Sink, WriteOptions};
-use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Strides, Writer};
 use metatf_cli::Progress;
 use references::{Dangling, References};
 use std::borrow::Cow;
@@ -68,7 +68,7 @@ fn copy(
     writer: &mut Writer<Box<dyn Sink + Send>>,
 ) -> Result<()> {
     let mut progress = Progress::new("lines");
-    let (mut line, mut owned) = (Vec::new(), OwnedRecord::default());
+    let (mut line, mut owned, mut strides) = (Vec::new(), OwnedRecord::default(), Strides::new(schema));
     let mut references = References::new(schema, writer);
     let dangling = |d: Dangling| Failure::Failed(format!("{name}:{}: {d}", d.line));
     for number in 1_u64.. {
@@ -83,7 +83,7 @@ fn copy(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = match schema.read_json_in(order, &line, &mut owned) {
+        let read = match schema.read_json_next(order, &line, &mut owned, &mut strides) {
             Ok(read) => read,
             Err(error) => return failed(format!("{name}:{number}: {error}")),
         };

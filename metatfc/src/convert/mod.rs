@@ -56,10 +56,12 @@ field, the conversion fails and lists the field; to drop the field, use --drop.
 
 From JSON lines to a trace:
 The input has the format printed by `metatfc dump --format jsonl`: one object per
-line, with `@section`, `@record` and the fields. Counts, constants and tags may
-be omitted. Like the output of `dump --all`, the input may also contain comments,
-metadata, groups and stream elements. --class and --order set the class and the
-byte order of the trace. If a value does not fit its field, a metadata record
+line, with `@section`, `@record` and the fields. Counts, constants, tags, and
+fields with the interpretation `default` or `stride` may be omitted; a `stride`
+continues from the lines before. Like the output of `dump --all`, the input may
+also contain comments, metadata, groups and stream elements. --class and --order
+set the class and the byte order of the trace. If a value does not fit its field
+or differs from the value that the interpretation implies, a metadata record
 changes the encoding of the field; with --strict, this is an error. A field that
 refers to a stream section must contain the offset of an element.";
 

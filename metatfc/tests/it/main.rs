@@ -405,6 +405,21 @@ fn encode() {
     here.write("wide.jsonl", lines);
     let strict = metatfc(here, &["convert", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
     strict.says("wide.jsonl:2: ").says("leaf size");
+    // A field that is not stored can be omitted. A value that its interpretation does not imply costs a metadata record
+    // or, with `--strict`, is refused.
+    let jobs = "section s 1 { job: (tag, number) { tag.value = 4; number.interpretation = stride 0 1; } }";
+    here.write("jobs.dtd", jobs);
+    let line = r#"{"@section":"s","@record":"job"}"#;
+    let given = |number: u8| line.replace('}', &format!(",\"number\":{number}}}"));
+    let convert = |lines: &str, options: &[&str]| {
+        run(here, &[&["convert", "--dtd", "jobs.dtd", "-", "-"], options].concat(), lines.as_bytes())
+    };
+    let trace = convert(&format!("{line}\n{line}\n{}\n{line}\n", given(3)), &["--strict"]).exits(0);
+    run(here, &["dump", "-"], &trace.out).exits(0).prints("number=1\n").prints("number=4\n");
+    let wrong = format!("{line}\n{}\n{line}\n", given(7));
+    run(here, &["dump", "-"], &convert(&wrong, &[]).exits(0).out).exits(0).prints("number=7\n").prints("number=8\n");
+    let refused = convert(&wrong, &["--strict"]).exits(1);
+    refused.says("standard input:2: the value is 7, but the field stores nothing and must be 2").says("leaf number");
     // A failed command creates no file and does not change existing files.
     let before = here.read("a.mtf");
     let broken = run(here, &["convert", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use metatf::container::{Order, Sink, WriteOptions};
-use metatf::dynamic::{Line, OwnedRecord, Schema, Writer as Records};
+use metatf::dynamic::{Line, OwnedRecord, Schema, Strides, Writer as Records};
 use metatf_arrow::BatchEncoder;
 use metatf_cli::OutputFile;
 use pyo3::exceptions::PyValueError;
@@ -57,6 +57,7 @@ struct Writing {
     file: OutputFile,
     records: Records<Box<dyn Sink + Send>>,
     owned: OwnedRecord,
+    strides: Strides,
 }
 
 /// The record type of a record to write, looked up once.
@@ -101,7 +102,8 @@ impl<'s> Kind<'s> {
         }
         fields.insert("@section".to_owned(), self.section_name.clone());
         fields.insert("@record".to_owned(), Value::String(self.record_name.clone()));
-        let line = self.schema.read_object(Order::Little, &fields, &mut writing.owned);
+        let Writing { owned, strides, .. } = writing;
+        let line = self.schema.read_object_next(Order::Little, &fields, owned, strides);
         let line = line.map_err(|problem| self.wrong(problem))?;
         let written = writing.records.write(&line, &writing.owned);
         written.map_err(|problem| self.wrong(metatf::explain(&self.schema.format, &problem)))
@@ -167,11 +169,12 @@ impl Writer {
         let (file, sink) = OutputFile::create(&path).map_err(|problem| error::of_system(&path, &problem))?;
         let records = Records::new(sink, &dtd.get().schema, &WriteOptions::default());
         let records = records.map_err(|problem| error::of_container(&path, &problem))?;
-        let writing = Writing { file, records, owned: OwnedRecord::default() };
+        let strides = Strides::new(&dtd.get().schema);
+        let writing = Writing { file, records, owned: OwnedRecord::default(), strides };
         Ok(Self { path, dtd, writing: Mutex::new(Some(writing)) })
     }
 
-    /// Write a record, given its name or `section.name`. Counts and constants may be omitted. A reference to an element
+    /// Write a record, given its name or `section.name`. Counts, constants and fields that are not stored may be omitted. A reference to an element
     /// of a stream section, such as a string in a table, is given as the element itself.
     #[pyo3(signature = (record, /, **fields))]
     fn write(&mut self, py: Python<'_>, record: &str, fields: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
