@@ -74,6 +74,7 @@ impl RecordReader<'_> {
     fn forget(&mut self) {
         self.forget_ahead();
         self.current = None;
+        self.kept = None;
         self.pending = None;
         self.found = None;
         self.queue.clear();

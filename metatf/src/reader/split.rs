@@ -83,6 +83,7 @@ impl RecordReader<'_> {
     pub(crate) fn has_been_read(&mut self, summary: GroupSummary, whole: bool) {
         self.forget_ahead();
         self.current = None;
+        self.kept = None;
         self.records = summary.records;
         self.container.has_been_read(summary.user, summary.warnings);
         if whole {
