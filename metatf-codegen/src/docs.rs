@@ -1,8 +1,13 @@
 //! Doc comments of the generated code, taken from the DTD.
 
+mod markdown;
+
 use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated, Width, changes_direction};
 use proc_macro2::TokenStream;
 use quote::quote;
+
+pub(crate) use markdown::code;
+use markdown::markdown;
 
 /// Returns the lines of a DTD comment. Removes indentation and code fences, because rustdoc would compile the marked
 /// text as tests.
@@ -151,9 +156,12 @@ pub(crate) fn or(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<Strin
     if lines.is_empty() { vec![line()] } else { lines }
 }
 
-/// Creates a doc attribute for each line, like a `///` comment.
+/// Creates a doc attribute for each line, like a `///` comment. The lines contain no links.
 pub(crate) fn attributes(lines: &[String]) -> TokenStream {
-    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {}", plain(line)) });
+    let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
+    let text = markdown(&lines.join("\n"));
+    let lines = text.split('\n').filter(|_| !lines.is_empty());
+    let lines = lines.map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
     quote!(#(#[doc = #lines])*)
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) ty: Ty,
     pub(crate) docs: Vec<String>,
+    /// The number of the stream section into which the offsets in this field lead.
+    pub(crate) target: Option<u8>,
     pub(crate) attributes: Vec<String>,
 }
 
@@ -141,7 +143,7 @@ pub(crate) struct Tagged {
     /// The name in the DTD.
     pub(crate) title: String,
     /// The constant with the number of leaves.
-    pub(crate) plans: String,
+    pub(crate) leaves: String,
     /// The variant of `Record`.
     pub(crate) variant: String,
     /// The method of `Trace`.
@@ -160,14 +162,17 @@ pub(crate) struct Listed {
     pub(crate) variant: String,
     /// The method of `Writer`.
     pub(crate) method: String,
-    /// The type with the compile-time description of the record in this section.
-    pub(crate) shape: String,
+    /// The name of the record in this section as a type.
+    pub(crate) record_type: String,
 }
 
 /// A stream section.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
+    /// Index of the section in the format.
     pub(crate) index: usize,
+    /// The number in the DTD.
+    pub(crate) number: u8,
     /// The name in the DTD.
     pub(crate) title: String,
     pub(crate) item: usize,
@@ -175,10 +180,19 @@ pub(crate) struct Stream {
     pub(crate) variant: String,
     /// The method of `Trace` and, if users fill the stream, of `Writer`.
     pub(crate) method: String,
-    /// Whether the writer fills the stream itself, because a leaf strides through it or a model stores its misses
-    /// there.
-    pub(crate) strided: bool,
+    pub(crate) filled: Filled,
     pub(crate) docs: Vec<String>,
+}
+
+/// The source of the elements of a stream section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// Users add the elements.
+    ByUsers,
+    /// The writer adds the values of `sectionStride` fields.
+    ByStrides,
+    /// The writer adds the values that models do not predict.
+    ByModels,
 }
 
 /// The columns of a record.
@@ -190,8 +204,8 @@ pub(crate) struct RecordColumns {
     pub(crate) of: String,
     /// Index of the record in the format.
     pub(crate) record: usize,
-    /// The method of `Columns` and the section index for each section that lists the record.
-    pub(crate) places: Vec<(String, usize)>,
+    /// The method of `Columns` and the type of the record for each section that lists the record.
+    pub(crate) places: Vec<(String, String)>,
     pub(crate) columns: Vec<Column>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn named(
             false if signed => number.cast_signed().to_string(),
             false => number.to_string(),
         };
-        NamedItem { number: *number, name, text: text.clone(), docs: format!("`{text}`, {shown}.") }
+        NamedItem { number: *number, name, text: text.clone(), docs: format!("{}, {shown}.", docs::code(text)) }
     });
     let items = items.collect();
     let docs = docs::under(leaf.doc.as_deref(), format!("The {property} of `{}`.", leaf.name));

@@ -1,13 +1,13 @@
 //! Names all items of a DTD (sections, then records, then methods), and builds a struct for each record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use heck::ToShoutySnakeCase;
 use metatf_parser::schema::{Dtd, METADATA, Record, RecordId, Section, SectionId};
 
 use crate::columns::columns;
 use crate::docs;
-use crate::model::{Listed, Model, RecordColumns, Stream, Struct, Tagged};
+use crate::model::{Filled, Listed, Model, RecordColumns, Stream, Struct, Tagged};
 use crate::names::{Scope, camel, ident, snake};
 use crate::options::Lookup;
 use crate::shape::Shaper;
@@ -47,9 +47,9 @@ const TYPES: &[&str] = &[
 const TRACE_METHODS: &[&str] = &[
     "open",
     "from_slice",
-    "read",
+    "read_file",
     "from_read",
-    "with_options",
+    "from_opened",
     "next",
     "next_owned",
     "next_event",
@@ -120,7 +120,6 @@ pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
     let mut planner = Planner {
         dtd,
         named,
-        strided: strided(dtd),
         lookup,
         types: Scope::with(TYPES),
         variants: Scope::default(),
@@ -159,8 +158,6 @@ struct Planner<'s, 'd> {
     writer: Scope,
     /// The number of records with the same type name.
     named: BTreeMap<String, usize>,
-    /// The numbers of the stream sections that provide values for strides or models.
-    strided: BTreeSet<u8>,
     /// The struct of each top record.
     structs: Vec<Option<usize>>,
     model: Model,
@@ -243,9 +240,9 @@ impl<'d> Planner<'_, 'd> {
             let paths = self.paths(record);
             let wanted = self.lookup.rename(&paths).unwrap_or_else(|| record.name.clone());
             let variant = variants.take(&[ident(&camel(&wanted)).to_string()]);
-            let shape = self.types.take(&[format!("{variant}In{name}")]);
+            let record_type = self.types.take(&[format!("{variant}In{name}")]);
             let method = self.writer_method(section, record, &wanted);
-            records.push(Listed { record: id.0 as usize, item, variant, method, shape });
+            records.push(Listed { record: id.0 as usize, item, variant, method, record_type });
         }
         let bytes = records.iter().any(|r| self.model.item_has_bytes(r.item));
         let docs = match (&section.doc, &section.name) {
@@ -254,8 +251,8 @@ impl<'d> Planner<'_, 'd> {
             (None, None) => vec!["The global section.".to_owned()],
         };
         let title = section_name(section).to_owned();
-        let plans = self.types.take(&[format!("{}_LEAVES", name.to_shouty_snake_case())]);
-        self.model.tagged.push(Tagged { index, name, docs, title, plans, variant, method, records, bytes });
+        let leaves = self.types.take(&[format!("{}_LEAVES", name.to_shouty_snake_case())]);
+        self.model.tagged.push(Tagged { index, name, docs, title, leaves, variant, method, records, bytes });
     }
 
     /// Chooses the name of a record's method of `Writer`. A global record keeps its name in the global section; in
@@ -277,22 +274,22 @@ impl<'d> Planner<'_, 'd> {
         let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
         // Use the first name that is unused in both `Trace` and `Writer`.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
-        let strided = self.strided.contains(&section.number);
+        let filled = filled(self.dtd, section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
         let variant = self.variants_of_elements(&camel(&wanted));
         let title = name.to_owned();
-        self.model.streams.push(Stream { index, title, item, variant, method, strided, docs });
+        self.model.streams.push(Stream { index, number: section.number, title, item, variant, method, filled, docs });
     }
 
     /// Chooses the names of the columns of the records in sections. These names are chosen last, so that existing names
     /// do not depend on columns.
     fn columns(&mut self) {
         let mut methods = Scope::with(COLUMNS_METHODS);
-        let mut places: BTreeMap<usize, Vec<(String, usize)>> = BTreeMap::new();
+        let mut places: BTreeMap<usize, Vec<(String, String)>> = BTreeMap::new();
         for section in &self.model.tagged {
             for listed in &section.records {
                 let method = methods.take(&[listed.method.clone(), format!("{}_records", listed.method)]);
-                places.entry(listed.record).or_default().push((method, section.index));
+                places.entry(listed.record).or_default().push((method, listed.record_type.clone()));
             }
         }
         for (index, places) in places {
@@ -311,10 +308,13 @@ impl<'d> Planner<'_, 'd> {
     }
 }
 
-/// Returns the stream sections that provide values for records.
-fn strided(dtd: &Dtd) -> BTreeSet<u8> {
-    let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(|leaf| leaf.interpretation.stream());
-    leaves.chain(dtd.models.iter().map(|m| m.section)).collect()
+/// Returns the source of the elements of the stream section with this number.
+fn filled(dtd: &Dtd, section: u8) -> Filled {
+    if dtd.models.iter().any(|model| model.section == section) {
+        return Filled::ByModels;
+    }
+    let mut leaves = dtd.records.iter().flat_map(|record| &record.leaves);
+    if leaves.any(|leaf| leaf.interpretation.stream() == Some(section)) { Filled::ByStrides } else { Filled::ByUsers }
 }
 
 fn section_name(section: &Section) -> &str {

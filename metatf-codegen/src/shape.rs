@@ -1,6 +1,6 @@
 //! Derives a struct with its fields and their byte layout from a record's items.
 
-use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Names, Record, Repeated, Width};
+use metatf_parser::schema::{Dtd, Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 
 use crate::docs;
 use crate::model::{Body, Field, Kind, LARGEST_ARRAY, Model, Piece, Shape, Struct, Ty};
@@ -94,8 +94,18 @@ impl Shaper<'_, '_> {
         let wanted = self.lookup.rename(&paths).unwrap_or_else(|| snake(key));
         let name = draft.names.take(&[ident(&wanted).to_string()]);
         let attributes = self.lookup.field_attributes(&paths);
-        draft.shape.fields.push(Field { name, ty, docs, attributes });
+        let target = self.target(item);
+        draft.shape.fields.push(Field { name, ty, docs, target, attributes });
         Some(draft.shape.fields.len() - 1)
+    }
+
+    /// Returns the number of the stream section into which the offsets in an item lead.
+    fn target(&self, item: &Item) -> Option<u8> {
+        let (Item::Leaf(id) | Item::Repeat { body: Repeated::Leaf(id), .. }) = item else { return None };
+        match leaf(self.record, *id)?.interpretation {
+            Interpretation::SectionOffset(section) => Some(section),
+            _ => None,
+        }
     }
 
     /// Returns the type and docs of a repeated field if `several` is set, or else of an optional field.
@@ -131,7 +141,7 @@ impl Shaper<'_, '_> {
         let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
         let name = format!("{}{}Item", draft.owner, camel(key.strip_suffix("_items").unwrap_or(key)));
         let shape = self.shape(items, draft.base, &paths, &name);
-        let docs = vec![format!("An item of `{key}` in [`{}`].", draft.owner)];
+        let docs = vec![format!("An item of `{key}` in `{}`.", draft.owner)];
         self.intern(&paths, &[name], docs, shape)
     }
 
@@ -152,6 +162,7 @@ impl Shaper<'_, '_> {
             let fields = self.model.structs.get_mut(*index).map(|s| &mut s.shape.fields);
             for (field, other) in fields.into_iter().flatten().zip(&shape.fields) {
                 docs::merge(&mut field.docs, &other.docs);
+                field.target = field.target.filter(|target| other.target == Some(*target));
             }
             return *index;
         }

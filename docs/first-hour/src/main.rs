@@ -69,7 +69,7 @@ fn read(path: &str) -> Result<(u64, u64), Box<dyn Error>> {
 // region: evolved
 /// Reads the same file by the second version of the format.
 fn read_by_second_version(path: &str) -> Result<(u64, u64), Box<dyn Error>> {
-    let mut log = requests2::Trace::read(path)?;
+    let mut log = requests2::Trace::read_file(path)?;
     if let Some(unmatched) = log.unmatched().filter(|unmatched| !unmatched.is_empty()) {
         eprintln!("warning: {unmatched}");
     }

@@ -142,7 +142,7 @@ fn salvage(bytes: &[u8]) -> Result<()> {
     // region: salvage
     // The trace can be read even without its last bytes, the index and the footer.
     let torn = &bytes[..bytes.len() - 20];
-    let mut trace = Trace::with_options(TraceOptions::new().salvage(true).from_slice(torn)?);
+    let mut trace = Trace::from_opened(TraceOptions::new().salvage(true).from_slice(torn)?);
     assert_eq!(trace.records().count(), 4);
     assert!(trace.loss_report().is_some());
     // endregion

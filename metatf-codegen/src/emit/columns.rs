@@ -11,14 +11,14 @@ use crate::names::ident;
 pub(super) fn emit(model: &Model) -> TokenStream {
     let structs = model.columns.iter().map(record);
     let methods = model.columns.iter().flat_map(|columns| {
-        columns.places.iter().map(|(method, section)| {
-            let (method, name, section) = (ident(method), ident(&columns.name), number(*section as u64));
+        columns.places.iter().map(|(method, record_type)| {
+            let (method, name, record_type) = (ident(method), ident(&columns.name), ident(record_type));
             let docs = format!(" Returns the columns of the records [`{}`].", columns.of);
             quote! {
                 #[doc = #docs]
                 #[must_use]
                 pub fn #method(&self) -> #name<'_> {
-                    #name::of(&self.0, #section)
+                    #name::of(&self.0, #record_type::PLACE)
                 }
             }
         })
@@ -62,7 +62,7 @@ pub(super) fn emit(model: &Model) -> TokenStream {
 }
 
 fn record(columns: &RecordColumns) -> TokenStream {
-    let (name, record) = (ident(&columns.name), number(columns.record as u64));
+    let name = ident(&columns.name);
     let docs = format!(" The columns of the records [`{}`].", columns.of);
     let fields = columns.columns.iter().map(|column| {
         let (name, docs) = (raw(&column.name), format!(" The values of `{}`.", column.path));
@@ -82,11 +82,12 @@ fn record(columns: &RecordColumns) -> TokenStream {
             /// Number of records.
             pub records: usize,
             #(#fields)*
+            /// Uses the lifetime if the record has no fields.
             columns: std::marker::PhantomData<&'c Columns>,
         }
         impl<'c> #name<'c> {
-            fn of(columns: &'c runtime::Columns, section: usize) -> Self {
-                let Some(columns) = columns.record_of(&FORMAT, section, #record) else { return Self::default() };
+            fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
+                let Some(columns) = columns.record_of(&FORMAT, place) else { return Self::default() };
                 Self { records: columns.len(), #(#values)* columns: std::marker::PhantomData }
             }
         }

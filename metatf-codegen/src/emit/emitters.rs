@@ -3,6 +3,7 @@
 use proc_macro2::{Ident, Literal, Punct, Spacing, Span, TokenStream};
 use quote::{format_ident, quote};
 
+use crate::docs;
 use crate::emitters::{Bits, Emitters, Event, Machine};
 use crate::names::ident;
 use crate::options::{OptionError, Options};
@@ -67,14 +68,9 @@ fn life(event: &Event) -> Option<TokenStream> {
     event.fields.iter().any(|field| borrows(field.machine)).then(|| quote!(<'a>))
 }
 
-fn doc(lines: &[String]) -> TokenStream {
-    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
-    quote!(#(#[doc = #lines])*)
-}
-
 /// Emits the function that returns the ID of a string.
 fn intern(event: &Event, runtime: &TokenStream) -> TokenStream {
-    let (name, docs) = (ident(&event.name), doc(&event.docs));
+    let (name, docs) = (ident(&event.name), docs::attributes(&event.docs));
     quote! {
         #docs
         ///
@@ -89,7 +85,8 @@ fn intern(event: &Event, runtime: &TokenStream) -> TokenStream {
 fn arguments(event: &Event, runtime: &TokenStream) -> TokenStream {
     let (name, life) = (ident(&event.arguments), life(event));
     let fields = event.fields.iter().map(|field| {
-        let (docs, name, ty) = (doc(&field.docs), super::raw(&field.name), field_type(field.machine, true, runtime));
+        let (docs, name, ty) =
+            (docs::attributes(&field.docs), super::raw(&field.name), field_type(field.machine, true, runtime));
         quote!(#docs pub #name: #ty)
     });
     let docs = format!(" The arguments of `{}`.", event.name);
@@ -128,7 +125,7 @@ fn hidden(event: &Event) -> Ident {
 }
 
 fn function(number: usize, event: &Event, has_rare: bool, runtime: &TokenStream) -> TokenStream {
-    let (name, hidden, docs) = (ident(&event.name), hidden(event), doc(&event.docs));
+    let (name, hidden, docs) = (ident(&event.name), hidden(event), docs::attributes(&event.docs));
     let (arguments, names) = (ident(&event.arguments), event.fields.iter().map(|field| super::raw(&field.name)));
     let names: Vec<_> = names.collect();
     let parameters = event.fields.iter().zip(&names).map(|(field, name)| {

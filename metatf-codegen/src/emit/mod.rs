@@ -3,6 +3,7 @@
 mod columns;
 mod emitters;
 mod enums;
+mod lints;
 mod names;
 mod protocol;
 mod structs;
@@ -20,8 +21,9 @@ use crate::model::{Model, Ty};
 use crate::names::ident;
 use crate::options::{OptionError, Options};
 
-/// Version of the interface to the runtime, `metatf::generated`.
-const VERSION: u32 = 7;
+/// Version of the interface to the runtime, `metatf::generated`: the earliest version that contains every item that
+/// generated code names.
+const VERSION: (u16, u16) = (1, 0);
 
 /// Emits the complete output, which is a module in reading order.
 pub(crate) fn emit(
@@ -36,9 +38,9 @@ pub(crate) fn emit(
     let enums = enums::emit(model);
     let emitters = emitters::emit(emitters, options)?;
     let (trace, writer, columns) = (trace::trace(model), trace::writer(model), columns::emit(model));
-    let (protocol, tables) = (protocol::emit(dtd, model, options), tables::emit(dtd, &expected(dtd, options)?));
+    let (protocol, tables) = (protocol::emit(dtd, model, options), tables::emit(dtd, model, &expected(dtd, options)?));
     let text = literal(&dtd.text);
-    let version = Literal::u32_unsuffixed(VERSION);
+    let (major, minor) = (number(VERSION.0), number(VERSION.1));
     let (source, module) = (&options.source, options.module.as_deref());
     let doc =
         format!(" Reader and writer of the trace format `{}`. Generated: edit the DTD instead.", docs::plain(source));
@@ -52,10 +54,14 @@ pub(crate) fn emit(
             pub use self::generated::*;
         )
     });
-    let lints = lints();
+    let lints = lints::emit(model);
     Ok(quote! {
         #[doc = #doc]
         #[doc = ""]
+        /// Programs use [`Trace`], [`Writer`], [`Columns`], and the structs and enums of records. The implementations of
+        /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
+        /// documents the traits.
+        ///
         /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
         /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
         /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. Comments describe the encoding
@@ -68,7 +74,7 @@ pub(crate) fn emit(
         #lints
         #visibility mod #name {
             use #runtime::generated as runtime;
-            const _: () = runtime::check_version(#version);
+            const _: () = runtime::check_version(#major, #minor);
             /// The text of the DTD.
             pub const DTD: &str = #text;
             #trace
@@ -84,20 +90,6 @@ pub(crate) fn emit(
         }
         #reexport
     })
-}
-
-/// Emits attributes that disable lints which depend on the DTD. No other lint of rustc, of rustdoc, or of Clippy's groups
-/// `all` and `pedantic` applies to generated code.
-fn lints() -> TokenStream {
-    quote! {
-        #[allow(dead_code, unreachable_pub, reason = "covers the entire format, whatever the program uses")]
-        #[allow(
-            clippy::enum_variant_names, clippy::large_enum_variant, clippy::many_single_char_names,
-            clippy::similar_names, clippy::struct_field_names, clippy::too_many_lines,
-            reason = "names and structure come from the DTD"
-        )]
-        #[allow(clippy::doc_markdown, rustdoc::all, reason = "comments come from the DTD")]
-    }
 }
 
 /// Returns a readable literal for a text, which is a raw string with line breaks. Characters that do not belong in a

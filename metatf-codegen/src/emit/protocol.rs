@@ -15,7 +15,8 @@ pub(super) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> TokenStream {
     let protocol = protocol(model, options);
     let records = data_records(model);
     let sections = model.tagged.iter().map(|s| section(dtd, s));
-    let picks = model.columns.iter().map(|columns| pick(model, &columns.of, columns.record));
+    let picks =
+        model.columns.iter().enumerate().map(|(index, columns)| pick(model, &columns.of, columns.record, index == 0));
     quote! {
         #protocol
         #records
@@ -35,14 +36,14 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
     let sections: Vec<_> =
         model.tagged.iter().map(|s| (number(s.index as u64), ident(&s.name), ident(&s.variant))).collect();
     let read = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::read::<Bytes, AnyRow>(record, row).map(Record::#variant),)
+        quote!(#index => <#name as runtime::SectionFamily>::read::<Bytes, _>(record, row).map(Record::#variant),)
     });
     let run = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, Break>(reads, |record| each(Record::#variant(record))),)
+        quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, _>(reads, |record| each(Record::#variant(record))),)
     });
-    let next = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(next).map(Record::#variant),)
-    });
+    let next = sections.iter().map(
+        |(index, name, variant)| quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(next).map(Record::#variant),),
+    );
     let elements = model.streams.iter().map(|stream| {
         let (index, variant) = (number(stream.index as u64), ident(&stream.variant));
         quote!(#index => runtime::ReadFields::read_fields(row, 0).map(Element::#variant),)
@@ -100,9 +101,11 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         }
     });
     quote! {
-        /// The format as a type for the runtime.
+        /// The format as a type, which is a parameter of the runtime's readers and writers.
         #[derive(Clone, Copy, Debug)]
         pub struct Protocol;
+        /// Tells the runtime the format's tables and types, and passes each call to the section with an index in
+        /// [`FORMAT`].
         impl runtime::Protocol for Protocol {
             const SOURCE: &'static str = #source;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -135,14 +138,15 @@ fn data_records(model: &Model) -> TokenStream {
         )
     };
     quote! {
+        /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
+        /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the only section
+        /// with records, if any.
         impl #parameters runtime::DataRecord for #name {
             const SECTION: Option<usize> = #only;
-            /// Returns the indices of the section and the record in [`FORMAT`].
             #[inline]
             fn place(&self) -> (usize, u16) {
                 #place
             }
-            /// Passes the record to a writer.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn put<AnyWriter: runtime::Puts>(&self, #writer: &mut AnyWriter) -> AnyWriter::Done {
                 #put
@@ -151,14 +155,14 @@ fn data_records(model: &Model) -> TokenStream {
     }
 }
 
-/// Returns the name of the type with the compile-time description of a record in a section.
-pub(super) fn shape(listed: &Listed) -> Ident {
-    ident(&listed.shape)
+/// Returns the name of the record in a section as a type.
+pub(super) fn record_type(listed: &Listed) -> Ident {
+    ident(&listed.record_type)
 }
 
 /// Returns the name of the constant with the number of leaves in a section.
-pub(super) fn plans(section: &Tagged) -> Ident {
-    ident(&section.plans)
+pub(super) fn leaves(section: &Tagged) -> Ident {
+    ident(&section.leaves)
 }
 
 /// Emits the functions of a section.
@@ -166,31 +170,46 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
     let (index, name) = (number(section.index as u64), ident(&section.name));
     let with = generic(&section.name, section.bytes);
     let read = section.records.iter().map(|listed| {
-        let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
-        quote!(#record => runtime::ReadFields::read_fields(row, 0).map(#name::#variant),)
+        let (record_type, variant) = (record_type(listed), ident(&listed.variant));
+        quote!(#record_type::INDEX => runtime::ReadFields::read_fields(row, 0).map(#name::#variant),)
     });
-    let (tags, plans) = (tags(dtd, section), plans(section));
-    let shapes = section.records.iter().map(|listed| {
-        let (alias, record) = (shape(listed), number(listed.record as u64));
+    let (tags, leaves) = (tags(dtd, section), leaves(section));
+    let record_types = section.records.iter().enumerate().map(|(at, listed)| {
+        let (alias, record) = (record_type(listed), number(listed.record as u64));
         let name = dtd.records.get(listed.record).map_or("", |r| &r.name);
-        let docs =
-            format!(" Record {} of [`FORMAT`] (`{name}`) in section {}, as a type.", listed.record, section.index);
-        quote!(#[doc = #docs] type #alias = runtime::Shape<Protocol, #index, #record>;)
+        let mut docs = vec![format!(" Record `{name}` in section `{}` as a type.", section.title)];
+        if at == 0 {
+            docs.push(
+                " The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime".to_owned(),
+            );
+            docs.push(
+                " compiles its functions for this type, and so for the record's tag, leaves and widths.".to_owned(),
+            );
+        }
+        quote!(#(#[doc = #docs])* type #alias = runtime::RecordIn<Protocol, #index, #record>;)
     });
-    let docs = format!(" Number of leaves in section `{}`: those of its data records and of comments.", section.title);
+    let docs = format!(" Number of leaves in section `{}`, including those of comments. The runtime", section.title);
     let places = section.records.iter().map(|listed| {
-        let (record, variant) = (number(listed.record as u64), ident(&listed.variant));
-        quote!(Self::#variant(..) => (#index, #record),)
+        let (record_type, variant) = (record_type(listed), ident(&listed.variant));
+        quote!(Self::#variant(..) => #record_type::PLACE,)
     });
     let puts = section.records.iter().map(|listed| {
-        let (shape, variant) = (shape(listed), ident(&listed.variant));
-        quote!(Self::#variant(record) => writer.put::<#shape, _, #plans>(record),)
+        let (record_type, variant) = (record_type(listed), ident(&listed.variant));
+        quote!(Self::#variant(record) => writer.put::<#record_type, _, #leaves>(record),)
     });
+    let family_docs = format!(
+        " Reads the records of section `{}`. The fast path calls `run` for many records or `one`",
+        section.title
+    );
+    let record_docs = format!(" Lets `Writer::write` accept a record of section `{}`.", section.title);
     let parameters = section.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     quote! {
         #[doc = #docs]
-        const #plans: usize = runtime::plans(&FORMAT, #index);
-        #(#shapes)*
+        /// keeps the current encoding of each leaf in an array of this length.
+        const #leaves: usize = runtime::leaves_of(&FORMAT, #index);
+        #(#record_types)*
+        #[doc = #family_docs]
+        /// for a single record, both of which call `next`. The slow path calls `read`.
         impl runtime::SectionFamily for #name {
             const SECTION: usize = #index;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -225,22 +244,21 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 reads: &mut impl runtime::Reads<'a>,
                 each: impl FnMut(Self::With<Bytes>) -> std::ops::ControlFlow<Break>,
             ) -> std::ops::ControlFlow<Break> {
-                reads.section::<Self, Bytes, #plans, Break>(each)
+                reads.section::<Self, Bytes, #leaves, Break>(each)
             }
             /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn one<'a, Bytes: From<&'a [u8]>>(next: impl runtime::ReadsOne<'a>) -> Option<Self::With<Bytes>> {
-                next.read::<Self, Bytes, #plans>()
+                next.read::<Self, Bytes, #leaves>()
             }
         }
+        #[doc = #record_docs]
         impl #parameters runtime::DataRecord for #with {
             const SECTION: Option<usize> = Some(#index);
-            /// Returns the indices of the section and the record in [`FORMAT`].
             #[inline]
             fn place(&self) -> (usize, u16) {
                 match self { #(#places)* }
             }
-            /// Passes the record to a writer.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn put<AnyWriter: runtime::Puts>(&self, writer: &mut AnyWriter) -> AnyWriter::Done {
                 match self { #(#puts)* }
@@ -263,8 +281,8 @@ fn tags(dtd: &Dtd, section: &Tagged) -> TokenStream {
     });
     let tagged: Vec<_> = tagged.collect();
     let one = |(tag, listed): &(u32, &Listed)| {
-        let (tag, shape, variant) = (number(*tag), shape(listed), ident(&listed.variant));
-        quote!(if tag == #tag { return rows.read::<#shape, _>().map(#name::#variant); })
+        let (tag, record_type, variant) = (number(*tag), record_type(listed), ident(&listed.variant));
+        quote!(if tag == #tag { return rows.read::<#record_type, _>().map(#name::#variant); })
     };
     let (first, rest) = tagged.split_at(tagged.len().min(GROUP));
     let first = first.iter().map(one);
@@ -281,14 +299,23 @@ fn tags(dtd: &Dtd, section: &Tagged) -> TokenStream {
     quote!(#(#first)* #(#groups)*)
 }
 
-/// Emits the function that finds a record's struct among the variants of its sections.
-fn pick(model: &Model, name: &str, record: usize) -> TokenStream {
-    let name = ident(name);
+/// Emits the function that finds a record's struct among the variants of its sections. Only the first one is explained.
+fn pick(model: &Model, of: &str, record: usize, is_first: bool) -> TokenStream {
+    let name = ident(of);
+    let docs = is_first.then(|| {
+        let docs = format!(" Lets `trace.only::<{of}>()` read the records of this type: `PLACES` are their indices in");
+        quote! {
+            #[doc = #docs]
+            /// [`FORMAT`], and `pick` selects them from all records.
+        }
+    });
     let listed = model.tagged.iter().flat_map(|s| s.records.iter().map(move |listed| (s, listed)));
     let listed: Vec<_> = listed.filter(|(_, listed)| listed.record == record).collect();
-    let places = listed.iter().map(|(s, listed)| {
-        let (section, record) = (number(s.index as u64), number(listed.record as u64));
-        quote!((#section, #record))
+    let has_bytes = listed.iter().any(|(_, listed)| model.item_has_bytes(listed.item));
+    let (all, picked) = (generic("Record", any_bytes(model)), generic(of, has_bytes));
+    let places = listed.iter().map(|(_, listed)| {
+        let record_type = record_type(listed);
+        quote!(#record_type::PLACE)
     });
     let patterns: Vec<_> = listed
         .iter()
@@ -312,13 +339,11 @@ fn pick(model: &Model, name: &str, record: usize) -> TokenStream {
         },
     };
     quote! {
+        #docs
         impl runtime::RecordType<Protocol> for #name {
             const PLACES: &'static [(usize, u16)] = &[#(#places),*];
-            /// Returns the record if it is of this kind.
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn pick<Bytes>(
-                record: <Protocol as runtime::Protocol>::Record<Bytes>,
-            ) -> Option<<Self as runtime::Family>::With<Bytes>> {
+            fn pick<Bytes>(record: #all) -> Option<#picked> {
                 #body
             }
         }

@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 
 use super::{declared, field_type, generic, number, raw};
 use crate::docs;
-use crate::model::{Body, Field, Kind, Model, Piece, Struct, Ty};
+use crate::model::{Body, Field, Filled, Kind, Model, Piece, Stream, Struct, Ty};
 use crate::names::ident;
 use crate::options::OptionError;
 
@@ -33,23 +33,69 @@ fn one(model: &Model, s: &Struct) -> Result<TokenStream, OptionError> {
     })
 }
 
-/// Emits the functions that read and write each struct.
+/// Emits the functions that read and write each struct. Only the first implementation of a trait explains it.
 pub(super) fn coding(model: &Model) -> TokenStream {
     let listed = model.tagged.iter().flat_map(|section| section.records.iter().map(|listed| listed.item));
     let tops: BTreeSet<usize> = listed.chain(model.streams.iter().map(|stream| stream.item)).collect();
+    let first = tops.first().copied();
     let one = |(index, s): (usize, &Struct)| {
-        let (read, write) = (read(model, s), write(s));
-        let family = tops.contains(&index).then(|| family(s));
+        let explained = |is_first: bool, docs: TokenStream| if is_first { docs } else { TokenStream::new() };
+        let read = read(
+            model,
+            s,
+            &explained(
+                index == 0,
+                quote! {
+                    /// Reads the fields in the order of their leaves, and skips leaves without a field: constants, lengths and
+                    /// counts. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+                },
+            ),
+        );
+        let write = write(
+            s,
+            &explained(
+                index == 0,
+                quote! {
+                    /// Writes the leaves in the same order, including constants, lengths and counts.
+                },
+            ),
+        );
+        let family = tops.contains(&index).then(|| {
+            family(
+                s,
+                &explained(
+                    Some(index) == first,
+                    quote! {
+                        /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
+                        /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
+                        /// same type.
+                    },
+                ),
+            )
+        });
         quote!(#read #write #family)
     };
     model.structs.iter().enumerate().map(one).collect()
 }
 
 fn field(model: &Model, field: &Field) -> Result<TokenStream, OptionError> {
-    let docs = docs::attributes(&field.docs);
+    let target = field.target.and_then(|number| model.streams.iter().find(|stream| stream.number == number));
+    let docs = docs::attributes(&[field.docs.clone(), target.map(offset_docs).unwrap_or_default()].concat());
     let attributes = attributes(&field.attributes)?;
     let (name, ty) = (raw(&field.name), field_type(model, &field.ty));
     Ok(quote!(#docs #attributes pub #name: #ty,))
+}
+
+/// Explains a field that contains offsets into a stream section.
+fn offset_docs(stream: &Stream) -> Vec<String> {
+    let (section, method) = (&stream.title, ident(&stream.method));
+    let mut lines = vec![format!(
+        "An offset into section `{section}`. `trace.{method}().get(..)` returns the element at the offset."
+    )];
+    if stream.filled == Filled::ByUsers {
+        lines.push(format!("`writer.{method}().intern(..)` adds an element and returns its offset."));
+    }
+    lines
 }
 
 /// Parses attributes as written by the user.
@@ -64,24 +110,40 @@ pub(super) fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
     texts.iter().map(parse).collect()
 }
 
-/// Emits the implementation of `ReadFields`.
-fn read(model: &Model, s: &Struct) -> TokenStream {
+/// Emits the implementation of `ReadFields`. `docs` explain the trait.
+fn read(model: &Model, s: &Struct, docs: &TokenStream) -> TokenStream {
     let name = generic(&s.name, s.shape.bytes);
     let parameters = if s.shape.bytes { quote!('a, Bytes: From<&'a [u8]>) } else { quote!('a) };
-    let locals = Locals::new(s);
-    let lines = s.shape.pieces.iter().map(|piece| read_piece(model, s, &locals, piece));
     let (row, base) = parameters_of(s);
-    let fields = s.shape.fields.iter().map(|f| {
-        let (name, local) = (raw(&f.name), locals.of(&f.name));
-        if name == local { quote!(#name) } else { quote!(#name: #local) }
-    });
+    let mut fields = Vec::new();
+    // Leaves without a field, which are read before the next field.
+    let mut skipped = Vec::new();
+    for piece in &s.shape.pieces {
+        match read_piece(model, s, piece) {
+            Read::Field(name, value) if skipped.is_empty() => fields.push(quote!(#name: #value)),
+            Read::Field(name, value) => fields.push(quote!(#name: { #(#skipped)* #value })),
+            Read::Skipped(statement) => {
+                skipped.push(statement);
+                continue;
+            }
+        }
+        skipped.clear();
+    }
+    let body = match (fields.as_slice(), skipped.as_slice()) {
+        (fields, []) => quote!(Ok(Self { #(#fields),* })),
+        ([], skipped) => quote!(#(#skipped)* Ok(Self {})),
+        (fields, skipped) => quote! {
+            let fields = Self { #(#fields),* };
+            #(#skipped)*
+            Ok(fields)
+        },
+    };
     quote! {
+        #docs
         impl<#parameters> runtime::ReadFields<'a> for #name {
-            /// Reads the fields in the order of their leaves. The numbers of the leaves are relative to `base`.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_fields<AnyRow: runtime::Source<'a>>(#row: &mut AnyRow, #base: u8) -> Result<Self, AnyRow::Error> {
-                #(#lines)*
-                Ok(Self { #(#fields),* })
+                #body
             }
         }
     }
@@ -93,28 +155,6 @@ fn parameters_of(s: &Struct) -> (Ident, Ident) {
     (format_ident!("{prefix}row"), format_ident!("{prefix}base"))
 }
 
-/// The local variables for fields. A field with the name of a parameter gets a different variable.
-struct Locals<'s> {
-    fields: BTreeSet<&'s str>,
-}
-
-impl<'s> Locals<'s> {
-    fn new(s: &'s Struct) -> Self {
-        Self { fields: s.shape.fields.iter().map(|f| f.name.as_str()).collect() }
-    }
-
-    fn of(&self, field: &str) -> Ident {
-        if !matches!(field, "row" | "base") {
-            return raw(field);
-        }
-        let mut name = format!("{field}_value");
-        while self.fields.contains(name.as_str()) {
-            name.push('_');
-        }
-        format_ident!("{name}")
-    }
-}
-
 /// Emits the expression for a leaf's index in the record.
 fn leaf(leaf: u8) -> TokenStream {
     if leaf == 0 {
@@ -124,10 +164,19 @@ fn leaf(leaf: u8) -> TokenStream {
     quote!(base + #leaf)
 }
 
-fn read_piece(model: &Model, s: &Struct, locals: &Locals<'_>, piece: &Piece) -> TokenStream {
+/// The code that reads a piece.
+enum Read {
+    /// The name and the value of a field.
+    Field(Ident, TokenStream),
+    /// A statement that reads a leaf without a field: a constant, which the row checks, or a length or a count, which
+    /// follows from a field.
+    Skipped(TokenStream),
+}
+
+fn read_piece(model: &Model, s: &Struct, piece: &Piece) -> Read {
     match piece {
         Piece::One { leaf: at, field, kind } => {
-            let (local, at) = (locals.of(field), leaf(*at));
+            let at = leaf(*at);
             let value = match kind {
                 Kind::Number => quote!(row.number(#at)?),
                 Kind::Signed => quote!(row.number(#at)?.cast_signed()),
@@ -139,30 +188,29 @@ fn read_piece(model: &Model, s: &Struct, locals: &Locals<'_>, piece: &Piece) -> 
                 Kind::Bytes => quote!(Bytes::from(row.bytes(#at)?)),
                 Kind::Array => quote!(runtime::array(row, #at)?),
             };
-            quote!(let #local = #value;)
+            Read::Field(raw(field), value)
         }
-        // A constant is checked; a length or a count is implied by a field.
-        Piece::Constant { leaf: at, .. } => discard("constant", *at),
-        Piece::Length { leaf: at, field } => discard(&format!("{}_length", field.trim_start_matches("r#")), *at),
-        Piece::Count { leaf: at, field } => discard(&format!("{}_count", field.trim_start_matches("r#")), *at),
+        Piece::Constant { leaf: at, .. } => skipped("constant", *at),
+        Piece::Length { leaf: at, .. } => skipped("length", *at),
+        Piece::Count { leaf: at, .. } => skipped("count", *at),
         Piece::Nested { base, field } => {
-            let (local, at) = (locals.of(field), leaf(*base));
-            quote!(let #local = runtime::ReadFields::read_fields(row, #at)?;)
+            let at = leaf(*base);
+            Read::Field(raw(field), quote!(runtime::ReadFields::read_fields(row, #at)?))
         }
         Piece::Each { count, field, body } => {
-            let (local, at, body) = (locals.of(field), leaf(*count), read_item(model, s, field, body));
-            quote!(let #local = runtime::each(row, #at, |row| #body)?;)
+            let (at, body) = (leaf(*count), read_item(model, s, field, body));
+            Read::Field(raw(field), quote!(runtime::each(row, #at, |row| #body)?))
         }
         Piece::Optional { count, field, body } => {
-            let (local, at, body) = (locals.of(field), leaf(*count), read_item(model, s, field, body));
-            quote!(let #local = runtime::optional(row, #at, |row| #body)?;)
+            let (at, body) = (leaf(*count), read_item(model, s, field, body));
+            Read::Field(raw(field), quote!(runtime::optional(row, #at, |row| #body)?))
         }
     }
 }
 
-fn discard(what: &str, at: u8) -> TokenStream {
+fn skipped(what: &str, at: u8) -> Read {
     let (name, at) = (format_ident!("_{what}"), leaf(at));
-    quote!(let #name = row.number(#at)?;)
+    Read::Skipped(quote!(let #name = row.number(#at)?;))
 }
 
 /// Emits the expression for an item of a repetition.
@@ -211,21 +259,15 @@ fn named_type(model: &Model, s: &Struct, field: &str) -> Ident {
     ident(index.and_then(|index| model.named.get(index)).map_or("u64", |named| &named.name))
 }
 
-/// Emits the implementation of `WriteFields`.
-fn write(s: &Struct) -> TokenStream {
+/// Emits the implementation of `WriteFields`. `docs` explain the trait.
+fn write(s: &Struct, docs: &TokenStream) -> TokenStream {
     let name = generic(&s.name, s.shape.bytes);
     let parameters = s.shape.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     let lines = s.shape.pieces.iter().map(|piece| write_piece(s, piece));
     let (row, base) = parameters_of(s);
-    let is_implied =
-        |piece: &Piece| matches!(piece, Piece::Constant { .. } | Piece::Length { .. } | Piece::Count { .. });
-    let docs = match s.shape.pieces.iter().any(is_implied) {
-        true => " Writes the leaves in the same order, including lengths, counts and constants.",
-        false => " Writes the fields in the same order.",
-    };
     quote! {
+        #docs
         impl #parameters runtime::WriteFields for #name {
-            #[doc = #docs]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn write_fields<AnyRow: runtime::Put>(&self, #row: &mut AnyRow, #base: u8) -> Result<(), AnyRow::Error> {
                 #(#lines)*
@@ -311,18 +353,17 @@ fn write_item(body: &Body) -> TokenStream {
     }
 }
 
-fn family(s: &Struct) -> TokenStream {
+fn family(s: &Struct, docs: &TokenStream) -> TokenStream {
     let name = ident(&s.name);
     let with = generic(&s.name, s.shape.bytes);
     quote! {
+        #docs
         impl runtime::Family for #name {
-            /// This type with byte arrays of type `Bytes`.
             type With<Bytes> = #with;
-            /// Reads a record from a row.
             #[inline]
             fn read<'a, Bytes: From<&'a [u8]>, AnyRow: runtime::Source<'a>>(
                 row: &mut AnyRow,
-            ) -> Result<Self::With<Bytes>, AnyRow::Error> {
+            ) -> Result<#with, AnyRow::Error> {
                 runtime::ReadFields::read_fields(row, 0)
             }
         }

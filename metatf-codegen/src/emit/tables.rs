@@ -7,71 +7,112 @@ use metatf_parser::schema::{
     Comparison, Dtd, Expr, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, Model, ModelKind, Predictor,
     PredictorKind, RawFile, Record, RecordId, Repeated, Section, SectionId, Width,
 };
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::protocol::record_type;
 use super::{hexadecimal, number};
 use crate::expect::Expected;
+use crate::model::Model as Code;
 use crate::names::{Scope, ident, legal};
 
+/// The constants of a record.
+struct RecordTable<'d> {
+    /// The constant with the leaves.
+    leaves: Ident,
+    /// The constant with the layout, and its repetitions, unless the leaves are stored in order.
+    layout: Option<(Ident, Vec<TokenStream>)>,
+    record: &'d Record,
+}
+
 /// Emits the module with the tables.
-pub(super) fn emit(dtd: &Dtd, expected: &[Expected]) -> TokenStream {
+pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream {
+    let references = References(code);
     let fingerprint = hexadecimal(dtd.fingerprint());
     let tag_width = number(dtd.tag_width);
-    let mut names = Scope::with(&["FORMAT", "SECTIONS", "RECORDS", "MODELS", "EXPECTED", "STARTS"]);
-    let records: Vec<(Ident, &Record)> = dtd
-        .records
-        .iter()
-        .map(|record| {
-            let name = legal(record.name.to_shouty_snake_case(), "RECORD", &record.name);
-            (format_ident!("{}", names.take(&[name])), record)
-        })
-        .collect();
-    let leaves = records.iter().map(|(name, record)| leaves(name, record));
-    let rows = records.iter().map(|(name, record)| row(name, record));
+    let mut names = Scope::with(&["FORMAT", "SECTIONS", "RECORDS", "MODELS", "WIDTHS", "STARTS"]);
+    let mut constant = |name: String| format_ident!("{}", names.take(&[name]));
+    let mut records: Vec<RecordTable<'_>> = Vec::new();
+    for record in &dtd.records {
+        let leaves = constant(legal(record.name.to_shouty_snake_case(), "RECORD", &record.name));
+        records.push(RecordTable { leaves, layout: None, record });
+    }
+    for table in &mut records {
+        let mut repeats = Vec::new();
+        find_repeats(&table.record.items, &mut repeats);
+        if !repeats.is_empty() {
+            table.layout = Some((constant(format!("{}_LAYOUT", table.leaves)), repeats));
+        }
+    }
+    let leaves = records.iter().map(|table| leaves(&table.leaves, table.record));
+    let layouts = records.iter().map(layout);
+    let rows = records.iter().map(row);
     let sections = dtd.sections.iter().map(section);
-    let models = dtd.models.iter().map(model);
-    let widths = expected.iter().map(|&(record, leaf, width)| {
-        let (record, leaf, width) = (number(record), number(leaf), number(width));
-        quote!(ExpectedWidth { record: #record, leaf: #leaf, width: #width })
-    });
-    let raw = dtd.raw_file().map(|file| raw_file(dtd, &file));
-    let is_more = !dtd.models.is_empty() || !expected.is_empty() || raw.is_some();
-    let (raw, starts) = raw.map_or((quote!(None), None), |(raw, starts)| (quote!(Some(#raw)), Some(starts)));
-    let with = is_more.then(|| quote!(.with(MODELS, EXPECTED, #raw)));
-    let more = is_more.then(|| {
+    let models = (!dtd.models.is_empty()).then(|| {
+        let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
+            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. A model refers to
+            /// other leaves, such as the size of an allocated block; `by` is a leaf with a separate model for each of its
+            /// values, and `misses_in` is the number of the section for the values that the model does not predict.
             const MODELS: &[Model] = &[#(#models),*];
-            const EXPECTED: &[ExpectedWidth] = &[#(#widths),*];
-            #starts
+        }
+    });
+    let widths = (!expected.is_empty()).then(|| {
+        let widths = expected.iter().map(|&(record, leaf, width)| {
+            let (leaf, width) = (references.leaf(record.into(), leaf), number(width));
+            quote!(ExpectedWidth::new(#leaf, #width))
+        });
+        quote! {
+            /// The usual widths of leaves in bytes, where they differ from the widths in the DTD.
+            const WIDTHS: &[ExpectedWidth] = &[#(#widths),*];
+        }
+    });
+    let (raw, starts) = dtd.raw_file().map(|file| raw_file(dtd, &file)).unzip();
+    let tag_width = (dtd.tag_width != 1).then(|| quote!(.tag_width(#tag_width)));
+    let with_models = models.as_ref().map(|_| quote!(.models(MODELS)));
+    let with_widths = widths.as_ref().map(|_| quote!(.expected_widths(WIDTHS)));
+    let with_raw = raw.map(|raw| quote!(.raw_file(#raw)));
+    let initials = dtd.sections.iter().any(has_initials).then(|| {
+        quote! {
+            /// `initials` are the initial values of the cells, where one is not 0.
         }
     });
     let items = quote! {
-            /// The tables of the format.
-            pub static FORMAT: Format = Format::new(super::DTD, #fingerprint, #tag_width, SECTIONS, RECORDS) #with;
+            /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
+            pub static FORMAT: Format =
+                Format::new(super::DTD, SECTIONS, RECORDS).fingerprint(#fingerprint)
+                    #tag_width #with_models #with_widths #with_raw;
+            /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
+            ///
+            /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
+            /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
+            /// previous values.
+            #initials
             const SECTIONS: &[Section] = &[#(#sections),*];
+            /// The records, each with its name, its tag, its leaves and the order in which they are stored.
             const RECORDS: &[Record] = &[#(#rows),*];
-            #more
-            #(#leaves)*
+            #models
+            #widths
+            #starts
+            #(#leaves #layouts)*
     };
     let types = [
         "ExpectedWidth",
         "ExprOp",
         "Format",
-        "HeapRole",
         "Interpretation",
         "Leaf",
         "Magic",
         "Model",
-        "ModelKind",
         "Predictor",
-        "PredictorKind",
         "RawFile",
         "RawStart",
         "Record",
+        "Repeat",
         "Section",
         "Step",
         "in_order",
+        "repeating",
     ];
     let text = items.to_string();
     let is_used = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
@@ -97,25 +138,82 @@ fn section(section: &Section) -> TokenStream {
     let kind = if section.stream.is_some() { quote!(stream) } else { quote!(tagged) };
     let records = section.records.iter().map(|id| number(id.0));
     let cells = section.cells.iter().flatten().map(|cell| number(*cell));
-    let initials = if section.cell_initials.iter().all(|value| *value == 0) {
-        let n = number(section.cell_initials.len() as u64);
-        quote!([0; #n])
-    } else {
+    let initials = has_initials(section).then(|| {
         let initials = section.cell_initials.iter().map(|value| number(*value));
-        quote!([#(#initials),*])
-    };
-    quote!(Section::#kind(#n, #name, &[#(#records),*]).cells(&[#(#cells),*]).initials(&#initials))
+        quote!(.initials(&[#(#initials),*]))
+    });
+    quote!(Section::#kind(#n, #name, &[#(#records),*]).cells(&[#(#cells),*])#initials)
+}
+
+fn has_initials(section: &Section) -> bool {
+    section.cell_initials.iter().any(|value| *value != 0)
 }
 
 /// Emits a record, whose leaves are a constant with the same name.
-fn row(constant: &Ident, record: &Record) -> TokenStream {
-    let (name, tag) = (&record.name, number(record.tag.unwrap_or(0)));
-    let mut steps = Vec::new();
-    layout(record, &record.items, &mut steps);
-    let repeats = record.leaves.iter().any(|l| l.repeated) || steps.len() != record.leaves.len();
-    let steps = if repeats { quote!([#(#steps),*]) } else { quote!(in_order(#constant)) };
-    let was = earlier(&record.was);
-    quote!(Record::new(#name, #tag, #constant, &#steps)#was)
+fn row(table: &RecordTable<'_>) -> TokenStream {
+    let RecordTable { leaves, layout, record } = table;
+    let steps = match layout {
+        Some((layout, _)) => quote!(#layout),
+        None => quote!(&in_order(#leaves)),
+    };
+    let (name, was) = (&record.name, earlier(&record.was));
+    // The tag of a catch-all record is the lowest tag without its own record.
+    let new = match record.tag.map(number) {
+        Some(tag) => quote!(tagged(#name, #tag, #leaves, #steps)),
+        None => quote!(element(#name, #leaves, #steps)),
+    };
+    quote!(Record::#new #was)
+}
+
+/// Emits the layout of a record with repetitions.
+fn layout(table: &RecordTable<'_>) -> Option<TokenStream> {
+    let RecordTable { leaves, layout, record } = table;
+    let (layout, repeats) = layout.as_ref()?;
+    let docs = format!(" The order of the leaves of `{}`, some of which are repeated.", record.name);
+    let count = number(repeats.len() as u64);
+    Some(quote! {
+        #[doc = #docs]
+        const #layout: &[Step; #leaves.len() + #count] = &repeating(#leaves, &[#(#repeats),*]);
+    })
+}
+
+/// Emits the repetitions, each before the repetitions inside its items. The parser bounds the nesting depth (spec 3.5).
+fn find_repeats(items: &[Item], repeats: &mut Vec<TokenStream>) {
+    for item in items {
+        match item {
+            Item::Leaf(_) => {}
+            Item::Nested { items, .. } => find_repeats(items, repeats),
+            Item::Repeat { count, body, .. } => {
+                let Some((first, last)) = first_leaf(item).zip(last_leaf(item)) else { continue };
+                let (count, first, last) = (number(count.0), number(first.0), number(last.0));
+                repeats.push(quote!(Repeat::leaves(#first..=#last).counted_by(#count)));
+                match body {
+                    Repeated::Leaf(_) => {}
+                    Repeated::Group(items) | Repeated::Record { items, .. } => find_repeats(items, repeats),
+                }
+            }
+        }
+    }
+}
+
+fn first_leaf(item: &Item) -> Option<LeafId> {
+    match item {
+        Item::Leaf(id) | Item::Repeat { body: Repeated::Leaf(id), .. } => Some(*id),
+        Item::Nested { items, .. }
+        | Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => {
+            items.first().and_then(first_leaf)
+        }
+    }
+}
+
+fn last_leaf(item: &Item) -> Option<LeafId> {
+    match item {
+        Item::Leaf(id) | Item::Repeat { body: Repeated::Leaf(id), .. } => Some(*id),
+        Item::Nested { items, .. }
+        | Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => {
+            items.last().and_then(last_leaf)
+        }
+    }
 }
 
 fn earlier(names: &[String]) -> Option<TokenStream> {
@@ -213,89 +311,74 @@ fn expr_op(op: &ExprOp) -> TokenStream {
     quote!(ExprOp::#name)
 }
 
-/// Emits the layout of a record's items as a list of steps. The parser bounds the nesting depth (spec 3.5).
-fn layout(record: &Record, items: &[Item], steps: &mut Vec<TokenStream>) {
-    for item in items {
-        match item {
-            Item::Leaf(id) => steps.push(step(record, *id)),
-            Item::Nested { items, .. } => layout(record, items, steps),
-            Item::Repeat { count, body, .. } => {
-                let at = steps.len();
-                steps.push(TokenStream::new());
-                match body {
-                    Repeated::Leaf(id) => steps.push(step(record, *id)),
-                    Repeated::Group(items) | Repeated::Record { items, .. } => layout(record, items, steps),
-                }
-                let (count, end) = (number(count.0), number(steps.len() as u64));
-                if let Some(step) = steps.get_mut(at) {
-                    *step = quote!(Step::Repeat { count: #count, end: #end });
-                }
-            }
-        }
-    }
-}
-
-fn step(record: &Record, id: LeafId) -> TokenStream {
-    let leaf = number(id.0);
-    match record.leaves.get(usize::from(id.0)) {
-        Some(l) if !l.is_numeric() => quote!(Step::Bytes(#leaf)),
-        _ => quote!(Step::Number(#leaf)),
-    }
-}
-
-fn model(model: &Model) -> TokenStream {
+fn model(references: &References<'_>, model: &Model) -> TokenStream {
     let section = number(model.section);
     let kind = match &model.kind {
         ModelKind::Values(predictors) => {
-            let predictors = predictors.iter().map(predictor);
-            quote!(ModelKind::values(&[#(#predictors),*]))
+            let predictors = predictors.iter().map(|p| predictor(references, p));
+            quote!(values(&[#(#predictors),*]))
         }
         ModelKind::Heap { role, by } => {
-            let by = leaf_ref(*by);
+            let by = references.by(*by);
             let role = match role {
                 HeapRole::Allocated { size: (record, leaf) } => {
-                    let (record, leaf) = (number(record.0), number(leaf.0));
-                    quote!(Allocated { size: (#record, #leaf) })
+                    let size = references.leaf(record.0, leaf.0);
+                    quote!(allocated(#size))
                 }
-                HeapRole::Freed => quote!(Freed),
-                HeapRole::Used => quote!(Used),
+                HeapRole::Freed => quote!(freed()),
+                HeapRole::Used => quote!(used()),
             };
-            quote!(ModelKind::Heap { role: HeapRole::#role, by: #by })
+            quote!(#role #by)
         }
     };
-    quote!(Model::new(#section, #kind))
+    quote!(Model::#kind.misses_in(#section))
 }
 
-fn predictor(predictor: &Predictor) -> TokenStream {
-    let by = leaf_ref(predictor.by);
-    let (name, argument) = match predictor.kind {
-        PredictorKind::LastValue(n) => (quote!(LastValue), Some(n)),
-        PredictorKind::Stride => (quote!(Stride), None),
-        PredictorKind::Fcm(order) => (quote!(Fcm), Some(order)),
-        PredictorKind::Dfcm(order) => (quote!(Dfcm), Some(order)),
-    };
-    let argument = argument.map(|argument| {
-        let argument = number(argument);
-        quote!((#argument))
-    });
-    quote!(Predictor { kind: PredictorKind::#name #argument, by: #by })
-}
-
-fn leaf_ref(leaf: Option<(RecordId, LeafId)>) -> TokenStream {
-    match leaf {
-        Some((record, leaf)) => {
-            let (record, leaf) = (number(record.0), number(leaf.0));
-            quote!(Some((#record, #leaf)))
+fn predictor(references: &References<'_>, predictor: &Predictor) -> TokenStream {
+    let by = references.by(predictor.by);
+    let kind = match predictor.kind {
+        PredictorKind::LastValue(count) => {
+            let count = number(count);
+            quote!(last_values(#count))
         }
-        None => quote!(None),
+        PredictorKind::Stride => quote!(stride()),
+        PredictorKind::Fcm(order) => {
+            let order = number(order);
+            quote!(fcm(#order))
+        }
+        PredictorKind::Dfcm(order) => {
+            let order = number(order);
+            quote!(dfcm(#order))
+        }
+    };
+    quote!(Predictor::#kind #by)
+}
+
+/// References to leaves.
+struct References<'m>(&'m Code);
+
+impl References<'_> {
+    /// Emits a reference to a leaf, through the type of its record if there is one.
+    fn leaf(&self, record: u32, leaf: u8) -> TokenStream {
+        let mut listed = self.0.tagged.iter().flat_map(|section| &section.records);
+        let found = listed.find(|listed| listed.record == record as usize).map(record_type);
+        let (record, leaf) = (number(record), number(leaf));
+        found.map_or(quote!((#record, #leaf)), |name| quote!(super::#name::leaf(#leaf)))
+    }
+
+    fn by(&self, leaf: Option<(RecordId, LeafId)>) -> Option<TokenStream> {
+        leaf.map(|(record, leaf)| {
+            let leaf = self.leaf(record.0, leaf.0);
+            quote!(.by(#leaf))
+        })
     }
 }
 
 /// Emits the description of files without a header and its constants.
 fn raw_file(dtd: &Dtd, file: &RawFile) -> (TokenStream, TokenStream) {
     let section = |id: SectionId| number(dtd.sections.get(usize::from(id.0)).map_or(0, |s| s.number));
-    let optional = |n: Option<Literal>| n.map_or(quote!(None), |n| quote!(Some(#n)));
-    let (records, trailer) = (section(file.records), optional(file.trailer.map(section)));
+    let (records, trailer) = (section(file.records), file.trailer.map(section));
+    let trailer = trailer.map(|trailer| quote!(.trailer_in(#trailer)));
     let constants: Vec<Ident> = (0..file.starts.len()).map(|i| format_ident!("MAGIC_OF_START_{i}")).collect();
     let magic = file.starts.iter().zip(&constants).map(|(start, constant)| {
         let magic = start.magic.iter().map(|(leaf, values)| {
@@ -306,12 +389,15 @@ fn raw_file(dtd: &Dtd, file: &RawFile) -> (TokenStream, TokenStream) {
     });
     let starts = file.starts.iter().zip(&constants).map(|(start, constant)| {
         let (section, record) = (section(start.section), number(start.record.0));
-        let size = optional(start.records_size.map(|leaf| number(leaf.0)));
-        quote!(RawStart::new(#section, #record, #constant, #size))
+        let size = start.records_size.map(|leaf| number(leaf.0));
+        let size = size.map(|size| quote!(.records_size(#size)));
+        quote!(RawStart::new(#section, #record, #constant)#size)
     });
     (
-        quote!(RawFile::new(STARTS, #records, #trailer)),
+        quote!(RawFile::new(STARTS, #records)#trailer),
         quote! {
+            /// The possible first records of a file without a header, each with the number of its section, its index in
+            /// `RECORDS` and the leaves that identify the file.
             const STARTS: &[RawStart] = &[#(#starts),*];
             #(#magic)*
         },

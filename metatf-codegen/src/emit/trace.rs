@@ -5,10 +5,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::enums::item_type;
-use super::protocol::{plans, shape};
+use super::protocol::{leaves, record_type};
 use super::{number, raw};
 use crate::docs;
-use crate::model::{Model, Stream, Ty};
+use crate::model::{Filled, Model, Stream, Ty};
 use crate::names::ident;
 
 /// Emits `Trace`.
@@ -25,9 +25,11 @@ pub(super) fn trace(model: &Model) -> TokenStream {
         }
     });
     let elements = model.streams.iter().map(|stream| {
+        let filled =
+            filled(stream).map_or(String::new(), |values| format!(" The writer adds these elements, {values}."));
         let docs = docs::above(
             &stream.docs,
-            format!("Returns a table for looking up the elements of section `{}` by offset.", stream.title),
+            format!("Returns a table for looking up the elements of section `{}` by offset.{filled}", stream.title),
         );
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
@@ -51,12 +53,12 @@ pub(super) fn trace(model: &Model) -> TokenStream {
             pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, runtime::OpenError> {
                 runtime::TraceOptions::new().open(path).map(Self)
             }
-            /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
-            /// causes an error instead of a signal.
+            /// Opens a file that may change while it is being read. The file is not mapped, so truncating it causes an
+            /// error instead of a signal.
             ///
             /// # Errors
             /// As for [`open`](Self::open).
-            pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, runtime::OpenError> {
+            pub fn read_file(path: impl AsRef<std::path::Path>) -> Result<Self, runtime::OpenError> {
                 runtime::TraceOptions::new().read_file(path).map(Self)
             }
         }
@@ -72,13 +74,14 @@ pub(super) fn trace(model: &Model) -> TokenStream {
             ///
             /// # Errors
             /// As for [`open`](Self::open).
-            pub fn from_read(read: impl std::io::Read + Send + 't) -> Result<Self, runtime::OpenError> {
-                runtime::TraceOptions::new().from_read(read).map(Self)
+            pub fn from_read(stream: impl std::io::Read + Send + 't) -> Result<Self, runtime::OpenError> {
+                runtime::TraceOptions::new().from_read(stream).map(Self)
             }
-            /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
+            /// Reads a trace that was opened with options, such as `TraceOptions::new().salvage(true).open(path)?` with
+            /// `metatf::typed::TraceOptions`.
             #[must_use]
-            pub fn with_options(trace: runtime::Trace<'t, Protocol>) -> Self {
-                Self(trace)
+            pub fn from_opened(opened: runtime::Trace<'t, Protocol>) -> Self {
+                Self(opened)
             }
             #(#sections)*
             #(#elements)*
@@ -111,7 +114,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             let item = model.structs.get(listed.item)?;
             let (method, name) = (ident(&listed.method), ident(&item.name));
             let record = if item.shape.bytes { quote!(#name<&[u8]>) } else { quote!(#name) };
-            let (shape, plans) = (shape(listed), plans(section));
+            let (record_type, leaves) = (record_type(listed), leaves(section));
             let docs = format!(" Writes a record of type [`{}`].", item.name);
             Some(quote! {
                 #[doc = #docs]
@@ -120,12 +123,12 @@ pub(super) fn writer(model: &Model) -> TokenStream {
                 /// Returns an error from the sink, or one for a value that cannot be encoded.
                 #[inline]
                 pub fn #method(&mut self, record: &#record) -> runtime::Result<()> {
-                    self.0.inner().put::<#shape, _, #plans>(record)
+                    self.0.inner().put::<#record_type, _, #leaves>(record)
                 }
             })
         })
     });
-    let tables = model.streams.iter().filter(|stream| !stream.strided).map(|stream| {
+    let tables = model.streams.iter().filter(|stream| filled(stream).is_none()).map(|stream| {
         let docs = docs::above(&stream.docs, format!("Returns section `{}`, to add elements to it.", stream.title));
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
@@ -136,9 +139,19 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             }
         }
     });
-    let singles = model.streams.iter().filter(|stream| !stream.strided).filter_map(|stream| single(model, stream));
+    let singles =
+        model.streams.iter().filter(|stream| filled(stream).is_none()).filter_map(|stream| single(model, stream));
+    let without = model.streams.iter().filter_map(|stream| {
+        let docs = format!(
+            " Section `{}` has no method, because the writer adds its elements, {}.",
+            stream.title,
+            filled(stream)?
+        );
+        Some(quote!(#[doc = ""] #[doc = #docs]))
+    });
     quote! {
         /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
+        #(#without)*
         #[derive(Debug)]
         pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
         impl Writer<std::io::BufWriter<std::fs::File>> {
@@ -195,6 +208,15 @@ pub(super) fn writer(model: &Model) -> TokenStream {
     }
 }
 
+/// Describes the elements of a stream section that the writer adds. Returns `None` if users add the elements.
+fn filled(stream: &Stream) -> Option<&'static str> {
+    match stream.filled {
+        Filled::ByUsers => None,
+        Filled::ByStrides => Some("which are the values of `sectionStride` fields"),
+        Filled::ByModels => Some("which are the values that models do not predict"),
+    }
+}
+
 /// Returns the type of a stream section's elements, which owns its bytes.
 fn element(model: &Model, stream: &Stream) -> TokenStream {
     model.structs.get(stream.item).map_or_else(
@@ -211,8 +233,10 @@ fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
     let item = model.structs.get(stream.item)?;
     let [field] = item.shape.fields.as_slice() else { return None };
     let (name, field_name) = (ident(&item.name), raw(&field.name));
+    let docs = format!(" Lets `writer.{}().intern(..)` accept the value of the only field.", ident(&stream.method));
     match field.ty {
         Ty::U64 => Some(quote! {
+            #[doc = #docs]
             impl From<u64> for #name {
                 fn from(#field_name: u64) -> Self {
                     Self { #field_name }
@@ -220,6 +244,7 @@ fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
             }
         }),
         Ty::Bytes => Some(quote! {
+            #[doc = #docs]
             impl<'b> From<&'b [u8]> for #name<&'b [u8]> {
                 fn from(#field_name: &'b [u8]) -> Self {
                     Self { #field_name }

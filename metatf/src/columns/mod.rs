@@ -227,7 +227,7 @@ impl Columns {
     /// format.
     #[doc(hidden)]
     #[must_use]
-    pub fn record_of(&self, format: &Format, section: usize, record: u16) -> Option<&RecordColumns> {
+    pub fn record_of(&self, format: &Format, (section, record): (usize, u16)) -> Option<&RecordColumns> {
         self.record(section, record).filter(|_| self.fingerprint == Some(format.fingerprint))
     }
 

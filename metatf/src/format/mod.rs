@@ -37,7 +37,7 @@ pub(crate) use floor::{floor, repeats};
 pub use raw::{Magic, RawFile, RawStart};
 pub(crate) use same::same_text;
 pub use steps::Steps;
-pub use tables::in_order;
+pub use tables::{Repeat, in_order, repeating};
 
 use std::borrow::Cow;
 use std::ops::Deref;

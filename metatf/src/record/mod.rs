@@ -6,8 +6,8 @@ mod fields;
 mod known;
 mod protocol;
 mod reads;
+mod record_in;
 mod row;
-mod shape;
 mod visit;
 
 pub use fields::{Family, ReadFields, WriteFields};
@@ -20,8 +20,8 @@ pub(crate) use known::{has_slots, is_stateless};
 pub use protocol::no_such_record;
 pub use protocol::{DataRecord, Protocol, Puts};
 pub use reads::{Reads, ReadsOne, Rows, SectionFamily};
+#[doc(hidden)]
+pub use record_in::RecordIn;
 pub(crate) use row::MOST_UNTIL;
 pub use row::{FREE_ITEMS, Put, Row, Source, Stopped};
-#[doc(hidden)]
-pub use shape::Shape;
 pub(crate) use visit::{Visit, Walk, walk};

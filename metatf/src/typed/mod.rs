@@ -48,7 +48,7 @@ pub use crate::record::{
     DataRecord, Family, Protocol, Puts, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source, WriteFields,
 };
 #[doc(hidden)]
-pub use crate::record::{Known, Shape};
+pub use crate::record::{Known, RecordIn};
 pub use error::OpenError;
 pub use nested::{Nested, NestedWriter};
 pub use only::{Only, RecordType};

@@ -30,7 +30,7 @@ use std::path::Path;
 /// let at = file.windows(4).position(|bytes| bytes == b"lost").ok_or("no such bytes")?;
 /// file[at] ^= 1;
 ///
-/// let mut trace = Trace::with_options(TraceOptions::new().salvage(true).from_slice(&file)?);
+/// let mut trace = Trace::from_opened(TraceOptions::new().salvage(true).from_slice(&file)?);
 /// let kept: Vec<Reading> = trace.only::<Reading>().records().collect::<metatf::Result<_>>()?;
 /// assert_eq!(kept, [Reading { time: 2, vfield: b"kept".to_vec() }]);
 /// assert_eq!(trace.loss_report().and_then(|report| report.records_lost()), Some(1));
@@ -171,7 +171,7 @@ impl TraceOptions {
     /// }
     /// let object = Object { bytes: writer.finish()?, fetched: AtomicUsize::new(0) };
     ///
-    /// let mut trace = Trace::with_options(TraceOptions::new().from_ranges(&object)?);
+    /// let mut trace = Trace::from_opened(TraceOptions::new().from_ranges(&object)?);
     /// trace.seek(99)?;
     /// assert_eq!(trace.only::<Reading>().next_record()?.map(|reading| reading.time), Some(99));
     /// assert!(object.fetched.load(Ordering::Relaxed) < object.bytes.len() / 10);

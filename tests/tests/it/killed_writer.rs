@@ -36,7 +36,7 @@ impl Given {
 
 fn read_jobs(path: &Path, all: bool) -> Given {
     let mut given = Given { records: 0, wrong: Vec::new() };
-    let mut trace = jobs::Trace::with_options(TraceOptions::new().salvage(true).open(path).unwrap());
+    let mut trace = jobs::Trace::from_opened(TraceOptions::new().salvage(true).open(path).unwrap());
     while let Some(record) = trace.next().unwrap() {
         let n = given.records;
         given.note(match record {
@@ -51,7 +51,7 @@ fn read_jobs(path: &Path, all: bool) -> Given {
 }
 
 fn read_requests(path: &Path) -> Given {
-    read_runs(requests::Trace::with_options(TraceOptions::new().salvage(true).open(path).unwrap()), &[])
+    read_runs(requests::Trace::from_opened(TraceOptions::new().salvage(true).open(path).unwrap()), &[])
 }
 
 /// Reads the requests of several runs. Each run counts its records from 0, and `later` contains the number of the first
@@ -111,7 +111,7 @@ fn killed_writers_can_be_continued() {
         child.kill().unwrap();
         child.wait().unwrap();
         let given =
-            read_runs(requests::Trace::with_options(TraceOptions::new().salvage(true).open(&trace).unwrap()), &later);
+            read_runs(requests::Trace::from_opened(TraceOptions::new().salvage(true).open(&trace).unwrap()), &later);
         assert_eq!(given.wrong, [0; 0], "run {run}, which follows {later:?}");
         assert!(given.records >= later.last().copied().unwrap_or(0), "run {run}, which follows {later:?}");
         later.push(given.records);

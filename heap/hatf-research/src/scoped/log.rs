@@ -20,7 +20,7 @@ pub(super) fn simulate(
     about: &dyn Fn(&dyn std::fmt::Display) -> Error,
 ) -> Result<Vec<String>> {
     let options = TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?;
-    let mut trace = Trace::with_options(options);
+    let mut trace = Trace::from_opened(options);
     let mut names = NameNumbers::default();
     // A registration has one record per site. The records become one operation when the thread does something else.
     let mut registered: HashMap<u64, (u64, Vec<u64>)> = HashMap::new();

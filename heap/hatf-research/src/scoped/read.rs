@@ -32,7 +32,7 @@ pub fn simulate(input: Input, simulation: &mut Simulation, mut step: impl FnMut(
         return super::log::simulate(container, simulation, &mut step, &about);
     }
     let mut trace =
-        Trace::with_options(TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?);
+        Trace::from_opened(TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?);
     let names = trace.names();
     let mut sites = NameNumbers::default();
     let mut registered = Vec::new();

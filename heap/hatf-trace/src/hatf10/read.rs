@@ -34,7 +34,7 @@ impl<'t> Hatf10Reader<'t> {
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
-        Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
+        Ok(Self { trace: Trace::from_opened(trace), bytes: Vec::new(), words: Vec::new() })
     }
 
     /// Returns the mismatches between the trace's DTD and this reader; see [`metatf::typed::Trace::unmatched`].

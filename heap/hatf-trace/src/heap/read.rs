@@ -60,7 +60,7 @@ impl<'t> HeapReader<'t> {
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
-        let reader = Self::new(Trace::with_options(trace));
+        let reader = Self::new(Trace::from_opened(trace));
         let format = reader.user_metadata().remove("format").unwrap_or_default();
         let is_heap = format.get("name").is_some_and(|name| name == "heap");
         match format.get("version").filter(|_| is_heap).and_then(serde_json::Value::as_u64) {

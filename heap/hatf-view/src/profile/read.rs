@@ -28,7 +28,7 @@ pub fn read_profile(container: Reader<'_>, mut step: impl FnMut()) -> Result<Hea
     if !is_heap_profile(&container) {
         return Err(Error::Trace("not a heap profile: its DTD is not heapprof.dtd".into()));
     }
-    let mut trace = Trace::with_options(TraceOptions::new().read::<Protocol>(container).map_err(failed)?);
+    let mut trace = Trace::from_opened(TraceOptions::new().read::<Protocol>(container).map_err(failed)?);
     let mut profile = HeapProfile::default();
     let mut tables = Tables {
         strings: trace.strings(),

@@ -106,6 +106,6 @@ fn no_embedded_dtd() {
     let other = write("other.dtd");
     assert!(Trace::from_slice(&other).unwrap_err().to_string().contains("names `other.dtd`"));
     let text = super::string_table::FORMAT.dtd.to_string();
-    let trace = Trace::with_options(TraceOptions::new().dtd(text).from_slice(&other).unwrap());
+    let trace = Trace::from_opened(TraceOptions::new().dtd(text).from_slice(&other).unwrap());
     assert_eq!(trace.into_iter().count(), 1);
 }

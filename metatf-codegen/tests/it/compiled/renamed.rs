@@ -83,7 +83,7 @@ fn other_versions_are_read_on_request() {
                 assert!(!is_read && text.contains(version) && text.contains("1.2.0"), "{text}");
             }
         }
-        let mut trace = Trace::with_options(TraceOptions::new().by_name(true).from_slice(&bytes).unwrap());
+        let mut trace = Trace::from_opened(TraceOptions::new().by_name(true).from_slice(&bytes).unwrap());
         assert_eq!(trace.next_owned().unwrap(), stay(), "{version}");
     }
 }

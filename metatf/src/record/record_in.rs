@@ -4,15 +4,30 @@ use super::known::{
     Known, bits, floors, is_general, is_stateful, place, record, record_can_specialize, specialized_plans,
 };
 use super::protocol::Protocol;
-use crate::format::{Floor, borrowed, repeats};
+use crate::format::{Floor, LeafRef, borrowed, repeats};
 use crate::formula::Plan;
 use std::marker::PhantomData;
 
-/// A tagged record of a section. `SECTION` and `RECORD` are indices in the format of `P`.
+/// A tagged record of a section, as a type. `SECTION` and `RECORD` are indices in the format of `P`. Functions with this
+/// type as a parameter are compiled for the record's tag, leaves and widths.
 #[derive(Debug)]
-pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
+pub struct RecordIn<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 
-impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
+impl<P, const SECTION: usize, const RECORD: u16> RecordIn<P, SECTION, RECORD> {
+    /// The record's index in the format.
+    pub const INDEX: u16 = RECORD;
+
+    /// The indices of the section and the record in the format.
+    pub const PLACE: (usize, u16) = (SECTION, RECORD);
+
+    /// Returns a reference to a leaf of the record.
+    #[must_use]
+    pub const fn leaf(leaf: u8) -> LeafRef {
+        (RECORD, leaf)
+    }
+}
+
+impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for RecordIn<P, SECTION, RECORD> {
     const TAG: u32 = record(P::FORMAT, RECORD).tag;
     const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
     const SECTION: usize = SECTION;
