@@ -39,7 +39,8 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         quote!(#index => <#name as runtime::SectionFamily>::read::<Bytes, _>(record, row).map(Record::#variant),)
     });
     let run = sections.iter().map(|(index, name, variant)| {
-        quote!(#index => <#name as runtime::SectionFamily>::run::<Bytes, _>(reads, |record| each(Record::#variant(record))),)
+        let family = quote!(<#name as runtime::SectionFamily>);
+        quote!(#index => #family::run::<Bytes, _>(reads, |record| each(Record::#variant(record))),)
     });
     let next = sections.iter().map(
         |(index, name, variant)| quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(next).map(Record::#variant),),
@@ -174,21 +175,19 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         quote!(#record_type::INDEX => runtime::ReadFields::read_fields(row, 0).map(#name::#variant),)
     });
     let (tags, leaves) = (tags(dtd, section), leaves(section));
+    // A catch-all record has no specific tag.
+    let (tag, rows) = if tags.is_empty() { (quote!(_tag), quote!(_rows)) } else { (quote!(tag), quote!(rows)) };
     let record_types = section.records.iter().enumerate().map(|(at, listed)| {
         let (alias, record) = (record_type(listed), number(listed.record as u64));
         let name = dtd.records.get(listed.record).map_or("", |r| &r.name);
         let mut docs = vec![format!(" Record `{name}` in section `{}` as a type.", section.title)];
         if at == 0 {
-            docs.push(
-                " The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime".to_owned(),
-            );
-            docs.push(
-                " compiles its functions for this type, and so for the record's tag, leaves and widths.".to_owned(),
-            );
+            docs.push(" The numbers are the indices of the section and of the record in [`FORMAT`].".to_owned());
+            docs.push(" The runtime compiles its functions for this type, and so for the record's leaves.".to_owned());
         }
         quote!(#(#[doc = #docs])* type #alias = runtime::RecordIn<Protocol, #index, #record>;)
     });
-    let docs = format!(" Number of leaves in section `{}`, including those of comments. The runtime", section.title);
+    let docs = format!(" Number of leaves in section `{}`, including those of comments.", section.title);
     let places = section.records.iter().map(|listed| {
         let (record_type, variant) = (record_type(listed), ident(&listed.variant));
         quote!(Self::#variant(..) => #record_type::PLACE,)
@@ -197,19 +196,17 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         let (record_type, variant) = (record_type(listed), ident(&listed.variant));
         quote!(Self::#variant(record) => writer.put::<#record_type, _, #leaves>(record),)
     });
-    let family_docs = format!(
-        " Reads the records of section `{}`. The fast path calls `run` for many records or `one`",
-        section.title
-    );
+    let family_docs =
+        format!(" Reads the records of section `{}`. The fast path calls `run` or `one`, both of", section.title);
     let record_docs = format!(" Lets `Writer::write` accept a record of section `{}`.", section.title);
     let parameters = section.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     quote! {
         #[doc = #docs]
-        /// keeps the current encoding of each leaf in an array of this length.
+        /// The runtime keeps the current encoding of each leaf in an array of this length.
         const #leaves: usize = runtime::leaves_of(&FORMAT, #index);
         #(#record_types)*
         #[doc = #family_docs]
-        /// for a single record, both of which call `next`. The slow path calls `read`.
+        /// which call `next` for each record. The slow path calls `read`.
         impl runtime::SectionFamily for #name {
             const SECTION: usize = #index;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -231,14 +228,14 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
             /// table.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
-                tag: u32,
-                rows: &mut AnyRows,
+                #tag: u32,
+                #rows: &mut AnyRows,
             ) -> Option<Self::With<Bytes>> {
                 #tags
                 None
             }
             /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-            /// section. For each tag, calls [`next`](Self::next).
+            /// section. For each tag, calls `next`.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 reads: &mut impl runtime::Reads<'a>,

@@ -25,12 +25,13 @@ pub(super) fn trace(model: &Model) -> TokenStream {
         }
     });
     let elements = model.streams.iter().map(|stream| {
-        let filled =
-            filled(stream).map_or(String::new(), |values| format!(" The writer adds these elements, {values}."));
-        let docs = docs::above(
+        let mut docs = docs::above(
             &stream.docs,
-            format!("Returns a table for looking up the elements of section `{}` by offset.{filled}", stream.title),
+            format!("Returns a table for looking up the elements of section `{}` by offset.", stream.title),
         );
+        if let Some(values) = filled(stream) {
+            docs.extend([String::new(), format!("The writer adds these elements, {values}.")]);
+        }
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
         quote! {
@@ -142,12 +143,9 @@ pub(super) fn writer(model: &Model) -> TokenStream {
     let singles =
         model.streams.iter().filter(|stream| filled(stream).is_none()).filter_map(|stream| single(model, stream));
     let without = model.streams.iter().filter_map(|stream| {
-        let docs = format!(
-            " Section `{}` has no method, because the writer adds its elements, {}.",
-            stream.title,
-            filled(stream)?
-        );
-        Some(quote!(#[doc = ""] #[doc = #docs]))
+        let docs = format!(" Section `{}` has no method, because the writer adds its elements,", stream.title);
+        let values = format!(" {}.", filled(stream)?);
+        Some(quote!(#[doc = ""] #[doc = #docs] #[doc = #values]))
     });
     quote! {
         /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
@@ -171,7 +169,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             pub fn new(sink: AnySink) -> runtime::Result<Self> {
                 runtime::Writer::new(sink).map(Self)
             }
-            /// Starts a trace.
+            /// Starts a trace with these options.
             ///
             /// # Errors
             /// Returns an error from the sink.
@@ -233,7 +231,9 @@ fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
     let item = model.structs.get(stream.item)?;
     let [field] = item.shape.fields.as_slice() else { return None };
     let (name, field_name) = (ident(&item.name), raw(&field.name));
-    let docs = format!(" Lets `writer.{}().intern(..)` accept the value of the only field.", ident(&stream.method));
+    let forms = if field.ty == Ty::Bytes { ", as bytes or as a string" } else { "" };
+    let docs =
+        format!(" Lets `writer.{}().intern(..)` accept the value of the only field{forms}.", ident(&stream.method));
     match field.ty {
         Ty::U64 => Some(quote! {
             #[doc = #docs]

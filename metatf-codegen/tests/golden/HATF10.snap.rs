@@ -154,7 +154,7 @@ section heap 1 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -1331,13 +1331,13 @@ section heap 1 {
         }
     }
 
-    /// Number of leaves in section `heap`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `heap`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const HEAP_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `alloc` in section `heap` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type AllocInHeap = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `realloc` in section `heap` as a type.
@@ -1358,8 +1358,8 @@ section heap 1 {
     /// Record `destroyThread` in section `heap` as a type.
     type DestroyThreadInHeap = runtime::RecordIn<Protocol, 1, 9>;
 
-    /// Reads the records of section `heap`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `heap`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Heap {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -1432,7 +1432,7 @@ section heap 1 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

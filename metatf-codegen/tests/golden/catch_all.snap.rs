@@ -148,7 +148,7 @@ section events 1 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -583,20 +583,20 @@ section events 1 {
         }
     }
 
-    /// Number of leaves in section `events`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `events`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const EVENTS_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `start` in section `events` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type StartInEvents = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `other` in section `events` as a type.
     type OtherInEvents = runtime::RecordIn<Protocol, 1, 4>;
 
-    /// Reads the records of section `events`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `events`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Events {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -634,7 +634,7 @@ section events 1 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

@@ -180,7 +180,9 @@ section t 8 { Bytes: (vfield) { } }
             self.0.elements(3)
         }
 
-        /// Returns a table for looking up the elements of section `next` by offset. The writer adds these elements, which are the values of `sectionStride` fields.
+        /// Returns a table for looking up the elements of section `next` by offset.
+        ///
+        /// The writer adds these elements, which are the values of `sectionStride` fields.
         pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(4)
         }
@@ -214,7 +216,8 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     ///
-    /// Section `next` has no method, because the writer adds its elements, which are the values of `sectionStride` fields.
+    /// Section `next` has no method, because the writer adds its elements,
+    /// which are the values of `sectionStride` fields.
     #[derive(Debug)]
     pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
 
@@ -237,7 +240,7 @@ section t 8 { Bytes: (vfield) { } }
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -608,7 +611,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Lets `writer.open_section().intern(..)` accept the value of the only field.
+    /// Lets `writer.open_section().intern(..)` accept the value of the only field, as bytes or as a string.
     impl<'b> From<&'b [u8]> for Next<&'b [u8]> {
         fn from(vfield: &'b [u8]) -> Self {
             Self { vfield }
@@ -627,7 +630,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Lets `writer.t().intern(..)` accept the value of the only field.
+    /// Lets `writer.t().intern(..)` accept the value of the only field, as bytes or as a string.
     impl<'b> From<&'b [u8]> for TBytes<&'b [u8]> {
         fn from(vfield: &'b [u8]) -> Self {
             Self { vfield }
@@ -3519,17 +3522,17 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `global`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `global`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const GLOBAL_LEAVES: usize = runtime::leaves_of(&FORMAT, 0);
 
     /// Record `global_mark` in section `global` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type GlobalMarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
-    /// Reads the records of section `global`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `global`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
         const SECTION: usize = 0;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3564,7 +3567,7 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3605,13 +3608,13 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `Self`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `Self`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const SELF_TYPE_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `global_mark` in section `Self` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type GlobalMarkInSelfType = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `self` in section `Self` as a type.
@@ -3668,8 +3671,8 @@ section t 8 { Bytes: (vfield) { } }
     /// Record `u64` in section `Self` as a type.
     type U64InSelfType = runtime::RecordIn<Protocol, 1, 21>;
 
-    /// Reads the records of section `Self`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `Self`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for SelfType {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3822,7 +3825,7 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3927,13 +3930,13 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `record`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `record`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const RECORD_SECTION_LEAVES: usize = runtime::leaves_of(&FORMAT, 2);
 
     /// Record `global_mark` in section `record` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type GlobalMarkInRecordSection = runtime::RecordIn<Protocol, 2, 3>;
 
     /// Record `self` in section `record` as a type.
@@ -3954,8 +3957,8 @@ section t 8 { Bytes: (vfield) { } }
     /// Record `empty_count` in section `record` as a type.
     type EmptyCountInRecordSection = runtime::RecordIn<Protocol, 2, 27>;
 
-    /// Reads the records of section `record`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `record`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for RecordSection {
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4045,7 +4048,7 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4127,20 +4130,20 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `sub`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `sub`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const SUB_LEAVES: usize = runtime::leaves_of(&FORMAT, 5);
 
     /// Record `global_mark` in section `sub` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type GlobalMarkInSub = runtime::RecordIn<Protocol, 5, 3>;
 
     /// Record `n` in section `sub` as a type.
     type NInSub = runtime::RecordIn<Protocol, 5, 30>;
 
-    /// Reads the records of section `sub`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `sub`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Sub {
         const SECTION: usize = 5;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4179,7 +4182,7 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4222,20 +4225,20 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `b`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `b`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const B_LEAVES: usize = runtime::leaves_of(&FORMAT, 6);
 
     /// Record `global_mark` in section `b` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type GlobalMarkInB = runtime::RecordIn<Protocol, 6, 3>;
 
     /// Record `r` in section `b` as a type.
     type RInB = runtime::RecordIn<Protocol, 6, 31>;
 
-    /// Reads the records of section `b`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `b`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for B {
         const SECTION: usize = 6;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4274,7 +4277,7 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4317,20 +4320,20 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `r`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `r`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const R_LEAVES: usize = runtime::leaves_of(&FORMAT, 7);
 
     /// Record `global_mark` in section `r` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type GlobalMarkInR = runtime::RecordIn<Protocol, 7, 3>;
 
     /// Record `b` in section `r` as a type.
     type BInR = runtime::RecordIn<Protocol, 7, 32>;
 
-    /// Reads the records of section `r`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `r`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for R {
         const SECTION: usize = 7;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4369,7 +4372,7 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

@@ -143,7 +143,7 @@ section s 1 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -576,20 +576,20 @@ section s 1 {
         }
     }
 
-    /// Number of leaves in section `s`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `s`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const S_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `draw` in section `s` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type DrawInS = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `dot` in section `s` as a type.
     type DotInS = runtime::RecordIn<Protocol, 1, 4>;
 
-    /// Reads the records of section `s`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `s`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -626,7 +626,7 @@ section s 1 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

@@ -173,7 +173,7 @@ section parts 3 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -1160,17 +1160,17 @@ section parts 3 {
         }
     }
 
-    /// Number of leaves in section `s`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `s`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const S_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `r` in section `s` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type RInS = runtime::RecordIn<Protocol, 1, 3>;
 
-    /// Reads the records of section `s`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `s`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -1203,7 +1203,7 @@ section parts 3 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -1242,20 +1242,20 @@ section parts 3 {
         }
     }
 
-    /// Number of leaves in section `parts`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `parts`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const PARTS_LEAVES: usize = runtime::leaves_of(&FORMAT, 3);
 
     /// Record `step` in section `parts` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type StepInParts = runtime::RecordIn<Protocol, 3, 5>;
 
     /// Record `text` in section `parts` as a type.
     type TextInParts = runtime::RecordIn<Protocol, 3, 6>;
 
-    /// Reads the records of section `parts`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `parts`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Parts {
         const SECTION: usize = 3;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -1296,7 +1296,7 @@ section parts 3 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

@@ -135,12 +135,16 @@ section words 4 {
             self.0.section()
         }
 
-        /// Returns a table for looking up the elements of section `misses` by offset. The writer adds these elements, which are the values that models do not predict.
+        /// Returns a table for looking up the elements of section `misses` by offset.
+        ///
+        /// The writer adds these elements, which are the values that models do not predict.
         pub fn misses(&mut self) -> runtime::Elements<'t, Protocol, Miss> {
             self.0.elements(2)
         }
 
-        /// Returns a table for looking up the elements of section `values` by offset. The writer adds these elements, which are the values that models do not predict.
+        /// Returns a table for looking up the elements of section `values` by offset.
+        ///
+        /// The writer adds these elements, which are the values that models do not predict.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Other> {
             self.0.elements(3)
         }
@@ -169,9 +173,11 @@ section words 4 {
 
     /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     ///
-    /// Section `misses` has no method, because the writer adds its elements, which are the values that models do not predict.
+    /// Section `misses` has no method, because the writer adds its elements,
+    /// which are the values that models do not predict.
     ///
-    /// Section `values` has no method, because the writer adds its elements, which are the values that models do not predict.
+    /// Section `values` has no method, because the writer adds its elements,
+    /// which are the values that models do not predict.
     #[derive(Debug)]
     pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
 
@@ -194,7 +200,7 @@ section words 4 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -1076,13 +1082,13 @@ section words 4 {
         }
     }
 
-    /// Number of leaves in section `heap`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `heap`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const HEAP_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `alloc` in section `heap` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type AllocInHeap = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `free` in section `heap` as a type.
@@ -1094,8 +1100,8 @@ section words 4 {
     /// Record `switch` in section `heap` as a type.
     type SwitchInHeap = runtime::RecordIn<Protocol, 1, 6>;
 
-    /// Reads the records of section `heap`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `heap`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Heap {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -1148,7 +1154,7 @@ section words 4 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -1195,20 +1201,20 @@ section words 4 {
         }
     }
 
-    /// Number of leaves in section `words`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `words`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const WORDS_LEAVES: usize = runtime::leaves_of(&FORMAT, 4);
 
     /// Record `freed` in section `words` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type FreedInWords = runtime::RecordIn<Protocol, 4, 9>;
 
     /// Record `stack` in section `words` as a type.
     type StackInWords = runtime::RecordIn<Protocol, 4, 10>;
 
-    /// Reads the records of section `words`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `words`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Words {
         const SECTION: usize = 4;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -1249,7 +1255,7 @@ section words 4 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

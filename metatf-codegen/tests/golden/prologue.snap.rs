@@ -179,7 +179,7 @@ section behind 4 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -826,20 +826,20 @@ section behind 4 {
         }
     }
 
-    /// Number of leaves in section `records`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `records`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const RECORDS_LEAVES: usize = runtime::leaves_of(&FORMAT, 3);
 
     /// Record `r` in section `records` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type RInRecords = runtime::RecordIn<Protocol, 3, 5>;
 
     /// Record `q` in section `records` as a type.
     type QInRecords = runtime::RecordIn<Protocol, 3, 6>;
 
-    /// Reads the records of section `records`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `records`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Records {
         const SECTION: usize = 3;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -880,7 +880,7 @@ section behind 4 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

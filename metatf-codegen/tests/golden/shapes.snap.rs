@@ -167,7 +167,9 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             self.0.elements(5)
         }
 
-        /// Returns a table for looking up the elements of section `values` by offset. The writer adds these elements, which are the values of `sectionStride` fields.
+        /// Returns a table for looking up the elements of section `values` by offset.
+        ///
+        /// The writer adds these elements, which are the values of `sectionStride` fields.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Value> {
             self.0.elements(6)
         }
@@ -196,7 +198,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Writes a trace. Methods common to all formats are available through [`Deref`](std::ops::Deref).
     ///
-    /// Section `values` has no method, because the writer adds its elements, which are the values of `sectionStride` fields.
+    /// Section `values` has no method, because the writer adds its elements,
+    /// which are the values of `sectionStride` fields.
     #[derive(Debug)]
     pub struct Writer<AnySink: runtime::Sink>(runtime::Writer<AnySink, Protocol>);
 
@@ -219,7 +222,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -421,7 +424,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Lets `writer.names().intern(..)` accept the value of the only field.
+    /// Lets `writer.names().intern(..)` accept the value of the only field, as bytes or as a string.
     impl<'b> From<&'b [u8]> for Name<&'b [u8]> {
         fn from(vfield: &'b [u8]) -> Self {
             Self { vfield }
@@ -2719,17 +2722,17 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `global`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `global`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const GLOBAL_LEAVES: usize = runtime::leaves_of(&FORMAT, 0);
 
     /// Record `mark` in section `global` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type MarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
-    /// Reads the records of section `global`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `global`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
         const SECTION: usize = 0;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -2764,7 +2767,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -2805,13 +2808,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `numbers`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `numbers`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const NUMBERS_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `mark` in section `numbers` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type MarkInNumbers = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `kinds` in section `numbers` as a type.
@@ -2820,8 +2823,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Record `constants` in section `numbers` as a type.
     type ConstantsInNumbers = runtime::RecordIn<Protocol, 1, 5>;
 
-    /// Reads the records of section `numbers`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `numbers`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Numbers {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -2868,7 +2871,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -2917,13 +2920,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `lists`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `lists`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const LISTS_LEAVES: usize = runtime::leaves_of(&FORMAT, 2);
 
     /// Record `mark` in section `lists` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type MarkInLists = runtime::RecordIn<Protocol, 2, 3>;
 
     /// Record `leaves` in section `lists` as a type.
@@ -2944,8 +2947,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Record `fixed` in section `lists` as a type.
     type FixedInLists = runtime::RecordIn<Protocol, 2, 11>;
 
-    /// Reads the records of section `lists`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `lists`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Lists {
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3018,7 +3021,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3081,13 +3084,13 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `bytes`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `bytes`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const BYTES_SECTION_LEAVES: usize = runtime::leaves_of(&FORMAT, 3);
 
     /// Record `mark` in section `bytes` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type MarkInBytesSection = runtime::RecordIn<Protocol, 3, 3>;
 
     /// Record `direct` in section `bytes` as a type.
@@ -3099,8 +3102,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Record `other` in section `bytes` as a type.
     type OtherInBytesSection = runtime::RecordIn<Protocol, 3, 14>;
 
-    /// Reads the records of section `bytes`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `bytes`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for BytesSection {
         const SECTION: usize = 3;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3153,7 +3156,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3206,20 +3209,20 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `refs`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `refs`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const REFS_LEAVES: usize = runtime::leaves_of(&FORMAT, 7);
 
     /// Record `mark` in section `refs` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type MarkInRefs = runtime::RecordIn<Protocol, 7, 3>;
 
     /// Record `ref` in section `refs` as a type.
     type RefInRefs = runtime::RecordIn<Protocol, 7, 18>;
 
-    /// Reads the records of section `refs`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `refs`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for Refs {
         const SECTION: usize = 7;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3260,7 +3263,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,

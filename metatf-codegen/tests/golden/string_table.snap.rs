@@ -145,7 +145,7 @@ section s 1 {
             runtime::Writer::new(sink).map(Self)
         }
 
-        /// Starts a trace.
+        /// Starts a trace with these options.
         ///
         /// # Errors
         /// Returns an error from the sink.
@@ -198,7 +198,7 @@ section s 1 {
         }
     }
 
-    /// Lets `writer.names().intern(..)` accept the value of the only field.
+    /// Lets `writer.names().intern(..)` accept the value of the only field, as bytes or as a string.
     impl<'b> From<&'b [u8]> for TypeName<&'b [u8]> {
         fn from(vfield: &'b [u8]) -> Self {
             Self { vfield }
@@ -517,17 +517,17 @@ section s 1 {
         }
     }
 
-    /// Number of leaves in section `s`, including those of comments. The runtime
-    /// keeps the current encoding of each leaf in an array of this length.
+    /// Number of leaves in section `s`, including those of comments.
+    /// The runtime keeps the current encoding of each leaf in an array of this length.
     const S_LEAVES: usize = runtime::leaves_of(&FORMAT, 2);
 
     /// Record `alloc` in section `s` as a type.
-    /// The numbers are the indices of the section and of the record in [`FORMAT`]. The runtime
-    /// compiles its functions for this type, and so for the record's tag, leaves and widths.
+    /// The numbers are the indices of the section and of the record in [`FORMAT`].
+    /// The runtime compiles its functions for this type, and so for the record's leaves.
     type AllocInS = runtime::RecordIn<Protocol, 2, 4>;
 
-    /// Reads the records of section `s`. The fast path calls `run` for many records or `one`
-    /// for a single record, both of which call `next`. The slow path calls `read`.
+    /// Reads the records of section `s`. The fast path calls `run` or `one`, both of
+    /// which call `next` for each record. The slow path calls `read`.
     impl runtime::SectionFamily for S {
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -560,7 +560,7 @@ section s 1 {
         }
 
         /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls [`next`](Self::next).
+        /// section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
