@@ -54,6 +54,7 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
             static SLOTS: [#slot; #slots] = const { [#new] };
         }
         /// The arguments of events, which are named arguments of the macros.
+        #[allow(clippy::struct_field_names, reason = "names come from the DTD")]
         pub mod arguments {
             #(#arguments)*
         }

@@ -19,11 +19,7 @@
     unreachable_pub,
     reason = "covers the entire format, whatever the program uses"
 )]
-#[allow(
-    clippy::enum_variant_names,
-    clippy::struct_field_names,
-    reason = "names and sizes come from the DTD"
-)]
+#[allow(clippy::enum_variant_names, reason = "names and sizes come from the DTD")]
 mod generated {
     use ::metatf::generated as runtime;
 

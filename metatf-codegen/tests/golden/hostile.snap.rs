@@ -21,7 +21,6 @@
 )]
 #[allow(
     clippy::enum_variant_names,
-    clippy::struct_field_names,
     clippy::too_many_lines,
     reason = "names and sizes come from the DTD"
 )]

@@ -74,19 +74,24 @@ fn options_reach_the_code() {
 fn expected_widths_reach_the_tables() {
     let code = compile(hatf().expect_width("address", 8).expect_width("alloc.size", 2)).unwrap();
     // Matches the size in allocations, then all addresses.
-    assert_eq!(expected_widths(&code), [(3, 1, 2), (3, 2, 8), (4, 1, 8), (4, 2, 8), (5, 1, 8)]);
+    let [alloc, realloc, free] = ["AllocInHeap", "ReallocInHeap", "FreeInHeap"];
+    let widths = [(alloc, 1, 2), (alloc, 2, 8), (realloc, 1, 8), (realloc, 2, 8), (free, 1, 8)];
+    assert_eq!(expected_widths(&code), widths);
     let later = compile(hatf().expect_width("address", 8).expect_width("free.address", 6)).unwrap();
-    assert_eq!(expected_widths(&later).last(), Some(&(5, 1, 6)));
+    assert_eq!(expected_widths(&later).last(), Some(&(free, 1, 6)));
 }
 
 /// Returns the record, the leaf and the width of each expected width in generated code.
-fn expected_widths(code: &str) -> Vec<(u16, u16, u16)> {
-    let start = code.find("const EXPECTED").unwrap();
+fn expected_widths(code: &str) -> Vec<(&str, u8, u8)> {
+    let start = code.find("const WIDTHS").unwrap();
     let list = code[start..].split_once(';').unwrap().0;
-    let numbers =
-        |row: &str| row.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect::<Vec<u16>>();
-    let rows = list.split("ExpectedWidth {").skip(1).map(|row| numbers(row.split('}').next().unwrap()));
-    rows.map(|row| (row[0], row[1], row[2])).collect()
+    let mut widths = Vec::new();
+    for row in list.split("ExpectedWidth::new(super::").skip(1) {
+        let (record, rest) = row.split_once("::leaf(").unwrap();
+        let (leaf, rest) = rest.split_once("), ").unwrap();
+        widths.push((record, leaf.parse().unwrap(), rest.split_once(')').unwrap().0.parse().unwrap()));
+    }
+    widths
 }
 
 #[test]
