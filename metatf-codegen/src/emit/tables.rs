@@ -229,7 +229,14 @@ fn leaves(constant: &Ident, record: &Record) -> TokenStream {
         .map(|(id, l)| leaf(l, record.catch_all && id == 0, earlier.get(&id).map_or(&[][..], Vec::as_slice)));
     let count = number(record.leaves.len() as u64);
     let docs = format!(" The leaves of `{}`.", record.name);
-    quote!(#[doc = #docs] const #constant: &[Leaf; #count] = &[#(#leaves),*];)
+    let explained = (record.name == "comment").then(|| {
+        quote! {
+            /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
+            /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
+            /// consist of steps in postfix order.
+        }
+    });
+    quote!(#[doc = #docs] #explained const #constant: &[Leaf; #count] = &[#(#leaves),*];)
 }
 
 /// Emits a leaf. `any_tag` marks the tag of a catch-all record.

@@ -4838,6 +4838,9 @@ section t 8 { Bytes: (vfield) { } }
             Record::element("Bytes", BYTES, &in_order(BYTES)),
         ];
         /// The leaves of `comment`.
+        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
+        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
+        /// consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

@@ -1920,6 +1920,9 @@ section modes 2 { mode_item: (mode) { } }
             Record::element("mode_item", MODE_ITEM, &in_order(MODE_ITEM)),
         ];
         /// The leaves of `comment`.
+        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
+        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
+        /// consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

@@ -634,6 +634,9 @@ section s 1 {
             Record::tagged("alloc", 4, ALLOC, &in_order(ALLOC)),
         ];
         /// The leaves of `comment`.
+        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
+        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
+        /// consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

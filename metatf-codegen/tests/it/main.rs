@@ -5,6 +5,7 @@ pub mod compiled;
 mod editions;
 mod emitters;
 mod golden;
+pub mod interface;
 mod ksy;
 mod linear;
 
