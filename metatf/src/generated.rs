@@ -81,7 +81,11 @@
 //! | `RawStart` | `new`, `records_size` |
 //! | `Magic` | `new` |
 //!
-//! Emitters also call the crate `metatf-telemetry`. Use the same release of `metatf-codegen` and `metatf-telemetry`.
+//! # Emitters
+//!
+//! Emitters, which are generated on request, also call the crate `metatf-telemetry`: `Telemetry::{new, is_on, stamp, emit,
+//! emit_tail}`, `StringId::number`, and `private::{Slot, intern, text, array}`. They are not part of this interface and
+//! require the same release of `metatf-codegen` and `metatf-telemetry`.
 //!
 //! # Names and inlining
 //!
