@@ -3,8 +3,8 @@
 //! # Versions
 //!
 //! The interface has its own version, [`MAJOR`] and [`MINOR`]. Generated code states the version for which it was
-//! generated, and [`check_version`] checks that version at compile time. This crate compiles code generated for the same
-//! major version and for any minor version up to its own.
+//! generated, and [`check_version`] checks that version at compile time. This crate compiles code generated for the
+//! same major version and for any minor version up to its own.
 //!
 //! A new minor version may only add:
 //! - items of this module, and functions of its types
@@ -12,9 +12,9 @@
 //! - functions of traits that generated code calls
 //! - variants of [`ExprOp`](tables::ExprOp) and [`Interpretation`](tables::Interpretation)
 //!
-//! A minor version must not change or remove anything that the tables below list: neither names, parameters, results and
-//! bounds, nor the values that a function reads, writes or returns. Functions of tables remain usable in constants. The
-//! inlining and the number of instructions of a function may change.
+//! A minor version must not change or remove anything that the tables below list: neither names, parameters, results
+//! and bounds, nor the values that a function reads, writes or returns. Functions of tables remain usable in constants.
+//! The inlining and the number of instructions of a function may change.
 //!
 //! The tests of `metatf-codegen` compile code generated for each minor version, and use it to write and read traces.
 //!
@@ -83,9 +83,9 @@
 //!
 //! # Emitters
 //!
-//! Emitters, which are generated on request, also call the crate `metatf-telemetry`: `Telemetry::{new, is_on, stamp, emit,
-//! emit_tail}`, `StringId::number`, and `private::{Slot, intern, text, array}`. They are not part of this interface and
-//! require the same release of `metatf-codegen` and `metatf-telemetry`.
+//! Emitters, which are generated on request, also call the crate `metatf-telemetry`: `Telemetry::{new, is_on, stamp,
+//! emit, emit_tail}`, `StringId::number`, and `private::{Slot, intern, text, array}`. These items are not part of this
+//! interface, so emitters require the same release of `metatf-codegen` and `metatf-telemetry`.
 //!
 //! # Names and inlining
 //!

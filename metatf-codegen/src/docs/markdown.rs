@@ -1,5 +1,5 @@
-//! Converts DTD comments to Markdown that rustdoc and Clippy accept: identifiers and addresses are marked, and characters
-//! that would begin a link or an HTML tag are escaped.
+//! Converts DTD comments to Markdown that rustdoc and Clippy accept: identifiers and addresses are marked, and
+//! characters that would begin a link or an HTML tag are escaped.
 
 /// Words that look like identifiers but are not.
 const WORDS: [&str; 10] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "MHz", "GHz", "THz", "NaN"];

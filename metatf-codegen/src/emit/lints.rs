@@ -7,7 +7,8 @@ use quote::quote;
 
 use crate::model::{Model, Struct, Ty};
 
-/// Emits the attributes. A lint about names or sizes is disabled only if the format may need it, by a cautious estimate.
+/// Emits the attributes. A lint about names or sizes is disabled only if a cautious estimate shows that the format may
+/// need it.
 pub(super) fn emit(model: &Model) -> TokenStream {
     let fields = has_alike_fields(model).then(|| quote!(clippy::struct_field_names,));
     let variants = has_alike_variants(model).then(|| quote!(clippy::enum_variant_names,));
@@ -54,8 +55,8 @@ fn are_alike<'n>(of: &str, names: impl Iterator<Item = &'n str>) -> bool {
     names.len() > 2 && (first || last || names.iter().any(repeats))
 }
 
-/// Returns whether a function may have more than 100 lines. A record of a section, a section and a leaf take at most five
-/// lines in a function, and a named value one line.
+/// Returns whether a function may have more than 100 lines. A record of a section, a section and a leaf take at most
+/// five lines in a function, and a named value one line.
 fn has_long_functions(model: &Model) -> bool {
     let records = model.tagged.iter().map(|section| section.records.len());
     let leaves = model.structs.iter().map(|s| s.shape.pieces.len());

@@ -42,9 +42,10 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         let family = quote!(<#name as runtime::SectionFamily>);
         quote!(#index => #family::run::<Bytes, _>(reads, |record| each(Record::#variant(record))),)
     });
-    let next = sections.iter().map(
-        |(index, name, variant)| quote!(#index => <#name as runtime::SectionFamily>::one::<Bytes>(next).map(Record::#variant),),
-    );
+    let next = sections.iter().map(|(index, name, variant)| {
+        let family = quote!(<#name as runtime::SectionFamily>);
+        quote!(#index => #family::one::<Bytes>(next).map(Record::#variant),)
+    });
     let elements = model.streams.iter().map(|stream| {
         let (index, variant) = (number(stream.index as u64), ident(&stream.variant));
         quote!(#index => runtime::ReadFields::read_fields(row, 0).map(Element::#variant),)

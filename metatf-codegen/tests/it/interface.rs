@@ -1,5 +1,5 @@
-//! Code generated for each version of the interface (`metatf::generated`) compiles with this version of the runtime, and
-//! reads what it writes. The files in `interface-*` are never generated again.
+//! Code generated for each version of the interface (`metatf::generated`) compiles with this version of the runtime,
+//! and reads what it writes. The files in `interface-*` are never generated again.
 #![deny(missing_docs, unused, clippy::all, clippy::pedantic, nonstandard_style)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 

@@ -8,8 +8,8 @@ use crate::format::{Floor, LeafRef, borrowed, repeats};
 use crate::formula::Plan;
 use std::marker::PhantomData;
 
-/// A tagged record of a section, as a type. `SECTION` and `RECORD` are indices in the format of `P`. Functions with this
-/// type as a parameter are compiled for the record's tag, leaves and widths.
+/// A tagged record of a section, as a type. `SECTION` and `RECORD` are indices in the format of `P`. Functions with
+/// this type as a parameter are compiled for the record's tag, leaves and widths.
 #[derive(Debug)]
 pub struct RecordIn<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 
