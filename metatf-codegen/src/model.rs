@@ -188,11 +188,11 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
     /// Users add the elements.
-    ByUsers,
+    Users,
     /// The writer adds the values of `sectionStride` fields.
-    ByStrides,
+    Strides,
     /// The writer adds the values that models do not predict.
-    ByModels,
+    Models,
 }
 
 /// The columns of a record.

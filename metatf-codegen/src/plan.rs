@@ -311,10 +311,10 @@ impl<'d> Planner<'_, 'd> {
 /// Returns the source of the elements of the stream section with this number.
 fn filled(dtd: &Dtd, section: u8) -> Filled {
     if dtd.models.iter().any(|model| model.section == section) {
-        return Filled::ByModels;
+        return Filled::Models;
     }
     let mut leaves = dtd.records.iter().flat_map(|record| &record.leaves);
-    if leaves.any(|leaf| leaf.interpretation.stream() == Some(section)) { Filled::ByStrides } else { Filled::ByUsers }
+    if leaves.any(|leaf| leaf.interpretation.stream() == Some(section)) { Filled::Strides } else { Filled::Users }
 }
 
 fn section_name(section: &Section) -> &str {

@@ -117,6 +117,7 @@ pub const MAJOR: u16 = 1;
 pub const MINOR: u16 = 0;
 
 /// Fails to compile if code was generated for a version of this interface that this crate does not support.
+#[allow(clippy::absurd_extreme_comparisons, reason = "`MINOR` may be 0")]
 pub const fn check_version(major: u16, minor: u16) {
     assert!(
         major >= MAJOR,

@@ -92,7 +92,7 @@ fn offset_docs(stream: &Stream) -> Vec<String> {
     let mut lines = vec![format!(
         "An offset into section `{section}`. `trace.{method}().get(..)` returns the element at the offset."
     )];
-    if stream.filled == Filled::ByUsers {
+    if stream.filled == Filled::Users {
         lines.push(format!("`writer.{method}().intern(..)` adds an element and returns its offset."));
     }
     lines

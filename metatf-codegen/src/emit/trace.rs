@@ -209,9 +209,9 @@ pub(super) fn writer(model: &Model) -> TokenStream {
 /// Describes the elements of a stream section that the writer adds. Returns `None` if users add the elements.
 fn filled(stream: &Stream) -> Option<&'static str> {
     match stream.filled {
-        Filled::ByUsers => None,
-        Filled::ByStrides => Some("which are the values of `sectionStride` fields"),
-        Filled::ByModels => Some("which are the values that models do not predict"),
+        Filled::Users => None,
+        Filled::Strides => Some("which are the values of `sectionStride` fields"),
+        Filled::Models => Some("which are the values that models do not predict"),
     }
 }
 

@@ -224,13 +224,13 @@ fn the_interface_lists_what_generated_code_names() {
         }
         let code = std::fs::read_to_string(path).unwrap();
         let end = |text: &str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap();
-        let named = code.split("runtime::").skip(1).map(|rest| &rest[..end(rest)]);
+        let direct = code.split("runtime::").skip(1).map(|rest| &rest[..end(rest)]);
         let (_, tables) = code.split_once("use super::runtime::tables::{").unwrap();
         let tables = tables.split_once('}').unwrap().0.split(',').map(str::trim);
         let functions = code.split_once("pub static FORMAT").unwrap().1;
         let functions = functions.split(['.', ':']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
         let functions = functions.filter_map(|rest| Some(rest.split_once('(')?.0)).filter(|name| is_function(name));
-        for name in named.chain(tables).chain(functions).filter(|name| !name.is_empty()) {
+        for name in direct.chain(tables).chain(functions).filter(|name| !name.is_empty()) {
             assert!(
                 docs.contains(&format!("`{name}`")) || docs.contains(&format!("::{name}`")),
                 "`{name}` is not listed"
