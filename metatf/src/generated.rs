@@ -59,7 +59,7 @@
 //! | [`check_version`] | checks the version of this interface |
 //! | [`RecordIn`] | a record of a section as a type: `INDEX`, `PLACE`, `leaf` |
 //! | [`leaves_of`] | the number of leaves in a section |
-//! | [`array`], [`each`], [`optional`], [`read_vfield`] | read fixed arrays, repetitions, optional values, and repeated `vfield`s |
+//! | [`array`](fn@array), [`each`], [`optional`], [`read_vfield`] | read fixed arrays, repetitions, optional values, and repeated `vfield`s |
 //! | [`put_each`] | writes repetitions and optional values |
 //! | [`fmt_flags`] | prints flags |
 //! | [`no_such_record`] | the error for an unknown index |
