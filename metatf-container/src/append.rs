@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::chunk::{self, ChunkHeader, Frame, Probe};
+use super::decode::Decoder;
 use super::existing::ExistingTrace;
 use super::header::{Header, INTS_AT};
 use super::index::{self, ChunkInfo};
@@ -14,6 +15,7 @@ use super::read_v1;
 use super::salvage::Salvage;
 use super::sink::{Sink, seek_and_write};
 use super::source::Source;
+use super::times::GroupTimes;
 use crate::{Error, ErrorKind, Result};
 
 /// A trace file to which a writer adds records, as a sink for any writer. A file that does not exist or is empty
@@ -95,7 +97,7 @@ impl AppendFile {
             let int = trace.header.class.int_size();
             ((INTS_AT + 2 * int) as u64, int)
         });
-        let torn = existing.as_ref().map_or(length, |(trace, is_torn)| if *is_torn { length - trace.end } else { 0 });
+        let torn = existing.as_ref().map_or(length, |(_, torn_at)| torn_at.map_or(0, |at| length - at));
         Ok(Self {
             file: BufWriter::new(file),
             existing: existing.map(|(trace, _)| trace),
@@ -153,9 +155,9 @@ impl Sink for AppendFile {
     }
 }
 
-/// Reads the trace in a file, and returns it and whether the file ends with an incomplete chunk. Returns `None` if the
-/// file ends inside the header or the DTD.
-fn existing(file: &File) -> Result<Option<(ExistingTrace, bool)>> {
+/// Reads the trace in a file, and returns it and the offset of an incomplete chunk at the end of the file. Returns `None`
+/// if the file ends inside the header or the DTD.
+fn existing(file: &File) -> Result<Option<(ExistingTrace, Option<u64>)>> {
     let mut reader = match Reader::start(Source::of(file.try_clone()?)?, false) {
         Ok(reader) => reader,
         Err(error) if matches!(error.kind, ErrorKind::Truncated(_)) => return Ok(None),
@@ -166,15 +168,32 @@ fn existing(file: &File) -> Result<Option<(ExistingTrace, bool)>> {
     }
     let dtd = reader.dtd_text().map(<[u8]>::to_vec);
     let Reader { source, header, .. } = &mut reader;
-    let (chunks, end, is_torn) = walk(source, header)?;
+    let (mut chunks, mut end, is_torn) = walk(source, header)?;
+    let torn_at = is_torn.then_some(end);
     let Some(dtd) = dtd else {
         if chunks.is_empty() && (is_torn || source.view(end, 1)?.is_empty()) {
             return Ok(None);
         }
         return Err(Error::at(0, ErrorKind::Dtd("the trace embeds no DTD, so it cannot be continued")));
     };
+    let mut times = None;
+    // The writer will write the times of all groups after its own groups.
+    if let Some(last) = chunks.pop_if(|last| last.kind == chunk::TIMES) {
+        times = Some(group_times(source, last.offset, &chunks)?);
+        end = last.offset;
+    }
     let header = header.clone();
-    Ok(Some((ExistingTrace { header, dtd, chunks, end }, is_torn)))
+    Ok(Some((ExistingTrace { header, dtd, chunks, times, end }, torn_at)))
+}
+
+/// Reads the chunk with the times of groups, which follows these chunks.
+fn group_times(source: &mut Source<'_>, start: u64, chunks: &[ChunkInfo]) -> Result<GroupTimes> {
+    let Frame::Whole(header) = chunk::frame(source, start)? else {
+        return Err(Error::at(start, ErrorKind::Truncated("a chunk")));
+    };
+    let content = read_v1::content(source, &mut Decoder::default(), &header, start)?;
+    let groups = chunks.iter().filter(|chunk| chunk.is_group_start()).count();
+    GroupTimes::parse(read_v1::bytes(source, &content).unwrap_or_default(), start, groups as u64)
 }
 
 /// Returns the chunks before the index or the end, the end of the last chunk, and whether an incomplete chunk follows.

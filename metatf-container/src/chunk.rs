@@ -17,6 +17,8 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const DTD: u8 = 1;
 pub(crate) const INDEX: u8 = 2;
 pub(crate) const USER: u8 = 3;
+/// The times of groups.
+pub(crate) const TIMES: u8 = 129;
 /// The lowest chunk kind that readers skip if they do not recognize it.
 pub(crate) const OTHERS: u8 = 128;
 
@@ -124,6 +126,11 @@ impl ChunkHeader {
         b
     }
 
+    /// Returns whether the kind, if valid, is one that this reader does not skip.
+    pub(crate) fn is_known(&self) -> bool {
+        self.kind < OTHERS || self.kind == TIMES
+    }
+
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -157,10 +164,10 @@ impl ChunkHeader {
         if Order::from_number(self.order) != Some(file.order) {
             return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the header's byteorder");
         }
-        if self.kind >= OTHERS {
+        if !self.is_known() {
             return Ok(()); // Skipped, because the meaning of the fields is unknown.
         }
-        if self.kind > USER {
+        if self.kind > USER && self.kind < OTHERS {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
             return wrong(at::KIND, "the chunk's kind", self.kind.into(), expected);
         }

@@ -2,6 +2,7 @@
 
 use super::header::Header;
 use super::index::ChunkInfo;
+use super::times::GroupTimes;
 
 /// A trace in a sink, which a writer continues.
 #[doc(hidden)]
@@ -11,6 +12,8 @@ pub struct ExistingTrace {
     /// The text of the embedded DTD.
     pub dtd: Vec<u8>,
     pub(crate) chunks: Vec<ChunkInfo>,
+    /// The times of the groups, if the trace contains them.
+    pub(crate) times: Option<GroupTimes>,
     /// End of the last chunk that is kept.
     pub(crate) end: u64,
 }

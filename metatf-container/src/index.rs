@@ -19,7 +19,7 @@ pub struct ChunkInfo {
     pub base: u64,
     /// Section number; 0 for the global section and for chunks other than data.
     pub section: u8,
-    /// Kind: 0 for data, 1 for the DTD, 3 for user metadata; other kinds are unknown.
+    /// Kind: 0 for data, 1 for the DTD, 3 for user metadata, 129 for the times of groups; other kinds are unknown.
     pub kind: u8,
     /// Codec number.
     pub codec: u8,
@@ -46,6 +46,11 @@ impl ChunkInfo {
             raw_len: header.raw_len,
             nrecords: header.nrecords,
         }
+    }
+
+    /// Returns the offset of the end of the chunk.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset.saturating_add(chunk::LEN as u64).saturating_add(self.stored_len.into())
     }
 
     /// Returns whether this is a data chunk of a shared table or a group.

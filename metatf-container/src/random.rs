@@ -12,6 +12,7 @@ use super::read::{Body, Reader};
 use super::read_v0::Extents;
 use super::read_v1::{self, Chunks};
 use super::source::Source;
+use super::times::{GroupTimes, TimeRange};
 use crate::{Error, ErrorKind, Result};
 
 impl Reader<'_> {
@@ -45,7 +46,7 @@ impl Reader<'_> {
         let all = self.chunks()?;
         let pos = match all.get(n) {
             Some(chunk) if chunk.is_group_start() => Some(chunk.offset),
-            None if n == all.len() => all.last().map(end_of_chunk),
+            None if n == all.len() => all.last().map(ChunkInfo::end),
             _ => return Err(usage("reading can only begin at the first chunk of a group")),
         };
         if self.salvage.is_some() {
@@ -59,6 +60,45 @@ impl Reader<'_> {
             self.failed = false;
         }
         Ok(())
+    }
+
+    /// Returns the times of the groups of a version 1 file, on disk or in memory, or `None` if the file does not contain
+    /// them.
+    ///
+    /// # Errors
+    /// As for [`Reader::chunks`]. Also returns an error if the chunk with the times is invalid.
+    pub fn group_times(&mut self) -> Result<Option<GroupTimes>> {
+        if !matches!(self.body, Body::Chunks(_)) {
+            return Ok(None);
+        }
+        let chunks = self.chunks()?;
+        let Some(n) = chunks.iter().rposition(|chunk| chunk.kind == chunk::TIMES) else { return Ok(None) };
+        let groups = |chunks: &[ChunkInfo]| chunks.iter().filter(|chunk| chunk.is_group_start()).count();
+        let (before, all) = (groups(chunks.get(..n).unwrap_or_default()), groups(chunks));
+        let (_, start, content) = self.chunk(n)?;
+        let mut times = GroupTimes::parse(self.bytes(&content), start, before as u64)?;
+        // A writer that does not know this kind of chunk may have added groups.
+        times.groups.resize(all, TimeRange::ALL);
+        Ok(Some(times))
+    }
+
+    /// Skips chunks. `skipped` contains an entry for each [chunk](Reader::chunks), which is the number of data records
+    /// in a chunk to skip. Complete groups must be skipped, and reading must not have begun. Readers of
+    /// [groups](Reader::split) skip the same chunks. Has no effect when salvaging.
+    #[doc(hidden)]
+    pub fn skip_chunks(&mut self, skip: Arc<[Option<u32>]>) {
+        if let Body::Chunks(chunks) = &mut self.body {
+            chunks.skipped = Some(skip).filter(|_| self.salvage.is_none());
+        }
+    }
+
+    /// Returns the number of data records that were skipped since the last call.
+    #[doc(hidden)]
+    pub fn take_skipped_records(&mut self) -> u64 {
+        match &mut self.body {
+            Body::Chunks(chunks) => std::mem::take(&mut chunks.skipped_records),
+            _ => 0,
+        }
     }
 
     /// Returns the filter number of chunk `n`. It is read from the chunk's header, because the index does not contain
@@ -151,6 +191,8 @@ impl Reader<'_> {
                 seen: Vec::new(),
                 all: chunks.all.as_ref().map(Arc::clone),
                 jumped: false,
+                skipped: chunks.skipped.as_ref().map(Arc::clone),
+                skipped_records: 0,
                 until: None,
                 done: false,
                 keeps_columns: false,
@@ -162,10 +204,6 @@ impl Reader<'_> {
 
 fn usage(why: &'static str) -> Error {
     Error::at(0, ErrorKind::Usage(why))
-}
-
-fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
-    chunk.offset.saturating_add(chunk::LEN as u64).saturating_add(chunk.stored_len.into())
 }
 
 /// Returns the chunks listed in the index, if the footer refers to the index, its CRC is valid, and its entries are
@@ -191,7 +229,7 @@ fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo
         if entry.offset != at {
             return Ok(None);
         }
-        at = end_of_chunk(entry);
+        at = entry.end();
     }
     Ok((at == start).then_some(entries))
 }

@@ -9,6 +9,7 @@ use super::index::{self, ChunkInfo};
 use super::order::Sequence;
 use super::part::{Content, MAX_RAW_LEN, Origin, Part};
 use super::source::Source;
+use super::times::GroupTimes;
 use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
@@ -28,6 +29,10 @@ pub(crate) struct Chunks {
     /// Whether a jump left the file order, after which chunks are compared with `all` instead of being collected in
     /// `seen`.
     pub(crate) jumped: bool,
+    /// For each chunk that is skipped, the number of its data records.
+    pub(crate) skipped: Option<Arc<[Option<u32>]>>,
+    /// Number of data records in chunks that were skipped.
+    pub(crate) skipped_records: u64,
     /// Offset at which reading ends, or `None` for the end of the file.
     pub(crate) until: Option<u64>,
     pub(crate) done: bool,
@@ -49,6 +54,8 @@ impl Chunks {
             seen: Vec::new(),
             all: None,
             jumped: false,
+            skipped: None,
+            skipped_records: 0,
             until: None,
             done: false,
             keeps_columns: false,
@@ -68,7 +75,11 @@ impl Chunks {
         file: &Header,
         warnings: &mut Warnings,
     ) -> Result<Option<Part>> {
-        while !self.done && self.until != Some(self.pos) {
+        while !self.done {
+            self.skip();
+            if self.until == Some(self.pos) {
+                break;
+            }
             match chunk::probe(source, self.pos)? {
                 Probe::Bad(error) => return Err(error),
                 Probe::End if self.is_listed() => {
@@ -91,6 +102,22 @@ impl Chunks {
         Ok(None)
     }
 
+    /// Advances past chunks that are to be skipped.
+    fn skip(&mut self) {
+        let (Some(skipped), Some(all)) = (&self.skipped, &self.all) else { return };
+        let first = self.number();
+        let rest = skipped.iter().zip(all.iter()).skip(first);
+        let run = rest.map_while(|(records, chunk)| Some(*records)?.filter(|_| self.until != Some(chunk.offset)));
+        let (count, records) = run.fold((0, 0), |(n, sum), records| (n + 1, sum + u64::from(records)));
+        if count > 0 {
+            self.skipped_records += records;
+            // The end of the last skipped chunk.
+            self.pos = all.get(first + count - 1).map_or(self.pos, index::ChunkInfo::end);
+            self.sequence.jump_to((first + count) as u64);
+            self.jumped = true;
+        }
+    }
+
     /// Checks and reads the chunk at `pos`, whose CRC is valid, and advances past it. A data chunk becomes a part. If
     /// an error is returned, the state is unchanged.
     pub(crate) fn take(
@@ -104,12 +131,17 @@ impl Chunks {
         self.sequence.check(header, start)?;
         self.check_listed(header, start)?;
         let content = match header.kind {
-            chunk::OTHERS.. => None,
+            _ if !header.is_known() => None,
             chunk::DATA if self.keeps_columns && header.filter == chunk::COLUMNS && source.all().is_some() => {
                 Some(Content::Columns(start))
             }
             _ => Some(content(source, &mut self.decoder, header, start)?),
         };
+        // After a jump, the number of groups is unknown until the next data chunk.
+        if let (chunk::TIMES, Some(content), Some(group)) = (header.kind, &content, self.sequence.group()) {
+            let bytes = bytes(source, content).unwrap_or_default();
+            GroupTimes::parse(bytes, start, u64::from(group) + 1)?;
+        }
         if header.kind == chunk::USER && self.user_len + header.raw_len as usize > MAX_RAW_LEN {
             return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
         }
@@ -122,6 +154,7 @@ impl Chunks {
         match header.kind {
             chunk::DATA => return Ok(Some(part(header, start, content))),
             chunk::DTD => self.dtd = bytes(source, &content).map(Arc::from),
+            chunk::TIMES => {}
             _ => {
                 let text = bytes(source, &content).unwrap_or_default().to_vec();
                 self.user_len += text.len();

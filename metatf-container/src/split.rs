@@ -29,6 +29,8 @@ pub struct Split<'s> {
     chunks: Arc<[ChunkInfo]>,
     /// The number of each piece's first chunk. The first piece starts at chunk 0.
     starts: Vec<usize>,
+    /// For each chunk that is skipped, the number of its data records.
+    skipped: Option<Arc<[Option<u32>]>>,
 }
 
 /// Content length below which a group is small, because creating a reader takes as long as reading the group.
@@ -49,10 +51,22 @@ impl Reader<'_> {
             return None;
         }
         let chunks = checked(&mut source.open(), &self.header)?;
+        // The chunks to skip were chosen with the index, which may be wrong.
+        let skipped = body.skipped.clone();
+        if skipped.is_some() && body.all.as_deref() != Some(&*chunks) {
+            return None;
+        }
         let groups = chunks.iter().enumerate().filter(|(_, chunk)| chunk.is_group_start()).map(|(n, _)| n);
         let starts: Vec<usize> = std::iter::once(0).chain(groups.skip(1)).collect();
         let header = self.header.clone();
-        (starts.len() > 1).then(|| Split { source, header, dtd: body.dtd.clone(), chunks: chunks.into(), starts })
+        (starts.len() > 1).then(|| Split {
+            source,
+            header,
+            dtd: body.dtd.clone(),
+            chunks: chunks.into(),
+            starts,
+            skipped,
+        })
     }
 
     /// Ends reading. The returned decoder can serve another reader, which then need not allocate its own contexts and
@@ -158,6 +172,8 @@ impl<'s> Split<'s> {
             seen: Vec::new(),
             all: Some(Arc::clone(&self.chunks)),
             jumped: true,
+            skipped: self.skipped.clone(),
+            skipped_records: 0,
             until: at(range.end),
             done: false,
             keeps_columns: false,

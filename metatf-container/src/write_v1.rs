@@ -14,6 +14,7 @@ use super::options::{Filter, WriteOptions, representable};
 use super::part::MAX_RAW_LEN;
 use super::raw_content::RawContent;
 use super::sink::Sink;
+use super::times::{GroupTimes, TimeLeaf, TimeRange};
 use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result};
 
@@ -175,6 +176,8 @@ pub struct Chunks {
     pos: u64,
     entries: Vec<ChunkInfo>,
     bases: Box<[u64; 256]>,
+    /// The times of the groups that have ended.
+    times: GroupTimes,
 }
 
 impl Chunks {
@@ -223,6 +226,7 @@ impl Chunks {
             writer.bases[usize::from(chunk.section)] = chunk.base + u64::from(chunk.raw_len);
         }
         writer.entries = existing.chunks;
+        writer.times = existing.times.unwrap_or_default();
         writer
     }
 
@@ -238,7 +242,50 @@ impl Chunks {
             pos,
             entries: Vec::new(),
             bases: Box::new([0; 256]),
+            times: GroupTimes::default(),
         }
+    }
+
+    /// Sets the leaves that contain times. The times of groups that already exist are kept if they are times of the same
+    /// leaves.
+    #[doc(hidden)]
+    pub fn set_time_leaves(&mut self, leaves: Vec<TimeLeaf>) {
+        if self.times.leaves != leaves {
+            self.times = GroupTimes { leaves, groups: Vec::new() };
+        }
+        let groups = self.groups();
+        self.times.groups.resize(groups, TimeRange::ALL);
+    }
+
+    /// Ends a group whose first chunk has been written, and states the times of its records.
+    #[doc(hidden)]
+    pub fn end_group(&mut self, times: TimeRange) {
+        if !self.times.leaves.is_empty() {
+            self.times.groups.push(times);
+        }
+    }
+
+    /// Returns the number of groups written so far.
+    fn groups(&self) -> usize {
+        self.entries.iter().filter(|chunk| chunk.is_group_start()).count()
+    }
+
+    /// Writes the times of the groups, unless they are unknown or the trace has only one group, so that there is nothing
+    /// to skip.
+    fn write_times(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let GroupTimes { leaves, groups } = &self.times;
+        let is_known = groups.iter().any(|times| *times != TimeRange::ALL);
+        if leaves.is_empty() || !is_known || groups.len() < 2 || groups.len() != self.groups() {
+            return Ok(());
+        }
+        let content = self.times.emit();
+        if content.len() > MAX_RAW_LEN {
+            return Ok(());
+        }
+        let codec = if content.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
+        let header = ChunkHeader { kind: chunk::TIMES, ..ChunkHeader::default() };
+        self.chunk(sink, header, &How::of_text(codec), &RawContent { raw: &content, element: 0, ends: &[] })?;
+        self.drain(sink)
     }
 
     /// Returns the header and the chunks written so far.
@@ -392,6 +439,7 @@ impl Chunks {
     /// As for [`ChunkWriter::finish`].
     pub fn finish(mut self, sink: &mut dyn Sink, nrecords: u64) -> Result<()> {
         self.drain(sink)?;
+        self.write_times(sink)?;
         let mut entries = Vec::with_capacity(self.entries.len() * index::ENTRY);
         self.entries.iter().for_each(|entry| entry.emit(&mut entries));
         let too_many = |_| Error::at(self.pos, ErrorKind::Limit("an index of 4 GiB"));

@@ -2,7 +2,7 @@
 
 use super::{Column, MOST_RATIO, Piece, RowShape, Rows, streams_of};
 use crate::Result;
-use crate::record_dictionary::write_number;
+use crate::times;
 
 /// Compresses a stream into an empty vector. Returns false if the result is not shorter.
 pub(crate) type Pack<'p> = dyn FnMut(&[u8], &mut Vec<u8>) -> Result<bool> + 'p;
@@ -61,6 +61,10 @@ impl Streams<'_, '_> {
         }
         Ok(self.payload.len() - before)
     }
+}
+
+fn write_number(number: usize, out: &mut Vec<u8>) {
+    times::write_number(number as u64, out);
 }
 
 /// Writes the columns and the shapes.
