@@ -74,16 +74,17 @@ pub fn annotation<'l>(leaf: &'l Leaf, name: &str) -> Option<&'l str> {
 /// Returns the role of a leaf.
 #[must_use]
 pub fn of(leaf: &Leaf) -> Option<Role> {
+    if leaf.is_time() {
+        return Some(Role::Time);
+    }
     let Some(role) = annotation(leaf, "role") else {
         return match annotation(leaf, "source")? {
-            "clock" => Some(Role::Time),
             "thread" => Some(Role::Thread),
             "process" => Some(Role::Process),
             _ => None,
         };
     };
     match role {
-        "time" => Some(Role::Time),
         "string_id" => Some(Role::StringId),
         "string" => Some(Role::String),
         "labelled" => Some(Role::Labelled),

@@ -84,6 +84,7 @@ mod tests {
             tag,
             leaves: vec![leaf("tag"), leaf("box.x")].into(),
             steps: Cow::Borrowed(&[]),
+            time: None,
         };
         let section = |number, name, stream, records| Section {
             number,

@@ -162,7 +162,11 @@ fn row(table: &RecordTable<'_>) -> TokenStream {
         Some(tag) => quote!(tagged(#name, #tag, #leaves, #steps)),
         None => quote!(element(#name, #leaves, #steps)),
     };
-    quote!(Record::#new #was)
+    let time = record.time().map(|leaf| {
+        let leaf = number(leaf.0);
+        quote!(.time(#leaf))
+    });
+    quote!(Record::#new #was #time)
 }
 
 /// Emits the layout of a record with repetitions.

@@ -230,6 +230,14 @@ impl Leaf {
         self.constant.is_some() || self.computed.is_some() || self.is_tag()
     }
 
+    /// Checks whether the value is the time of its record, according to the annotation `role` or, if there is none,
+    /// `source`.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        let source = || self.annotations.get("source").is_some_and(|text| text.trim_matches('"') == "clock");
+        self.role().map_or_else(source, |role| role == "time")
+    }
+
     /// Checks whether the value is a number rather than a byte array.
     #[must_use]
     pub fn is_numeric(&self) -> bool {
@@ -627,6 +635,16 @@ impl Record {
     #[must_use]
     pub fn is_optional(&self, count: LeafId) -> bool {
         self.leaf(count).and_then(|leaf| leaf.computed.as_ref()).is_some_and(|expression| expression.most() <= 1)
+    }
+
+    /// Returns the leaf whose values are recorded as the times of groups (spec 5.2), which is the first leaf that
+    /// [contains times](Leaf::is_time). Returns `None` if the values of that leaf are not unsigned integers, or if they
+    /// are repeated or computed.
+    #[must_use]
+    pub fn time(&self) -> Option<LeafId> {
+        let (id, leaf) = (0..=u8::MAX).map(LeafId).zip(&self.leaves).find(|(_, leaf)| leaf.is_time())?;
+        let is_stored = leaf.is_numeric() && leaf.computed.is_none() && !leaf.is_tag() && !leaf.repeated;
+        (is_stored && !matches!(leaf.format, Format::Signed | Format::F64)).then_some(id)
     }
 
     /// Returns the leaf with this path of keys (`["vfield", "data"]`).

@@ -48,6 +48,7 @@
 //! # Ok::<(), metatf_tools::condition::ConditionError>(())
 //! ```
 
+mod limits;
 mod parse;
 mod value;
 
@@ -140,6 +141,28 @@ impl<F> Condition<F> {
     /// Returns whether the condition holds for a row.
     pub fn holds(&self, row: &impl Row<F>) -> bool {
         self.0.holds(row)
+    }
+
+    /// Returns the lowest and the highest value of one of these fields for which the condition can hold. Every field for
+    /// which `is_wanted` is true must mean the same number, of which a row contains at most one. `named` returns the
+    /// number of a name or word. If the condition limits the number on neither side, the limits are those of the type.
+    ///
+    /// ```
+    /// # use metatf_tools::condition::{Condition, Fields, Kinds};
+    /// # struct Columns;
+    /// # impl Fields for Columns {
+    /// #     type Field = String;
+    /// #     fn find(&self, name: &str) -> Option<String> { Some(name.to_owned()) }
+    /// #     fn kinds(&self, _: &String) -> Kinds { Kinds { numbers: true, bytes: false } }
+    /// #     fn has_name(&self, _: &String, _: &str) -> bool { false }
+    /// #     fn names(&self) -> Vec<String> { Vec::new() }
+    /// # }
+    /// let condition = Condition::parse("time >= 10 && size > 5 && (time < 20 || time == 30)", &Columns)?;
+    /// assert_eq!(condition.limits(&|field| field == "time", &|_, _| None), (10, 30));
+    /// # Ok::<(), metatf_tools::condition::ConditionError>(())
+    /// ```
+    pub fn limits(&self, is_wanted: &dyn Fn(&F) -> bool, named: &dyn Fn(&F, &str) -> Option<i128>) -> (i128, i128) {
+        limits::of(&self.0, is_wanted, named)
     }
 
     /// Calls `f` with each field of the condition.

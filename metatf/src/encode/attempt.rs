@@ -7,7 +7,7 @@ use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
 use crate::predict::Models;
 use crate::predict::{Cells, Context};
 use crate::state::{Encoding, History, State};
-use metatf_container::{ErrorKind, Order};
+use metatf_container::{ErrorKind, Order, TimeRange};
 
 /// A value that the leaf's current encoding cannot represent.
 #[derive(Clone, Copy, Debug)]
@@ -42,15 +42,30 @@ struct CellUndo {
 }
 
 /// The current attempt, whose memory is reused from record to record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) misfits: Vec<Misfit>,
+    /// The times of all records since the group began, including records that could not be encoded.
+    pub(crate) times: TimeRange,
     undo: Vec<CellUndo>,
     /// The predicted leaves of the record.
     predictions: Vec<Prediction>,
     /// The numbers that value models depend on.
     numbers: Vec<u64>,
     learnt: LearntCodes,
+}
+
+impl Default for Attempt {
+    fn default() -> Self {
+        Self {
+            misfits: Vec::new(),
+            times: TimeRange::EMPTY,
+            undo: Vec::new(),
+            predictions: Vec::new(),
+            numbers: Vec::new(),
+            learnt: LearntCodes::default(),
+        }
+    }
 }
 
 /// The codes of those predicted leaves of the record whose values the models have already learned.

@@ -239,6 +239,9 @@ impl Put for RowWriter<'_> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
+        if self.record.time == Some(leaf) {
+            self.attempt.times.add(value);
+        }
         let plan = self.state.encoding.plans.get(self.first + usize::from(leaf));
         let place = self.out.tail(self.at).and_then(|tail| tail.first_chunk_mut());
         if let (Some(plan), Some(place)) = (plan, place) {

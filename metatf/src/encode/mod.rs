@@ -8,6 +8,7 @@ mod general;
 mod planned;
 mod stateful;
 mod streams;
+mod time;
 
 pub(crate) use array::ArrayWriter;
 pub(crate) use attempt::{Attempt, Misfit, Prediction, UNPREDICTED};
@@ -15,3 +16,4 @@ pub use general::RowWriter;
 pub(crate) use planned::{PlannedEncoder, put, put_specialized};
 pub(crate) use stateful::{Effects, StatefulEncoder};
 pub(crate) use streams::{GivenElements, HELD_A_NUMBER, Numbers, StreamWriters};
+pub(crate) use time::add_time;

@@ -39,6 +39,7 @@ pub(crate) use same::same_text;
 pub use steps::Steps;
 pub use tables::{Repeat, in_order, repeating};
 
+use metatf_container::TimeLeaf;
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -108,6 +109,8 @@ pub struct Record {
     pub leaves: Cow<'static, [Leaf]>,
     /// The layout of the record as a program.
     pub steps: Cow<'static, [Step]>,
+    /// The leaf that contains the time of the record, for the times of groups (spec 5.2).
+    pub time: Option<u8>,
 }
 
 /// A leaf as declared in its DTD.
@@ -314,6 +317,16 @@ impl Format {
         self.sections.iter().position(|s| s.number == number)
     }
 
+    /// Returns the leaves that contain the times of records, for the times of groups (spec 5.2).
+    pub(crate) fn time_leaves(&self) -> Vec<TimeLeaf> {
+        let sections = self.sections.iter().filter(|section| !section.stream);
+        let leaf = |section: u8, record: u16| {
+            let record = self.records.get(usize::from(record)).filter(|record| !record.is_catch_all())?;
+            record.time.map(|leaf| TimeLeaf { section, tag: record.tag, leaf })
+        };
+        sections.flat_map(|s| s.records.iter().filter_map(move |record| leaf(s.number, *record))).collect()
+    }
+
     /// Returns the index in [`Format::sections`] of the section with this name.
     #[must_use]
     pub fn section_named(&self, name: &str) -> Option<usize> {
@@ -493,6 +506,7 @@ mod from_dtd {
             tag: r.tag.unwrap_or(0),
             leaves: r.leaves.iter().enumerate().map(|(id, l)| leaf(r, (id, l), was(id).unwrap_or_default())).collect(),
             steps: Cow::Owned(steps),
+            time: r.time().map(|leaf| leaf.0),
         }
     }
 

@@ -126,7 +126,8 @@ impl Record {
     /// Creates a tagged record from its name, its tag, its leaves and its layout.
     #[must_use]
     pub const fn tagged(name: &'static str, tag: u32, leaves: &'static [Leaf], steps: &'static [Step]) -> Self {
-        Self { name: Borrowed(name), was: Borrowed(&[]), tag, leaves: Borrowed(leaves), steps: Borrowed(steps) }
+        let (leaves, steps) = (Borrowed(leaves), Borrowed(steps));
+        Self { name: Borrowed(name), was: Borrowed(&[]), tag, leaves, steps, time: None }
     }
 
     /// Creates the element of a stream section from its name, its leaves and its layout.
@@ -139,6 +140,13 @@ impl Record {
     #[must_use]
     pub const fn was(mut self, names: &'static [Cow<'static, str>]) -> Self {
         set(&mut self.was, Borrowed(names));
+        self
+    }
+
+    /// Sets the leaf that contains the time of the record.
+    #[must_use]
+    pub const fn time(mut self, leaf: u8) -> Self {
+        self.time = Some(leaf);
         self
     }
 }

@@ -45,6 +45,7 @@ mod seek;
 mod skip;
 #[cfg(feature = "parallel")]
 mod split;
+mod times;
 mod views;
 
 pub use crate::format::FormatRef;

@@ -25,7 +25,11 @@ impl RecordReader<'_> {
                 Ok(Some(part))
             }
             (None, Some(error)) => Err(error),
-            (None, None) => self.container.next_part(),
+            (None, None) => {
+                let part = self.container.next_part();
+                self.records += self.container.take_skipped_records();
+                part
+            }
         }
     }
 

@@ -29,6 +29,8 @@ pub trait Known {
     const REPEATS: bool;
     /// Number of leaves.
     const LEAVES: usize;
+    /// The leaf that contains the time of the record.
+    const TIME: Option<u8>;
     /// The best tier of each leaf.
     const FLOORS: [Floor; 256];
     /// For each leaf computed as a bit of another leaf, that leaf and the number of the bit.

@@ -39,6 +39,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for RecordIn<P,
     const IS_GENERAL: bool = is_general(record(P::FORMAT, RECORD));
     const REPEATS: bool = repeats(record(P::FORMAT, RECORD));
     const LEAVES: usize = borrowed(&record(P::FORMAT, RECORD).leaves).len();
+    const TIME: Option<u8> = record(P::FORMAT, RECORD).time;
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const BITS: [Option<(u8, u8)>; 256] = bits(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);

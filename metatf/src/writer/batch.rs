@@ -3,11 +3,11 @@
 
 use super::{RecordCore, SectionWriter};
 use crate::buffer::SpareCapacity;
-use crate::encode::{put, put_specialized};
+use crate::encode::{add_time, put, put_specialized};
 use crate::formula::Plan;
 use crate::record::{DataRecord, Known, Puts, WriteFields};
 use crate::state::bit;
-use metatf_container::{Result, Sink};
+use metatf_container::{Result, Sink, TimeRange};
 use std::ops::ControlFlow;
 
 /// Maximum number of records written one by one before the loop is tried again.
@@ -22,6 +22,10 @@ struct WriteBatch<'w> {
     records: &'w mut u32,
     /// The list of record ends, if a filter needs it.
     ends: Option<&'w mut Vec<u32>>,
+    /// The times of the group's records.
+    group_times: &'w mut TimeRange,
+    /// The times of the records written by this batch.
+    times: TimeRange,
     /// Number of records written by this batch.
     count: u32,
 }
@@ -45,6 +49,10 @@ impl Drop for WriteBatch<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         *self.records += self.count;
+        if self.times.lowest <= self.times.highest {
+            self.group_times.add(self.times.lowest);
+            self.group_times.add(self.times.highest);
+        }
     }
 }
 
@@ -62,6 +70,7 @@ impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {
         if !K::CAN_SPECIALIZE || !ONE && K::SECTION != batch.section {
             return false;
         }
+        add_time::<K, T>(&mut batch.times, fields);
         let put = put_specialized::<K, T>(&mut batch.spare, fields);
         batch.count += u32::from(put.is_some());
         put.is_some()
@@ -93,6 +102,7 @@ impl Puts for PlannedWrites<'_> {
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };
         let is_planned = self.planned & const { bit(K::POSITION) } != 0;
         is_planned && {
+            add_time::<K, T>(&mut batch.times, fields);
             let put = put::<K, T, PLANS>(&mut batch.spare, plans, fields);
             batch.count(put)
         }
@@ -130,8 +140,15 @@ impl RecordCore<dyn Sink + '_> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
         let SectionWriter { out, ends, state, wants_ends, records: written, .. } = writer;
-        let batch =
-            WriteBatch { section, spare: out.spare(), records: written, ends: wants_ends.then_some(ends), count: 0 };
+        let batch = WriteBatch {
+            section,
+            spare: out.spare(),
+            records: written,
+            ends: wants_ends.then_some(ends),
+            group_times: &mut self.attempt.times,
+            times: TimeRange::EMPTY,
+            count: 0,
+        };
         if state.encoding.tiers.are_specialized() && !*wants_ends {
             if R::SECTION.is_some() {
                 put_while(records, &mut SpecializedWrites::<true>(batch))

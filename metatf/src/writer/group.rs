@@ -6,7 +6,7 @@ use crate::formula::{Plan, bytes_for, bytes_of, fits, history, note};
 use crate::state::State;
 use crate::writer::{FileWriter, RecordCore};
 use metatf_container::columns::Rows;
-use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink};
+use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink, TimeRange};
 
 /// A finished chunk of a tagged section.
 pub(crate) struct Chunk {
@@ -131,6 +131,12 @@ impl RecordCore<dyn Sink + '_> {
             self.pool.put(chunk.raw, chunk.ends);
         }
         self.waiting = waiting;
+        let times = std::mem::replace(&mut self.attempt.times, TimeRange::EMPTY);
+        if let Some(FileWriter::Chunks(chunks)) = &mut self.layout
+            && !self.group_start
+        {
+            chunks.end_group(times);
+        }
         Ok(())
     }
 

@@ -150,7 +150,9 @@ fn start(
         }
         1 => {
             let dtd = format.dtd.as_bytes();
-            FileWriter::Chunks(Box::new(Chunks::new(sink, &options, dtd, &|existing| format.is_same(existing))?))
+            let mut chunks = Chunks::new(sink, &options, dtd, &|existing| format.is_same(existing))?;
+            chunks.set_time_leaves(format.time_leaves());
+            FileWriter::Chunks(Box::new(chunks))
         }
         n => {
             let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };

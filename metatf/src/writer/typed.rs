@@ -2,7 +2,7 @@
 //! specialized, planned, stateful or general.
 
 use super::{RecordCore, SectionWriter};
-use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
+use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, add_time, put, put_specialized};
 use crate::format::FormatRef;
 use crate::record::{Known, Puts, WriteFields};
 use crate::state::{Encoding, State, bit};
@@ -26,6 +26,7 @@ impl RecordCore<dyn Sink + '_> {
         if K::IS_GENERAL {
             return self.put_general::<K, T>(section, fields, false);
         }
+        add_time::<K, T>(&mut self.attempt.times, fields);
         let mut learnt = false;
         if let Some(writer) = self.sections.get_mut(section) {
             let is_stateful = writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } != 0;
