@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use metatf::container::{TimeLeaf, TimeRange};
 use metatf::dynamic::{Item, OwnedRecord, Schema};
 use metatf::format::{Format, Record, Steps};
 use metatf::reader::At;
@@ -39,6 +40,23 @@ impl Condition {
         Ok(Self { condition: Arc::new(condition), format, schema, leaves: Vec::new() })
     }
 
+    /// Returns the times of the data records for which the condition can hold, or `None` if it does not limit the values
+    /// of these leaves.
+    pub(crate) fn times(&self, leaves: &[TimeLeaf]) -> Option<TimeRange> {
+        let fields = RecordFields(&self.schema);
+        let named = |field: &Field, text: &str| {
+            let mut numbers = fields.leaves(field).map(|leaf| leaf_number(leaf, text));
+            let first = numbers.next()??;
+            numbers.all(|number| number == Some(first)).then_some(first)
+        };
+        let (lowest, highest) = self.condition.limits(&|field| fields.are_times(field, leaves), &named);
+        let limits_something = lowest > 0 || highest < u64::MAX.into();
+        let clamped = |n: i128| u64::try_from(n.clamp(0, u64::MAX.into())).ok();
+        let range = TimeRange { lowest: clamped(lowest)?, highest: clamped(highest)? };
+        let is_empty = lowest > highest || highest < 0 || lowest > u64::MAX.into();
+        limits_something.then_some(if is_empty { TimeRange::EMPTY } else { range })
+    }
+
     /// Returns whether the condition holds for a record.
     pub(crate) fn holds(&mut self, at: At, owned: &OwnedRecord) -> bool {
         let Some(record) = self.format.records.get(usize::from(at.record)) else { return false };
@@ -56,6 +74,21 @@ impl RecordFields<'_> {
         let records = if let Field::Leaves(records) = field { records.as_slice() } else { &[] };
         let records = records.iter().zip(&self.0.records);
         records.flat_map(|(ids, record)| ids.iter().filter_map(|&id| record.leaves.get(usize::from(id))))
+    }
+}
+
+impl RecordFields<'_> {
+    /// Returns whether all data records contain only times in these leaves under the name of the field.
+    fn are_times(&self, field: &Field, times: &[TimeLeaf]) -> bool {
+        let Field::Leaves(records) = field else { return false };
+        let sections = self.0.sections.iter().filter(|section| section.stream.is_none());
+        let mut listed = sections.flat_map(|section| section.records.iter().map(move |id| (section.number, *id)));
+        listed.all(|(section, id)| {
+            let tag = self.0.record(id).and_then(|record| record.tag);
+            let leaves = records.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
+            let is_time = |&leaf: &u8| tag.is_some_and(|tag| times.contains(&TimeLeaf { section, tag, leaf }));
+            leaves.iter().all(is_time)
+        })
     }
 }
 

@@ -270,6 +270,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         trace.reader_mut().set_salvage(true);
     }
     let mut output = Output::new(args.format.style());
+    // The output of other formats and printers depends on skipped records.
+    if !printer.carries()
+        && args.format != Format::Hex
+        && let Err(error) = select.skip_groups(&mut trace)
+    {
+        return report(args, name, &trace, Some(error), 0, false);
+    }
     if !printer.carries() && groups::can(args, &trace) {
         let (error, records) = groups::run(args, &select, &mut trace, &mut output)?;
         return report(args, name, &trace, error, records, true);

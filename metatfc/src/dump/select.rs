@@ -3,7 +3,7 @@
 use super::condition::Condition;
 use crate::dtd;
 use crate::failure::{Result, usage};
-use metatf::dynamic::{OwnedRecord, Schema};
+use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::reader::{At, Event};
 
 /// The selected records.
@@ -66,6 +66,17 @@ impl Select {
     /// Returns whether everything is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.sections.is_none() && self.records.is_none() && self.condition.is_none()
+    }
+
+    /// Skips the groups whose times show that no data record matches the condition. Reading must not have begun.
+    ///
+    /// # Errors
+    /// Returns an error if the times in the trace are invalid.
+    pub(crate) fn skip_groups(&self, trace: &mut Trace<'_>) -> metatf::Result<()> {
+        let Some(condition) = self.condition.as_ref().filter(|_| !self.all) else { return Ok(()) };
+        let reader = trace.reader_mut();
+        let times = reader.group_times()?.and_then(|times| condition.times(&times.leaves));
+        times.map_or(Ok(()), |times| reader.only_times(times).map(drop))
     }
 
     /// Returns whether the event may have to be printed. Uses only information available before decoding.
