@@ -11,7 +11,7 @@ use crate::output;
 use crate::raw::RawArgs;
 use crate::target::Target;
 use metatf::Change;
-use metatf::container::{FlushEvery, Sink, Warning, WriteOptions};
+use metatf::container::{FlushEvery, GroupTimes, Sink, TimeRange, Warning, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
 use metatf::format::Interpretation::SectionOffset;
 use metatf::parallel::Out;
@@ -162,6 +162,11 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     if let Err(error) = read {
         return fail(&error);
     }
+    match trace.reader_mut().group_times() {
+        Ok(None) => {}
+        Ok(Some(times)) => check_times(args, name, file, &times)?,
+        Err(error) => return fail(&error),
+    }
     let container = trace.reader().container();
     // Warnings have already been printed when they occurred.
     if container.warnings().iter().any(|warning| warning.is_loss()) {
@@ -212,6 +217,39 @@ fn check_labels(
         )),
         Err(error) => fail(&error).map(drop),
     }
+}
+
+/// Reads the trace again to check that the times of each group include the times of its records.
+fn check_times(args: &Args, name: &str, file: &Reopenable, times: &GroupTimes) -> Result<()> {
+    let (schema, reader) = args.raw.reopen(file, &args.dtd, false)?;
+    let fail = |e: metatf::Error| Failure::Failed(format!("{name}: {e}"));
+    let mut trace = Trace::new(schema, reader).map_err(fail)?;
+    let mut found = Vec::new();
+    let read = trace.par_groups().threads(args.threads.number()).ordered(
+        |group| group.reader_mut().find_times(&times.leaves),
+        |range| {
+            found.push(range);
+            Ok(())
+        },
+    );
+    read.map_err(fail)?;
+    let chunks = trace.reader_mut().chunks().map_err(fail)?;
+    let starts = chunks.iter().filter(|chunk| chunk.is_group_start());
+    for ((stated, found), chunk) in times.groups.iter().zip(found).zip(starts) {
+        if !stated.contains(found) {
+            let TimeRange { lowest, highest } = found;
+            let stated = match stated.lowest <= stated.highest {
+                true => format!("the times {} to {}", stated.lowest, stated.highest),
+                false => "no times".to_owned(),
+            };
+            return failed(format!(
+                "{name}: offset {}: the records of the group that begins here have times from {lowest} to {highest}, but the \
+                 chunk with the times of groups states {stated}",
+                chunk.offset
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the recorder's spool directory named by the user metadata, if the directory exists.

@@ -2,7 +2,7 @@
 
 use super::{Event, RecordReader};
 use crate::record::Visit;
-use metatf_container::{GroupTimes, Result, TimeLeaf, TimeRange};
+use metatf_container::{ChunkInfo, GroupTimes, Result, TimeLeaf, TimeRange};
 
 impl RecordReader<'_> {
     /// Returns the times of the trace's groups, or `None` if the trace does not contain them, is not on disk or in memory,
@@ -16,6 +16,14 @@ impl RecordReader<'_> {
             return Ok(None);
         }
         self.container.group_times()
+    }
+
+    /// Returns all chunks of a version 1 file, on disk or in memory; see [`metatf_container::Reader::chunks`].
+    ///
+    /// # Errors
+    /// As for [`metatf_container::Reader::chunks`].
+    pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
+        self.container.chunks()
     }
 
     /// Skips the groups in which no record has a time in this range. Reading must not have begun. The trace states the

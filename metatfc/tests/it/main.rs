@@ -38,6 +38,7 @@ mod spans;
 mod tables;
 mod telemetry;
 mod threads;
+mod times;
 mod vectors;
 
 use common::{metatfc, run};
