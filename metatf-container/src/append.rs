@@ -191,6 +191,7 @@ fn group_times(source: &mut Source<'_>, start: u64, chunks: &[ChunkInfo]) -> Res
     let Frame::Whole(header) = chunk::frame(source, start)? else {
         return Err(Error::at(start, ErrorKind::Truncated("a chunk")));
     };
+    header.check_fields(start)?;
     let content = read_v1::content(source, &mut Decoder::default(), &header, start)?;
     let groups = chunks.iter().filter(|chunk| chunk.is_group_start()).count();
     GroupTimes::parse(read_v1::bytes(source, &content).unwrap_or_default(), start, groups as u64)

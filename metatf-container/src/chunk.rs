@@ -17,7 +17,7 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const DTD: u8 = 1;
 pub(crate) const INDEX: u8 = 2;
 pub(crate) const USER: u8 = 3;
-/// The times of groups.
+/// The times of groups, which readers skip unless they need them.
 pub(crate) const TIMES: u8 = 129;
 /// The lowest chunk kind that readers skip if they do not recognize it.
 pub(crate) const OTHERS: u8 = 128;
@@ -126,11 +126,6 @@ impl ChunkHeader {
         b
     }
 
-    /// Returns whether the kind, if valid, is one that this reader does not skip.
-    pub(crate) fn is_known(&self) -> bool {
-        self.kind < OTHERS || self.kind == TIMES
-    }
-
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -164,13 +159,21 @@ impl ChunkHeader {
         if Order::from_number(self.order) != Some(file.order) {
             return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the header's byteorder");
         }
-        if !self.is_known() {
+        if self.kind >= OTHERS {
             return Ok(()); // Skipped, because the meaning of the fields is unknown.
         }
-        if self.kind > USER && self.kind < OTHERS {
+        if self.kind > USER {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
             return wrong(at::KIND, "the chunk's kind", self.kind.into(), expected);
         }
+        self.check_fields(start)
+    }
+
+    /// Checks the fields that depend on the kind, if this is a kind that the caller does not skip.
+    pub(crate) fn check_fields(&self, start: u64) -> Result<()> {
+        let wrong = |at: u64, what, found: u64, expected| {
+            Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
+        };
         if codec::entry(self.codec).is_none() {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }

@@ -161,6 +161,9 @@ impl Reader<'_> {
             Probe::End => return Err(Error::at(start, ErrorKind::Truncated("a chunk"))),
         };
         header.check(start, &self.header)?;
+        if header.kind == chunk::TIMES {
+            header.check_fields(start)?;
+        }
         if ChunkInfo::of(&header, start) != info || u64::from(header.sequence) != n as u64 {
             let what = "the chunk's number in the index";
             let expected = "an entry that matches it";

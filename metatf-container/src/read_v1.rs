@@ -9,7 +9,6 @@ use super::index::{self, ChunkInfo};
 use super::order::Sequence;
 use super::part::{Content, MAX_RAW_LEN, Origin, Part};
 use super::source::Source;
-use super::times::GroupTimes;
 use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
@@ -131,17 +130,12 @@ impl Chunks {
         self.sequence.check(header, start)?;
         self.check_listed(header, start)?;
         let content = match header.kind {
-            _ if !header.is_known() => None,
+            chunk::OTHERS.. => None,
             chunk::DATA if self.keeps_columns && header.filter == chunk::COLUMNS && source.all().is_some() => {
                 Some(Content::Columns(start))
             }
             _ => Some(content(source, &mut self.decoder, header, start)?),
         };
-        // After a jump, the number of groups is unknown until the next data chunk.
-        if let (chunk::TIMES, Some(content), Some(group)) = (header.kind, &content, self.sequence.group()) {
-            let bytes = bytes(source, content).unwrap_or_default();
-            GroupTimes::parse(bytes, start, u64::from(group) + 1)?;
-        }
         if header.kind == chunk::USER && self.user_len + header.raw_len as usize > MAX_RAW_LEN {
             return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
         }
@@ -154,7 +148,6 @@ impl Chunks {
         match header.kind {
             chunk::DATA => return Ok(Some(part(header, start, content))),
             chunk::DTD => self.dtd = bytes(source, &content).map(Arc::from),
-            chunk::TIMES => {}
             _ => {
                 let text = bytes(source, &content).unwrap_or_default().to_vec();
                 self.user_len += text.len();

@@ -8,7 +8,7 @@ type Limits = (i128, i128);
 
 const ALL: Limits = (i128::MIN, i128::MAX);
 
-/// Returns the limits of an expression; see [`Condition::limits`](super::Condition::limits).
+/// Returns the limits of an expression; see [`Condition::times`](super::Condition::times).
 pub(super) fn of<F>(
     expr: &Expr<F>,
     is_wanted: &dyn Fn(&F) -> bool,
@@ -83,6 +83,8 @@ fn mirrored(op: Op) -> Op {
 
 #[cfg(test)]
 mod tests {
+    use metatf::container::TimeRange;
+
     use super::super::{Condition, Fields, Kinds, Row, Value};
 
     /// The fields `t`, whose limits are wanted, and `n`.
@@ -120,7 +122,7 @@ mod tests {
 
     fn limits(text: &str) -> (i128, i128) {
         let condition = Condition::parse(text, &Numbers).unwrap();
-        condition.limits(&|is_time| *is_time, &|_, text| (text == "noon").then_some(12))
+        super::of(&condition.0, &|is_time| *is_time, &|_, text| (text == "noon").then_some(12))
     }
 
     #[test]
@@ -150,6 +152,11 @@ mod tests {
         }
         let empty = limits("t > 5 && t < 4");
         assert!(empty.0 > empty.1);
+        let times = |text| Condition::parse(text, &Numbers).unwrap().times(&|is_time| *is_time, &|_, _| None);
+        for text in ["t < 0", "t > 5 && t < 4", "t > 18446744073709551615"] {
+            assert_eq!(times(text), TimeRange::EMPTY, "{text}");
+        }
+        assert_eq!(times("t >= 0 or n == 1"), TimeRange::ALL);
     }
 
     /// No value outside of the limits satisfies the condition.

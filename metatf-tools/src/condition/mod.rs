@@ -56,6 +56,7 @@ pub use value::{Value, integer, leaf_number};
 
 use std::fmt;
 
+use metatf::container::TimeRange;
 use parse::Name;
 use value::{Op, compare};
 
@@ -143,9 +144,9 @@ impl<F> Condition<F> {
         self.0.holds(row)
     }
 
-    /// Returns the lowest and the highest value of one of these fields for which the condition can hold. Every field for
-    /// which `is_wanted` is true must mean the same number, of which a row contains at most one. `named` returns the
-    /// number of a name or word. If the condition limits the number on neither side, the limits are those of the type.
+    /// Returns the times for which the condition can hold, so that rows with other times need not be read. Every field
+    /// for which `is_time` is true must be the time, of which a row contains at most one. `named` returns the number of
+    /// a name or word.
     ///
     /// ```
     /// # use metatf_tools::condition::{Condition, Fields, Kinds};
@@ -158,11 +159,18 @@ impl<F> Condition<F> {
     /// #     fn names(&self) -> Vec<String> { Vec::new() }
     /// # }
     /// let condition = Condition::parse("time >= 10 && size > 5 && (time < 20 || time == 30)", &Columns)?;
-    /// assert_eq!(condition.limits(&|field| field == "time", &|_, _| None), (10, 30));
+    /// let times = condition.times(&|field| field == "time", &|_, _| None);
+    /// assert_eq!((times.lowest, times.highest), (10, 30));
     /// # Ok::<(), metatf_tools::condition::ConditionError>(())
     /// ```
-    pub fn limits(&self, is_wanted: &dyn Fn(&F) -> bool, named: &dyn Fn(&F, &str) -> Option<i128>) -> (i128, i128) {
-        limits::of(&self.0, is_wanted, named)
+    pub fn times(&self, is_time: &dyn Fn(&F) -> bool, named: &dyn Fn(&F, &str) -> Option<i128>) -> TimeRange {
+        const MOST: i128 = u64::MAX as i128;
+        let (lowest, highest) = limits::of(&self.0, is_time, named);
+        let time = |n: i128| u64::try_from(n.clamp(0, MOST)).unwrap_or(u64::MAX);
+        match lowest > highest || highest < 0 || lowest > MOST {
+            true => TimeRange::EMPTY,
+            false => TimeRange { lowest: time(lowest), highest: time(highest) },
+        }
     }
 
     /// Calls `f` with each field of the condition.

@@ -236,6 +236,11 @@ impl Columns {
         self.records.iter().filter(|r| r.count > 0)
     }
 
+    /// Sets the number of the first record.
+    pub(crate) fn set_first(&mut self, first: u64) {
+        self.first = first;
+    }
+
     /// Starts over for records of this format, reusing memory.
     pub(crate) fn begin(&mut self, format: &Format, first: u64) {
         if self.fingerprint != Some(format.fingerprint) {

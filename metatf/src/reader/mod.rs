@@ -184,6 +184,8 @@ pub struct RecordReader<'a> {
     /// An error to be reported after the records before the error have been returned. After the error, nothing more is
     /// returned.
     held: Option<Error>,
+    /// Whether groups are skipped.
+    skips: bool,
     /// The state for filling columns.
     filler: Option<Box<ColumnFiller>>,
     /// The element tables by section, if requested.
@@ -276,6 +278,7 @@ impl<'a> RecordReader<'a> {
             found: None,
             stopped: None,
             held: None,
+            skips: false,
             filler: None,
             tables: Vec::new(),
             views: Views::default(),

@@ -75,6 +75,7 @@ impl RecordReader<'_> {
         let skip = skip.collect();
         if count > 0 {
             self.container.skip_chunks(skip);
+            self.skips = true;
         }
         Ok(count)
     }

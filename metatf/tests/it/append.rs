@@ -1,7 +1,7 @@
 //! Tests of traces that several dynamic writers continue.
 #![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
-use metatf::container::{AppendFile, Class, ErrorKind, Order, WriteOptions};
+use metatf::container::{AppendFile, Class, ErrorKind, Order, Reader, TimeRange, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use std::ops::Range;
 use std::path::Path;
@@ -79,4 +79,40 @@ fn another_format_is_refused() {
     let error = append(&path, DTD, &WriteOptions { version: 0, ..WriteOptions::default() }, 10..20).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Usage(_)), "{error}");
     assert!(std::fs::read(&path).unwrap() == before);
+}
+
+/// The times of groups are those of all writers, or unknown where a writer did not state them.
+#[test]
+fn the_times_of_all_groups_are_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.mtf");
+    let dtd = DTD.replace("delta 0;", "delta 0; time.role = \"time\";");
+    let groups = || Reader::open(&path).unwrap().group_times().unwrap().map(|times| times.groups);
+    let range = |lowest, highest| TimeRange { lowest, highest };
+    let options = WriteOptions::default();
+    append(&path, &dtd, &options, 0..3).unwrap();
+    assert_eq!(groups(), None, "a single group");
+    append(&path, &dtd, &options, 3..6).unwrap();
+    append(&path, &dtd, &options, 6..7).unwrap();
+    assert_eq!(groups().unwrap(), [TimeRange::ALL, range(3000, 5000), range(6000, 6000)]);
+    let chunks = Reader::open(&path).unwrap().chunks().unwrap().to_vec();
+    assert_eq!(chunks.iter().filter(|chunk| chunk.kind == 129).count(), 1);
+
+    // The writer was killed: before the index, inside the times, and before them.
+    let whole = std::fs::read(&path).unwrap();
+    let last = chunks.last().unwrap();
+    let end = usize::try_from(last.offset).unwrap();
+    let index = end + 48 + last.stored_len as usize;
+    for (length, known) in [(index, true), (index + 10, true), (index - 1, false), (end, false)] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        append(&path, &dtd, &options, 7..8).unwrap();
+        let expected = if known { [range(3000, 5000), range(6000, 6000)] } else { [TimeRange::ALL; 2] };
+        assert_eq!(groups().unwrap()[..3], [[TimeRange::ALL].as_slice(), &expected].concat(), "{length}");
+        assert_eq!(groups().unwrap()[3..], [range(7000, 7000)]);
+    }
+    // Annotations do not change the meaning of a DTD, but the times of a writer without them are unknown.
+    append(&path, DTD, &options, 8..9).unwrap();
+    assert_eq!(groups(), None);
+    append(&path, &dtd, &options, 9..10).unwrap();
+    assert_eq!(groups().unwrap()[4..], [TimeRange::ALL, range(9000, 9000)]);
 }

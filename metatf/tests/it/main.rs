@@ -3,5 +3,6 @@
 #[cfg(all(feature = "dynamic", feature = "zstd"))]
 mod append;
 mod attribute;
+mod times;
 #[cfg(all(feature = "dynamic", feature = "zstd", feature = "lz4", feature = "zlib"))]
 mod vectors;

@@ -49,12 +49,8 @@ impl Condition {
             let first = numbers.next()??;
             numbers.all(|number| number == Some(first)).then_some(first)
         };
-        let (lowest, highest) = self.condition.limits(&|field| fields.are_times(field, leaves), &named);
-        let limits_something = lowest > 0 || highest < u64::MAX.into();
-        let clamped = |n: i128| u64::try_from(n.clamp(0, u64::MAX.into())).ok();
-        let range = TimeRange { lowest: clamped(lowest)?, highest: clamped(highest)? };
-        let is_empty = lowest > highest || highest < 0 || lowest > u64::MAX.into();
-        limits_something.then_some(if is_empty { TimeRange::EMPTY } else { range })
+        let times = self.condition.times(&|field| fields.are_times(field, leaves), &named);
+        (times != TimeRange::ALL).then_some(times)
     }
 
     /// Returns whether the condition holds for a record.

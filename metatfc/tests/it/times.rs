@@ -138,6 +138,31 @@ fn groups_outside_the_times_are_not_read() {
     metatfc(&folder, &["dump", "--where", "time >= 3000 && time < 4000", "open.mtf"]).exits(1);
 }
 
+/// Tables have the same rows and record numbers, and skip groups, too.
+#[test]
+#[cfg(feature = "export")]
+fn tables_skip_groups() {
+    let folder = folder();
+    damage(&folder, "others.mtf", &[0, 1, 2, 5, 6, 7, 8, 9]);
+    for threads in ["1", "3"] {
+        for condition in ["time >= 3000 and time < 5000", "time > 4290 or time == 3000", "size == 9 and time >= 3100"] {
+            // With a reference, records are read one by one.
+            for columns in ["@number,time,size", "@number,time,name"] {
+                let csv = |name: &str| {
+                    let args = ["convert", name, "-", "--to", "csv", "--record", "alloc", "--threads", threads];
+                    metatfc(&folder, &[&args[..], &["--where", condition, "--columns", columns]].concat())
+                };
+                let whole = csv("b.mtf").exits(0).text();
+                assert!(whole.lines().count() > 1, "{condition}");
+                assert_eq!(csv("a.mtf").exits(0).text(), whole, "{condition}");
+                let is_limited = condition.ends_with("< 5000");
+                let others = csv("others.mtf").exits(i32::from(!is_limited));
+                assert!(!is_limited || others.text() == whole);
+            }
+        }
+    }
+}
+
 #[test]
 fn tools_write_the_times_again() {
     let folder = folder();

@@ -1,7 +1,7 @@
 //! Conditions on the rows of tables.
 //!
-//! All rows of a table are read, because the index of a trace contains neither the values nor the tags of its records.
-//! A condition therefore cannot skip a part of the trace.
+//! Except for the times of groups (spec 5.2), a trace does not state the values of its records without their content. Only
+//! conditions on the time of the records therefore skip a part of the trace.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use arrow_array::types as arrow;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use arrow_select::filter::filter_record_batch;
+use metatf::container::TimeRange;
 use metatf_parser::schema::{Format, Leaf, Names};
 use metatf_tools::condition::{Condition, ConditionError, Fields, Kinds, Row, Value, leaf_number, names_field};
 
@@ -84,6 +85,24 @@ impl Conditions {
         Ok(())
     }
 
+    /// Returns the times of the rows that can satisfy the conditions, or `None` if the conditions do not limit the values
+    /// of this leaf.
+    pub(crate) fn times(&self, leaf: &Leaf) -> Option<TimeRange> {
+        // The path, which is part of a leaf, is unique in its record.
+        let is_time = |path: &Path| path.leaf.as_deref() == Some(leaf);
+        let is_time = |column: &Column| column.0.iter().all(is_time);
+        let named = |column: &Column, text: &str| {
+            let path = column.0.first()?;
+            number_of(path.leaf.as_deref(), &path.data_type, text)
+        };
+        let ranges = self.0.iter().map(|condition| condition.times(&is_time, &named));
+        let times = ranges.fold(TimeRange::ALL, |a, b| TimeRange {
+            lowest: a.lowest.max(b.lowest),
+            highest: a.highest.min(b.highest),
+        });
+        (times != TimeRange::ALL).then_some(times)
+    }
+
     /// Selects these columns (`None` for all) of the rows that satisfy the conditions.
     #[must_use]
     pub fn select(&self, columns: Option<&[usize]>) -> Selection {
@@ -114,7 +133,7 @@ impl Selection {
     pub fn scan(&self, limit: Option<u64>, threads: usize) -> Scan {
         // With conditions, the number of rows to read is not known in advance.
         let limit = limit.filter(|_| self.conditions.0.is_empty());
-        Scan { columns: self.columns.clone(), limit, threads }
+        Scan { columns: self.columns.clone(), limit, threads, conditions: self.conditions.clone() }
     }
 
     /// Returns the selected columns of the rows that satisfy the conditions.

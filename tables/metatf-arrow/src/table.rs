@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use metatf_parser::schema::Leaf;
 
-use crate::Result;
+use crate::{Conditions, Result};
 
 /// The batches of one scan. The iterator ends after an error.
 pub type Batches = Box<dyn RecordBatchReader + Send>;
@@ -71,6 +71,8 @@ pub struct Scan {
     pub limit: Option<u64>,
     /// Number of decoding threads; 0 uses one per processor.
     pub threads: usize,
+    /// Conditions that all rows that the caller needs satisfy. This is a hint: a scan may also return other rows.
+    pub conditions: Conditions,
 }
 
 impl<T: Table + ?Sized> Table for Arc<T> {

@@ -95,7 +95,15 @@ impl RecordReader<'_> {
                 NoteEnd::Other => self.take_noted(columns, filler),
             }
             match self.next_event()? {
-                Some(Event::Record(at)) => self.add(columns, at.section, at.record)?,
+                Some(Event::Record(at)) => {
+                    if columns.is_empty() {
+                        // Groups may have been skipped.
+                        columns.set_first(self.records_read() - 1);
+                    }
+                    self.add(columns, at.section, at.record)?;
+                }
+                // The records in columns are consecutive.
+                Some(Event::Group(_)) if self.skips && !columns.is_empty() => break,
                 Some(_) => {}
                 None => break,
             }
