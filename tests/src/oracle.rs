@@ -17,6 +17,7 @@ mod values;
 
 use crate::{Seen, Value, What};
 use container::Part;
+pub use container::{Times, times};
 use decoder::{Decoder, Row};
 use metatf::container::Order;
 use metatf_parser::schema::{Dtd, Item, Leaf, LeafId, METADATA, RecordId, SECTION};

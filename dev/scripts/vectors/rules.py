@@ -70,6 +70,56 @@ def headers():
     bad("x-table-global-elsewhere", "the global section does not begin at start", "5.1", mark, head + table + b"\t\t\2\1" + RECORD, [42, 38])
 
 
+def times():
+    """Times of groups: chunks of kind 129 after three groups, of which the second has no time."""
+    dtd = """section s 1 {
+    r: (tag, t) { tag.value = 4; t.width = 1; t.interpretation = none; t.role = "time"; }
+    q: (tag, n) { tag.value = 5; n.width = 1; n.interpretation = none; }
+}
+"""
+    lines = [line("s", "r", t=30), line("s", "r", t=10), line("s", "q", n=99), line("s", "r", t=20)]
+    # One leaf: section 1, tag 4, leaf 1.
+    head = b"\1\1\4\1"
+    # A length of 20 from 10 on (a change of 10), no time, and a length of 0 from 20 on.
+    right = b"\3" + b"\x16\x14" + b"\0" + b"\2\x14"
+
+    def made(content, more=False, **fields):
+        trace = Trace(dtd)
+        for group, records in enumerate([b"\4\x1e\4\x0a", b"\5\x63", b"\4\x14"]):
+            trace.chunk(records, 1, flags=3, records=len(records) // 2, group=group)
+        trace.chunk(content, kind=129, **fields)
+        if more:
+            trace.chunk(b"\4\x0a", 1, flags=3, records=1, group=3)
+        return trace.finish(5 if more else 4)
+
+    good("x-v1-times", "the times of three groups", "5.2", dtd, made(head + right), lines)
+    good("x-v1-times-packed", "the times of three groups, compressed", "5.2", dtd, made(head + right, zipped=True), lines)
+    good("x-v1-times-more", "a group after the times, whose times are not known", "5.2", dtd, made(head + right, more=True),
+         lines + [line("s", "r", t=10)])
+    # The first change is -1, so the lowest time is 2^64 - 1. The second group is not known, and the third has the length 2^64 - 3.
+    most = b"\3" + b"\2\1" + b"\1" + b"\xff" * 9 + b"\1" + b"\4"
+    good("x-v1-times-most", "times that are neither those of the records nor known", "5.2", dtd, made(head + most), lines)
+    good("x-v1-times-no-leaf", "times of a leaf that the DTD does not have", "5.2", dtd,
+         made(b"\2\xff\1\xff\xff\xff\xff\x0f\xff\1\1\4\1" + right), lines)
+    for name, what, content in [
+        ("empty", "no number of leaves", b""),
+        ("cut", "the last time is cut", head + right[:-1]),
+        ("behind", "a byte behind the times", head + right + b"\0"),
+        ("fewer", "times of two groups of three", head + b"\2\0\0"),
+        ("more-groups", "times of four groups of three", head + b"\4\0\0\0\0"),
+        ("number", "a number of more than 64 bits", head + b"\3" + b"\xff" * 9 + b"\2" + b"\0\0\0"),
+        ("long", "a number of more than ten bytes", head + b"\3" + b"\x80" * 10 + b"\0" + b"\0\0"),
+        ("beyond", "a highest time of 2^64", head + b"\3" + b"\3\1" + b"\0\0"),
+        ("section", "a leaf of section 256", b"\1\x80\2\4\1" + right),
+        ("tag", "a leaf of the tag 2^32", b"\1\1\x80\x80\x80\x80\x10\1" + right),
+        ("leaf", "a leaf over 255", b"\1\1\4\x80\2" + right),
+        ("leaves", "more leaves than bytes", b"\xff\xff\3" + right),
+    ]:
+        good(f"x-v1-times-bad-{name}", f"invalid times, which are skipped: {what}", "5.2", dtd, made(content), lines)
+    for name, what, fields in [("of-section", "times of section 1", {"section": 1}), ("flags", "times with a flag", {"flags": 8})]:
+        good(f"x-v1-times-bad-{name}", f"invalid times, which are skipped: {what}", "5.2", dtd, made(head + right, **fields), lines)
+
+
 def groups():
     bad("x-v1-sequence-1", "the first chunk has number 1", "5.2", ONE, chunks(first=1)[0], [68, 40])
     for name, what, fields, at in [
@@ -87,6 +137,7 @@ def groups():
     made.chunk(RECORD, 1, flags=0, records=1)
     about = "readers do not check the fields of chunks of kinds 128 to 255 whose meaning the kind decides"
     good("x-v1-other-kind-fields", about, "5.2", ONE, made.finish(2), [line("s", "r", n=7)] * 2)
+    times()
     strides = """section s 1 { r: (tag, a) { tag.value = 4; a.interpretation = sectionStride 2 1; } }
 section e 2 { item: (v) { v.width = 2; v.interpretation = none; } }
 """

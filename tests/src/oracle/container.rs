@@ -209,6 +209,8 @@ struct Chunk<'b> {
 }
 
 const HEADER: usize = 48;
+/// Kind of the chunk with the times of groups.
+const TIMES: u8 = 129;
 const MOST: usize = 64 << 20;
 
 impl<'b> Chunk<'b> {
@@ -305,6 +307,74 @@ impl<'b> Chunk<'b> {
             gap: false,
         }
     }
+}
+
+/// The times of a trace's groups: the leaves as section, tag and index, and the lowest and the highest time of each group.
+/// A group without times has none, and a group whose times are not known has all.
+pub type Times = (Vec<[u64; 3]>, Vec<Option<[u64; 2]>>);
+
+/// Reads the times of the groups in a version 1 trace. Returns `None` if the trace has no such times.
+///
+/// # Errors
+/// Returns an error if the header, a chunk or the times are invalid.
+pub fn times(bytes: &[u8]) -> Result<Option<Times>, Wrong> {
+    let rules = Rules::default();
+    let header = Header::read(bytes, rules)?;
+    let (mut at, mut groups, mut found) = (header.start, 0, None);
+    while header.version == 1 && at < bytes.len() {
+        let chunk = Chunk::read(bytes, at, rules)?;
+        groups += usize::from(chunk.kind == 0 && chunk.flags & 2 != 0);
+        at += chunk.len();
+        match chunk.kind {
+            2 => break,
+            TIMES => found = Some((chunk, groups)),
+            _ => {}
+        }
+    }
+    let Some((chunk, before)) = found else { return Ok(None) };
+    let bare = [u32::from(chunk.section), chunk.flags.into(), chunk.records, chunk.group] == [0; 4];
+    // The rules for other kinds also apply to this kind.
+    let content = Chunk { kind: 3, ..chunk }.content(rules)?;
+    let (leaves, mut times) = parsed(&content, before).filter(|_| bare).ok_or("times of groups that are wrong")?;
+    times.resize(groups, Some([0, u64::MAX]));
+    Ok(Some((leaves, times)))
+}
+
+/// Parses the times of this number of groups.
+fn parsed(bytes: &[u8], groups: usize) -> Option<Times> {
+    let mut bytes = bytes.iter().copied();
+    let mut number = || {
+        let mut sum = 0_u128;
+        for place in 0..10 {
+            let byte = bytes.next()?;
+            sum |= u128::from(byte % 128) << (7 * place);
+            if byte < 128 {
+                return u64::try_from(sum).ok();
+            }
+        }
+        None
+    };
+    let (mut leaves, mut times) = (Vec::new(), Vec::new());
+    for _ in 0..number()? {
+        let leaf @ [section, tag, index] = [number()?, number()?, number()?];
+        (section < 256 && tag < 1 << 32 && index < 256).then(|| leaves.push(leaf))?;
+    }
+    (number()? == groups as u64).then_some(())?;
+    let mut lowest = 0_u64;
+    for _ in 0..groups {
+        times.push(match number()? {
+            0 => None,
+            1 => Some([0, u64::MAX]),
+            length => {
+                let change = number()?;
+                let half = change / 2;
+                lowest =
+                    if change % 2 == 0 { lowest.wrapping_add(half) } else { lowest.wrapping_sub(half).wrapping_sub(1) };
+                Some([lowest, lowest.checked_add(length - 2)?])
+            }
+        });
+    }
+    bytes.next().is_none().then_some((leaves, times))
 }
 
 /// Computes the CRC-32C.

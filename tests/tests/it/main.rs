@@ -20,6 +20,7 @@ mod recode_memory;
 mod regress;
 mod send;
 mod symbolizing;
+mod times;
 
 /// Used by memory tests, each in its own process.
 #[global_allocator]
