@@ -166,11 +166,11 @@ impl ChunkHeader {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
             return wrong(at::KIND, "the chunk's kind", self.kind.into(), expected);
         }
-        self.check_fields(start)
+        self.check_fields(start, file)
     }
 
     /// Checks the fields that depend on the kind, if this is a kind that the caller does not skip.
-    pub(crate) fn check_fields(&self, start: u64) -> Result<()> {
+    pub(crate) fn check_fields(&self, start: u64, file: &Header) -> Result<()> {
         let wrong = |at: u64, what, found: u64, expected| {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
         };

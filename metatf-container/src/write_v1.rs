@@ -284,7 +284,12 @@ impl Chunks {
         }
         let codec = if content.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::TIMES, ..ChunkHeader::default() };
-        self.chunk(sink, header, &How::of_text(codec), &RawContent { raw: &content, element: 0, ends: &[] })?;
+        self.chunk(
+            sink,
+            header,
+            &How::of_text(codec),
+            &RawContent { raw: &content, element: 0, ends: &[], rows: None },
+        )?;
         self.drain(sink)
     }
 

@@ -55,7 +55,9 @@ impl Preset {
         };
         let (codec, mut trial) = match self {
             Self::Fast => (Codec::Lz4, Trial { codecs: vec![Codec::Lz4], slack: 10 }),
-            Self::Default | Self::Columns => (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 }),
+            Self::Default | Self::Columns => {
+                (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 })
+            }
             Self::Archive => (Codec::Zstd(19), Trial { codecs: vec![Codec::Zstd(19), Codec::Zlib(9)], slack: 0 }),
         };
         // Keep only built-in codecs.

@@ -31,8 +31,7 @@ pub fn simulate(input: Input, simulation: &mut Simulation, mut step: impl FnMut(
     if text.windows(LOG.len()).any(|window| window == LOG) {
         return super::log::simulate(container, simulation, &mut step, &about);
     }
-    let mut trace =
-        Trace::from_opened(TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?);
+    let mut trace = Trace::from_opened(TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?);
     let names = trace.names();
     let mut sites = NameNumbers::default();
     let mut registered = Vec::new();
