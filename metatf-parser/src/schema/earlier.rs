@@ -6,8 +6,8 @@ use super::{Item, LeafId, Record, Repeated};
 const MOST_PATHS: usize = 16;
 
 impl Record {
-    /// Returns the dotted paths of each leaf under its earlier names, and under the names that repetitions would have if
-    /// the DTD gave them none. Leaves without such names in their paths are omitted.
+    /// Returns the dotted paths of each leaf under its earlier names, and under the names that repetitions would have
+    /// if the DTD gave them none. Leaves without such names in their paths are omitted.
     #[must_use]
     pub fn earlier_paths(&self) -> Vec<(LeafId, Vec<String>)> {
         let mut walk = Walk { record: self, paths: Vec::new() };

@@ -174,8 +174,9 @@ impl Writer {
         Ok(Self { path, dtd, writing: Mutex::new(Some(writing)) })
     }
 
-    /// Write a record, given its name or `section.name`. Counts, constants and fields that are not stored may be omitted. A reference to an element
-    /// of a stream section, such as a string in a table, is given as the element itself.
+    /// Write a record, given its name or `section.name`. Counts, constants and fields that are not stored may be
+    /// omitted. A reference to an element of a stream section, such as a string in a table, is given as the element
+    /// itself.
     #[pyo3(signature = (record, /, **fields))]
     fn write(&mut self, py: Python<'_>, record: &str, fields: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let fields = match fields.map(|fields| load::value(fields.as_any())).transpose()? {
