@@ -85,11 +85,19 @@ impl Conditions {
         Ok(())
     }
 
-    /// Returns the times of the rows that can satisfy the conditions, or `None` if the conditions do not limit the values
-    /// of this leaf.
-    pub(crate) fn times(&self, leaf: &Leaf) -> Option<TimeRange> {
+    /// Returns a leaf with times and the times of the rows that can satisfy the conditions, or `None` if the conditions do
+    /// not limit the time.
+    fn times(&self) -> Option<(Arc<Leaf>, TimeRange)> {
+        let mut found = None;
+        for condition in &self.0 {
+            condition.for_each_field(|column| {
+                let leaves = column.0.iter().filter_map(|path| path.leaf.as_ref());
+                found = found.take().or_else(|| leaves.filter(|leaf| leaf.is_time()).map(Arc::clone).next());
+            });
+        }
+        let leaf = found?;
         // The path, which is part of a leaf, is unique in its record.
-        let is_time = |path: &Path| path.leaf.as_deref() == Some(leaf);
+        let is_time = |path: &Path| path.leaf.as_ref() == Some(&leaf);
         let is_time = |column: &Column| column.0.iter().all(is_time);
         let named = |column: &Column, text: &str| {
             let path = column.0.first()?;
@@ -100,7 +108,7 @@ impl Conditions {
             lowest: a.lowest.max(b.lowest),
             highest: a.highest.min(b.highest),
         });
-        (times != TimeRange::ALL).then_some(times)
+        (times != TimeRange::ALL).then_some((leaf, times))
     }
 
     /// Selects these columns (`None` for all) of the rows that satisfy the conditions.
@@ -133,7 +141,7 @@ impl Selection {
     pub fn scan(&self, limit: Option<u64>, threads: usize) -> Scan {
         // With conditions, the number of rows to read is not known in advance.
         let limit = limit.filter(|_| self.conditions.0.is_empty());
-        Scan { columns: self.columns.clone(), limit, threads, conditions: self.conditions.clone() }
+        Scan { columns: self.columns.clone(), limit, threads, times: self.conditions.times() }
     }
 
     /// Returns the selected columns of the rows that satisfy the conditions.

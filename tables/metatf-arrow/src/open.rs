@@ -12,7 +12,7 @@ use crate::record_table::{RecordTable, record_tables};
 use crate::scan::Pass;
 use crate::source::{OpenOptions, Source};
 use crate::spans::{SpanPass, SpanTable, What, span_tables};
-use crate::{Batches, Conditions, Error, Result, Table, Together};
+use crate::{Batches, Error, Result, Table, Together};
 
 /// The tables of a trace.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl Tables {
         let mut passes = Vec::new();
         for tables in [by_columns, others].into_iter().filter(|tables| !tables.is_empty()) {
             let (places, tables) = tables.into_iter().map(|(place, table, columns)| (place, (table, columns))).unzip();
-            passes.push(placed(Pass::new(tables, None, threads, &Conditions::default())?, places));
+            passes.push(placed(Pass::new(tables, None, threads, None)?, places));
         }
         let spans = wanted.iter().enumerate().filter_map(|(place, (table, columns))| {
             let table = Arc::clone(self.spans.get(table.checked_sub(self.records.len())?)?);

@@ -6,14 +6,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use metatf::container::TimeLeaf;
+use metatf::container::{TimeLeaf, TimeRange};
 use metatf::dynamic::Trace;
 use metatf_parser::schema::Leaf;
 
 use crate::reading::{Chunk, Reading, Stop};
 use crate::record_table::{Lead, RecordTable};
 use crate::source::Source;
-use crate::{Batches, Conditions, Error, Result, Scan, Table, Together};
+use crate::{Batches, Error, Result, Scan, Table, Together};
 
 /// Maximum number of batches that wait for the receiver.
 const WAITING: usize = 4;
@@ -72,32 +72,34 @@ impl RecordTable {
         threads: usize,
         limit: Option<u64>,
     ) -> Result<Batches> {
-        self.scan_rows(columns, bytes, threads, limit, &Conditions::default())
+        self.scan_rows(columns, bytes, threads, limit, None)
     }
 
-    /// Reads rows like [`scan_range`](Self::scan_range), at least those that satisfy the conditions.
+    /// Reads rows like [`scan_range`](Self::scan_range), at least those with these values of a leaf.
     fn scan_rows(
         &self,
         columns: Option<&[usize]>,
         bytes: Option<Range<u64>>,
         threads: usize,
         limit: Option<u64>,
-        conditions: &Conditions,
+        times: Option<&(Arc<Leaf>, TimeRange)>,
     ) -> Result<Batches> {
         let wanted = self.wanted(columns)?;
         let maker = Maker::new(Arc::new(self.clone()), &wanted)?;
         let schema = SchemaRef::clone(&maker.schema);
-        let batches = Box::new(Pass::new(vec![(maker.table, wanted)], bytes, threads, conditions)?);
+        let batches = Box::new(Pass::new(vec![(maker.table, wanted)], bytes, threads, times)?);
         Ok(Box::new(BatchReader { schema, batches, limit: limit.unwrap_or(u64::MAX) }))
     }
 }
 
 impl RecordTable {
-    /// Skips the groups whose times show that no row satisfies the conditions.
-    fn skip_groups(&self, trace: &mut Trace<'_>, conditions: &Conditions) -> metatf::Result<()> {
+    /// Skips the groups whose times show that no row has a value of the leaf in the range.
+    fn skip_groups(&self, trace: &mut Trace<'_>, (leaf, wanted): &(Arc<Leaf>, TimeRange)) -> metatf::Result<()> {
         let record = self.source.schema.record(self.record).filter(|_| !self.is_element);
         let Some((record, id)) = record.and_then(|record| Some((record, record.time()?))) else { return Ok(()) };
-        let Some(wanted) = record.leaf(id).and_then(|leaf| conditions.times(leaf)) else { return Ok(()) };
+        if record.leaf(id) != Some(&**leaf) {
+            return Ok(());
+        }
         let Some(times) = trace.reader_mut().group_times()? else { return Ok(()) };
         let is_listed = |&section: &usize| {
             let section = self.source.schema.section(section)?.number;
@@ -105,7 +107,7 @@ impl RecordTable {
             times.leaves.contains(&leaf).then_some(())
         };
         if self.sections.iter().all(|section| is_listed(section).is_some()) {
-            trace.reader_mut().only_times(wanted)?;
+            trace.reader_mut().only_times(*wanted)?;
         }
         Ok(())
     }
@@ -136,19 +138,19 @@ impl Table for RecordTable {
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {
-        self.scan_rows(scan.columns.as_deref(), None, scan.threads, scan.limit, &scan.conditions)
+        self.scan_rows(scan.columns.as_deref(), None, scan.threads, scan.limit, scan.times.as_ref())
     }
 }
 
 impl Pass {
     /// Starts reading columns of at least one table of a trace, from the groups that begin in this byte range of the
-    /// file, or from all groups if the range is `None`. The rows of a single table that do not satisfy the conditions may
-    /// be omitted.
+    /// file, or from all groups if the range is `None`. The rows of a single table with other values of the leaf in `times`
+    /// may be omitted.
     pub(crate) fn new(
         tables: Vec<(Arc<RecordTable>, Arc<[usize]>)>,
         bytes: Option<Range<u64>>,
         threads: usize,
-        conditions: &Conditions,
+        times: Option<&(Arc<Leaf>, TimeRange)>,
     ) -> Result<Self> {
         let makers = tables.iter().map(|(table, wanted)| Maker::new(Arc::clone(table), wanted));
         let makers = makers.collect::<Result<Vec<_>>>()?;
@@ -156,8 +158,8 @@ impl Pass {
         let reading = Reading::new(tables);
         let mut trace = source.open()?;
         trace.reader_mut().set_all(reading.has_elements());
-        if let [maker] = makers.as_slice() {
-            maker.table.skip_groups(&mut trace, conditions).map_err(|error| source.error(&error))?;
+        if let ([maker], Some(times)) = (makers.as_slice(), times) {
+            maker.table.skip_groups(&mut trace, times).map_err(|error| source.error(&error))?;
         }
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

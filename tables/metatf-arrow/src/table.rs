@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use metatf::container::TimeRange;
 use metatf_parser::schema::Leaf;
 
-use crate::{Conditions, Result};
+use crate::Result;
 
 /// The batches of one scan. The iterator ends after an error.
 pub type Batches = Box<dyn RecordBatchReader + Send>;
@@ -71,8 +72,9 @@ pub struct Scan {
     pub limit: Option<u64>,
     /// Number of decoding threads; 0 uses one per processor.
     pub threads: usize,
-    /// Conditions that all rows that the caller needs satisfy. This is a hint: a scan may also return other rows.
-    pub conditions: Conditions,
+    /// A leaf and the range of its values in the rows that the caller needs, or `None` for all rows. This is a hint: a
+    /// scan may also return other rows.
+    pub times: Option<(Arc<Leaf>, TimeRange)>,
 }
 
 impl<T: Table + ?Sized> Table for Arc<T> {
