@@ -179,7 +179,7 @@ fn existing(file: &File) -> Result<Option<(ExistingTrace, Option<u64>)>> {
     let mut times = None;
     // The writer will write the times of all groups after its own groups.
     if let Some(last) = chunks.pop_if(|last| last.kind == chunk::TIMES) {
-        times = Some(group_times(source, header, last.offset, &chunks)?);
+        times = Some(group_times(source, last.offset, &chunks)?);
         end = last.offset;
     }
     let header = header.clone();
@@ -187,11 +187,11 @@ fn existing(file: &File) -> Result<Option<(ExistingTrace, Option<u64>)>> {
 }
 
 /// Reads the chunk with the times of groups, which follows these chunks.
-fn group_times(source: &mut Source<'_>, file: &Header, start: u64, chunks: &[ChunkInfo]) -> Result<GroupTimes> {
+fn group_times(source: &mut Source<'_>, start: u64, chunks: &[ChunkInfo]) -> Result<GroupTimes> {
     let Frame::Whole(header) = chunk::frame(source, start)? else {
         return Err(Error::at(start, ErrorKind::Truncated("a chunk")));
     };
-    header.check_fields(start, file)?;
+    header.check_fields(start)?;
     let content = read_v1::content(source, &mut Decoder::default(), &header, start)?;
     let groups = chunks.iter().filter(|chunk| chunk.is_group_start()).count();
     GroupTimes::parse(read_v1::bytes(source, &content).unwrap_or_default(), start, groups as u64)

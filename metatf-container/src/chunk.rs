@@ -3,7 +3,6 @@
 use super::codec;
 use super::columns::MOST_RATIO;
 use super::crc;
-use super::feature_names;
 use super::header::{Class, Header, Order};
 use super::part::MAX_RAW_LEN;
 use super::source::Source;
@@ -166,20 +165,19 @@ impl ChunkHeader {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
             return wrong(at::KIND, "the chunk's kind", self.kind.into(), expected);
         }
-        self.check_fields(start, file)
+        self.check_fields(start)
     }
 
     /// Checks the fields that depend on the kind, if this is a kind that the caller does not skip.
-    pub(crate) fn check_fields(&self, start: u64, file: &Header) -> Result<()> {
+    pub(crate) fn check_fields(&self, start: u64) -> Result<()> {
         let wrong = |at: u64, what, found: u64, expected| {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
         };
         if codec::entry(self.codec).is_none() {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
-        let has_columns = file.features & feature_names::COLUMNS != 0;
-        if self.filter > COLUMNS || self.filter == COLUMNS && !has_columns {
-            let expected = "0 none, 1 byte transpose, 2 record dictionary, 3 split suffix, or 4 columns if the header has the feature `columns`";
+        if self.filter > COLUMNS {
+            let expected = "0 none, 1 byte transpose, 2 record dictionary, 3 split suffix or 4 columns";
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {

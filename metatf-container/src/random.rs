@@ -162,7 +162,7 @@ impl Reader<'_> {
         };
         header.check(start, &self.header)?;
         if header.kind == chunk::TIMES {
-            header.check_fields(start, &self.header)?;
+            header.check_fields(start)?;
         }
         if ChunkInfo::of(&header, start) != info || u64::from(header.sequence) != n as u64 {
             let what = "the chunk's number in the index";

@@ -4,7 +4,6 @@
 //! chunks are missing according to the sequence numbers, and which sections have lost their state.
 
 use super::chunk::{self, ChunkHeader, Frame, Probe};
-use super::feature_names;
 use super::header::{Class, Header, Order};
 use super::index;
 use super::loss::{Loss, LossCause, LossReport};
@@ -339,7 +338,7 @@ fn made_up(chunk: &ChunkHeader, at: u64) -> Option<Header> {
         nrecords: 0,
         dtd_url: String::new(),
         sections: Vec::new(),
-        features: feature_names::COLUMNS,
+        features: 0,
         len: at,
     })
 }

@@ -14,7 +14,7 @@ use std::io::Cursor;
 #[metatf(dtd = "../../docs/samples/tasks.dtd")]
 mod tasks {}
 
-fn main() -> metatf::Result<()> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut trace = Writer::new(Cursor::new(Vec::new()))?;
     trace.submit(&Submit { time: 1000, job: 1, vfield: b"compress".as_slice() })?;
     trace.done(&Done { time: 9000, job: 1, status: 0 })?;
