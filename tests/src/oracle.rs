@@ -3,6 +3,7 @@
 //! It is slow, keeps everything in memory, and shares no code with the runtime. It takes the format as a schema from
 //! the parser.
 
+mod columns;
 mod container;
 mod decoder;
 mod filters;
@@ -16,6 +17,7 @@ mod syntax;
 mod values;
 
 use crate::{Seen, Value, What};
+use columns::Found;
 use container::Part;
 pub use container::{Times, times};
 use decoder::{Decoder, Row};
@@ -42,6 +44,19 @@ pub fn read_broken(dtd: &Dtd, bytes: &[u8], broken: Option<Rule>) -> (Vec<Seen>,
         Ok((header, _)) => read_parts(&header, dtd, bytes, false, rules),
         Err(wrong) => (Vec::new(), Err(wrong)),
     }
+}
+
+/// Checks that the labels of columns are true (spec 5.2, filter 4).
+///
+/// # Errors
+/// Fails at the first label that is not true, and if the trace has an error.
+pub fn labels(dtd: &Dtd, bytes: &[u8]) -> Result<(), Wrong> {
+    let rules = Rules(None);
+    let (header, _) = container::open(bytes, false, rules)?;
+    let (parts, end) = container::parts(&header, dtd, bytes, false, rules);
+    let mut oracle = Oracle { rules, ..Oracle::default() };
+    oracle.groups(&mut Decoder::new(dtd, header.order, header.int, header.version, rules), parts)?;
+    end.and(oracle.untrue.map_or(Ok(()), Err))
 }
 
 /// Options of the oracle.
@@ -137,6 +152,8 @@ struct Oracle {
     out: Vec<Seen>,
     rules: Rules,
     salvage: bool,
+    /// The first label that is not true.
+    untrue: Option<Wrong>,
     /// Salvage: sections of the group whose content is lost from here on.
     lost: HashSet<u8>,
     /// Salvage: whether records of the group were lost, which makes cursors unknown.
@@ -262,6 +279,7 @@ impl Oracle {
             self.found_wrong(d, part, result)?;
         }
         self.out.append(&mut elements.out);
+        self.untrue = self.untrue.take().or(elements.untrue);
         end
     }
 
@@ -312,6 +330,7 @@ impl Oracle {
             let what = if shared { What::Shared } else { What::Element };
             self.note(what, part.section, &record.name, part.base + start as u64, values);
         }
+        self.labelled(d, part, &[]);
         self.counted(part, found)
     }
 
@@ -320,6 +339,7 @@ impl Oracle {
         let (rules, mut section) = (self.rules, part.section);
         let mut row = Row::new(&part.content);
         let mut found = 0;
+        let mut records = Vec::new();
         while row.at < part.content.len() {
             let start = row.at;
             let offset = part.base + start as u64;
@@ -345,10 +365,25 @@ impl Oracle {
                     let name = d.dtd.record(id).map_or("", |r| &r.name);
                     let values = std::mem::take(&mut row.values);
                     self.note(What::Record, section, name, offset, values);
+                    records.push(Found { bytes: start..row.at, stored: std::mem::take(&mut row.stored) });
                 }
             }
         }
+        self.labelled(d, part, &records);
         self.counted(part, found)
+    }
+
+    /// Checks the labels of content stored in columns. Only records have tags, so labels of elements are never true.
+    fn labelled(&mut self, d: &mut Decoder<'_>, part: &Part, records: &[Found]) {
+        let Some(columns) = &part.columns else { return };
+        let is_stream = d.dtd.section(part.section).is_some_and(|section| section.stream.is_some());
+        let tag_of = |bytes: &[u8]| {
+            let is_tag = !is_stream && bytes.len() == usize::from(d.dtd.tag_width);
+            let record = if is_tag { d.tag(part.section, &mut Row::new(bytes)).ok()? } else { return None };
+            (record != METADATA && record != SECTION).then(|| container::integer(bytes, d.order) as usize)
+        };
+        let checked = columns::check_labels(columns, records, tag_of);
+        self.untrue = self.untrue.take().or(checked.err());
     }
 
     fn counted(&self, part: &Part, found: u32) -> Result<(), Wrong> {

@@ -41,11 +41,15 @@ pub fn owned(values: &[Value]) -> OwnedRecord {
 }
 
 fn values(owned: &OwnedRecord) -> Vec<Value> {
-    let value = |item: dynamic::Item<'_>| match item {
+    owned.iter().map(value).collect()
+}
+
+/// Copies a value of the dynamic reader.
+pub(crate) fn value(item: dynamic::Item<'_>) -> Value {
+    match item {
         dynamic::Item::Number(n) => Value::Number(n),
         dynamic::Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
-    };
-    owned.iter().map(value).collect()
+    }
 }
 
 /// Writes actions and checks that the runtime and the reference decoder read them back.

@@ -47,15 +47,18 @@ pub fn levels(vector: &Vector) -> Vec<Level> {
     levels
 }
 
-/// Returns whether a chunk has a codec or a filter of level *container*.
+/// Returns whether the trace needs a feature, or a chunk has a codec or a filter of level *container*.
 fn is_packed(trace: &[u8]) -> bool {
     let int = if trace.get(4) == Some(&2) { 8 } else { 4 };
     if trace.get(7) != Some(&1) {
         return false;
     }
     let mut at = 16 + 3 * int + usize::from(trace[6]);
+    for _ in 0..trace[8..16].iter().map(|byte| byte.count_ones()).sum() {
+        at += 1 + usize::from(trace.get(at).copied().unwrap_or(0));
+    }
     while let Some(head) = trace.get(at..at + 48) {
-        if (1..4).contains(&head[6]) || (2..4).contains(&head[7]) {
+        if (1..4).contains(&head[6]) || (2..5).contains(&head[7]) {
             return true;
         }
         at += 48 + u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;

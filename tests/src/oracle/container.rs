@@ -1,5 +1,6 @@
 //! Parts of a trace file, read from the front, after sections 5.1 and 5.2 of the specification.
 
+use super::columns::{self, Restored};
 use super::filters::{decompressed, transposed};
 use super::{Rule, Rules, Wrong, filters};
 use metatf::container::Order;
@@ -11,6 +12,8 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Part {
     pub(super) section: u8,
     pub(super) content: Vec<u8>,
+    /// Rows and labels of content that was stored in columns.
+    pub(super) columns: Option<Restored>,
     pub(super) base: u64,
     pub(super) reset: bool,
     pub(super) group_start: bool,
@@ -61,20 +64,25 @@ impl Header {
         let (url_len, version) = (usize::from(fixed[6]), fixed[7]);
         rules.demand(Rule::VersionKnown, version < 2, "a version over 1")?;
         let features = &fixed[8..];
-        let zero = if version == 0 { Rule::PadZero } else { Rule::FeaturesKnown };
-        rules.demand(zero, features.iter().all(|byte| *byte == 0), "a pad or features that are not known")?;
+        if version == 0 {
+            rules.demand(Rule::PadZero, features.iter().all(|byte| *byte == 0), "a pad that is not 0")?;
+        }
         let field = |at: usize| Ok::<_, Wrong>(integer(slice(bytes, at, int)?, order));
         let (sections, start) = (field(16)?, field(16 + int)?);
         slice(bytes, 16 + 3 * int, url_len)?;
         let mut at = 16 + 3 * int + url_len;
-        for _ in 0..features.iter().map(|byte| byte.count_ones()).sum::<u32>() * u32::from(version) {
+        let is_set = |number: &usize| version == 1 && features[*number / 8] >> (*number % 8) & 1 == 1;
+        let mut known = true;
+        for number in (0..64).filter(is_set) {
             let name = slice(bytes, at + 1, slice(bytes, at, 1)?[0].into())?;
             let is_name = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
             if !(1..=31).contains(&name.len()) || !name.iter().all(is_name) {
                 return Err("a name of a feature that is none".into());
             }
+            known &= number == 0 && (name == b"columns" || !rules.holds(Rule::FeatureByName));
             at += 1 + name.len();
         }
+        rules.demand(Rule::FeaturesKnown, known, "features that are not known")?;
         let mut table = Vec::new();
         for _ in 0..sections {
             table.push([field(at)?, field(at + int)?, field(at + 2 * int)?]);
@@ -140,6 +148,7 @@ pub(super) fn extent(section: u8, content: &[u8], base: usize, follow: bool) -> 
     Part {
         section,
         content: content.to_vec(),
+        columns: None,
         base: base as u64,
         reset: false,
         group_start: false,
@@ -256,13 +265,18 @@ impl<'b> Chunk<'b> {
             return Ok(());
         }
         rules.demand(Rule::CodecKnown, self.codec < 4, "a codec that is not known")?;
-        rules.demand(Rule::FilterKnown, self.filter < 4, "a filter that is not known")?;
+        rules.demand(Rule::FilterKnown, self.filter < 5, "a filter that is not known")?;
         rules.demand(Rule::FlagsKnown, self.flags < 8, "flags that are not known")?;
         if self.raw_len > MOST && self.kind != 2 {
             return Err("a chunk over 64 MiB".into());
         }
         let elements = self.filter != 1 || self.width > 0 && self.raw_len.is_multiple_of(self.width.into());
         rules.demand(Rule::TransposedElements, elements, "elements of no size")?;
+        if self.filter == 4 {
+            rules.demand(Rule::ColumnsOfData, self.kind == 0, "columns in a chunk that is not data")?;
+            let bounded = self.raw_len <= self.payload.len().saturating_mul(65_536);
+            rules.demand(Rule::RatioBounded, bounded, "content that is too long for its payload")?;
+        }
         let filtered = self.filtered_len;
         match self.filter {
             2 | 3 => {
@@ -277,7 +291,18 @@ impl<'b> Chunk<'b> {
     }
 
     fn content(&self, rules: Rules) -> Result<Vec<u8>, Wrong> {
+        self.restored(rules).map(|restored| restored.content)
+    }
+
+    /// Returns the content, with its rows if it was stored in columns.
+    fn restored(&self, rules: Rules) -> Result<Restored, Wrong> {
         self.check(rules)?;
+        if self.filter == 4 {
+            let restored = columns::restored(self.payload, self.codec, self.raw_len, self.order, rules)?;
+            let right = restored.content.len() == self.raw_len;
+            rules.demand(Rule::RawLength, right, "content of another length")?;
+            return Ok(restored);
+        }
         let len = if matches!(self.filter, 2 | 3) { self.filtered_len } else { self.raw_len };
         let filtered = decompressed(self.codec, self.payload, len, rules)?;
         if matches!(self.filter, 2 | 3) {
@@ -289,13 +314,14 @@ impl<'b> Chunk<'b> {
             _ => filters::entries(&filtered, self.raw_len, self.filter == 3, rules)?,
         };
         rules.demand(Rule::RawLength, content.len() == self.raw_len, "content of another length")?;
-        Ok(content)
+        Ok(Restored { content, ..Restored::default() })
     }
 
-    fn part(&self, content: Vec<u8>) -> Part {
+    fn part(&self, restored: Restored) -> Part {
         Part {
             section: self.section,
-            content,
+            content: restored.content.clone(),
+            columns: (self.filter == 4).then_some(restored),
             base: self.base,
             reset: self.flags & 1 != 0,
             group_start: self.flags & 2 != 0,
@@ -415,7 +441,7 @@ impl<'d> Chunks<'d> {
             if chunk.kind == 0 {
                 chunk.check(rules)?;
                 self.stands_right(&chunk)?;
-                parts.push(chunk.part(chunk.content(rules)?));
+                parts.push(chunk.part(chunk.restored(rules)?));
             } else {
                 let free = chunk.kind >= 128 && rules.holds(Rule::OtherFieldsFree);
                 let bare = free || chunk.section == 0 && chunk.group == 0;
@@ -520,9 +546,9 @@ fn salvaged(header: &Header, bytes: &[u8], rules: Rules, parts: &mut Vec<Part>) 
         if chunk.kind != 0 {
             continue;
         }
-        match chunk.content(rules) {
-            Ok(content) => {
-                parts.push(Part { gap, ..chunk.part(content) });
+        match chunk.restored(rules) {
+            Ok(restored) => {
+                parts.push(Part { gap, ..chunk.part(restored) });
                 gap = false;
             }
             Err(_) => gap = true,

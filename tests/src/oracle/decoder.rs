@@ -12,18 +12,21 @@ use metatf_parser::schema::{
     RecordId, Repeated, Width,
 };
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A record being read.
 pub(super) struct Row<'c> {
     content: &'c [u8],
     pub(super) at: usize,
     pub(super) values: Vec<Value>,
+    /// Stored bytes of the leaves, as ranges of the content.
+    pub(super) stored: Vec<(usize, Range<usize>)>,
     items: u64,
 }
 
 impl<'c> Row<'c> {
     pub(super) fn new(content: &'c [u8]) -> Self {
-        Self { content, at: 0, values: Vec::new(), items: 0 }
+        Self { content, at: 0, values: Vec::new(), stored: Vec::new(), items: 0 }
     }
 
     fn bytes(&mut self, n: u64) -> Result<&'c [u8], Wrong> {
@@ -288,6 +291,20 @@ impl<'d> Decoder<'d> {
     }
 
     fn leaf(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        record: &Record,
+        leaf: LeafId,
+        row: &mut Row<'_>,
+    ) -> Result<(), Wrong> {
+        let start = row.at;
+        self.value(section, id, record, leaf, row)?;
+        row.stored.push((leaf.0.into(), start..row.at));
+        Ok(())
+    }
+
+    fn value(
         &mut self,
         section: u8,
         id: RecordId,

@@ -43,16 +43,16 @@ pub(super) fn transposed(bytes: &[u8], width: usize, rules: Rules) -> Vec<u8> {
 }
 
 /// Bytes consumed from the front.
-struct Rest<'b>(&'b [u8]);
+pub(super) struct Rest<'b>(pub(super) &'b [u8]);
 
 impl<'b> Rest<'b> {
-    fn take(&mut self, n: usize) -> Result<&'b [u8], Wrong> {
+    pub(super) fn take(&mut self, n: usize) -> Result<&'b [u8], Wrong> {
         let (taken, rest) = self.0.split_at_checked(n).ok_or("filtered bytes that end too early")?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn leb128(&mut self, rules: Rules) -> Result<usize, Wrong> {
+    pub(super) fn leb128(&mut self, rules: Rules) -> Result<usize, Wrong> {
         let mut value = 0_u64;
         let most = if rules.holds(Rule::Leb128Of5) { 5 } else { 9 };
         for i in 0..most {

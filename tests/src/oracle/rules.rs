@@ -142,7 +142,7 @@ rules! {
         KindKnown, "Kinds from 4 to 127 are errors. Broken: they are skipped.";
         OtherFieldsFree, "Kinds from 128 on may have any section, group, codec, filter and so on. Broken: they may not.";
         CodecKnown, "Codecs from 4 on are errors. Broken: they are as 0.";
-        FilterKnown, "Filters from 4 on are errors. Broken: they are as 0.";
+        FilterKnown, "Filters from 5 on are errors. Broken: they are as 0.";
         FlagsKnown, "Flags from bit 3 on are errors. Broken: they are ignored.";
         RawLength, "A chunk's content has raw_len bytes. Broken: it may have others.";
         NothingBehindStreams, "A payload is one zstd frame or zlib stream. Broken: bytes may stand behind it.";
@@ -178,6 +178,31 @@ rules! {
         SinglesUsedUp, "All of the s others are used. Broken: some may be left.";
         SuffixesByEntry, "Suffixes are sorted by their entries. Broken: they are in the order of the tokens.";
         FilteredUsedUp, "No filtered bytes are left. Broken: some may be.";
+    }
+    Columns = "Filter 4 (5.2)" {
+        FeatureByName, "A feature is known by its number and name. Broken: by its number alone.";
+        ColumnsOfData, "Only data chunks have filter 4. Broken: others may have it, too.";
+        RatioBounded, "raw_len is at most 65,536 times stored_len. Broken: it may be more.";
+        MostColumns, "There are at most 4,096 columns. Broken: there may be more.";
+        ColumnWidths, "The width of a column is not 0. Broken: it may be.";
+        MostShapes, "There are at most 256 shapes. Broken: there may be more.";
+        ColumnsKnown, "Pieces name existing columns. Broken: others name the last one.";
+        ShapesKnown, "Rows name existing shapes. Broken: others name the last one.";
+        ShapeNotEmpty, "A shape has constant bytes or an element. Broken: it may have only repetitions.";
+        RepetitionNotEmpty, "A repetition has a column. Broken: it may have none.";
+        CountOfEarlierPiece, "An earlier element of the column is the count. Broken: the next element is.";
+        LastElementCounts, "The last of several earlier elements is the count. Broken: the first is.";
+        CountLittleEndian, "A count is little-endian. Broken: it has the byte order of the trace.";
+        CountWidthTo8, "A count has at most 8 bytes. Broken: it may have more.";
+        CountsOnly, "A column whose next element is a count has no other use. Broken: it may have one.";
+        ColumnsBounded, "Columns have at most twice raw_len bytes. Broken: they may have more.";
+        StreamPerByte, "A column of width 2 to 8 has one stream per byte. Broken: it has one.";
+        WideInOneStream, "A column of width 9 or more has one stream. Broken: it has one per byte.";
+        OneByteRepeats, "A stored stream of one byte repeats it. Broken: it is compressed.";
+        StreamsShorter, "A compressed stream is shorter than its bytes. Broken: it may be longer.";
+        StreamLength, "A compressed stream has the bytes of its column. Broken: zeros are added, and the rest is left out.";
+        PayloadUsedUp, "No byte of the payload is left. Broken: some may be.";
+        ElementsUsedUp, "No element is left. Broken: some may be.";
     }
     Salvage = "Salvage (5.2)" {
         LooksForSync, "Salvage looks for the next chunk behind damage. Broken: it ends there.";

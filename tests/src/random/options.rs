@@ -17,6 +17,8 @@ pub fn options(c: &mut Choices<'_>) -> WriteOptions {
             Filter::Transpose,
             Filter::RecordDictionary,
             Filter::SplitSuffix,
+            Filter::Columns,
+            Filter::Columns,
             Filter::Auto,
         ]),
         chunk_size: *c.pick(&[1 << 20, 1, 20, 100, 1000]),

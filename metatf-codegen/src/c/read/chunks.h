@@ -120,6 +120,8 @@ static void pfx_check_chunk_(pfx_reader *reader, const pfx_chunk_ *chunk)
         pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 5, "unknown kind of chunk: %u", (unsigned)chunk->kind);
     } else if (chunk->codec > 3) {
         pfx_fail_(reader, PFX_ERROR_CODEC, chunk->offset + 6, "unknown codec: %u", (unsigned)chunk->codec);
+    } else if (chunk->filter == 4) {
+        pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 7, "the chunk has filter 4 (columns), which this reader lacks");
     } else if (chunk->filter > 3) {
         pfx_fail_(reader, PFX_ERROR_INVALID, chunk->offset + 7, "unknown filter: %u", (unsigned)chunk->filter);
     } else if (chunk->flags > 7) {

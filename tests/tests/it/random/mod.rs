@@ -1,6 +1,7 @@
 //! Properties that hold for all random traces, DTDs and damage.
 
 mod chunk_pipeline;
+mod columns;
 mod common;
 mod convert;
 mod damage;
