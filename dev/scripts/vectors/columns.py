@@ -233,19 +233,21 @@ def shapes():
     # The count is the second element of the column, not the first, and not the element of the repetition.
     dtd = "section s 1 { r: (tag, a, n, n*x) { tag.value = 4; a.width = 1; a.interpretation = none; n.width = 1; n.interpretation = none; x.width = 1; x.interpretation = none; } }\n"
     made = Trace(dtd, features=FEATURE)
-    rows = Columns([(1, None), (1, None)], [(b"\4", [0, 0, (0, [0])]), (b"\4", [0, 0, (0, [1])])])
+    rows = Columns([(1, None), (1, None)], [(b"\4", [0, 0, (0, [0])]), (b"\4", [0, 0, (0, [1])]), (b"\4", [0, (0, [0]), (0, [1])])])
     rows.row(0, b"\1", b"\2", [b"\7", b"\x08"])
     rows.row(1, b"\3", b"\1", [b"\x09"])
-    rows.chunk(made, 1, 3, 2)
-    lines = [line("s", "r", a=1, n=2, x=[7, 8]), line("s", "r", a=3, n=1, x=[9])]
-    good("x-columns-last-count", "the last of several elements is the count, and may be of a column that is repeated", "5.2", dtd, made.finish(2), lines)
+    # The repetition consists of the count of the next repetition.
+    rows.row(2, b"\1", [b"\2"], [b"\5", b"\6"])
+    rows.chunk(made, 1, 3, 3)
+    lines = [line("s", "r", a=1, n=2, x=[7, 8]), line("s", "r", a=3, n=1, x=[9]), line("s", "r", a=1, n=2, x=[5, 6])]
+    good("x-columns-last-count", "the last of several elements is the count, and may be of a column that is repeated", "5.2", dtd, made.finish(3), lines)
     # Wrong labels: of another leaf, of an element's tag, of a record that does not exist, and of half a row.
     dtd = "section s 1 { r: (tag, n, m) { tag.value = 4; n.width = 1; n.interpretation = none; m.width = 1; m.interpretation = none; } }\n"
     for name, columns, about in [
         ("leaf", [(1, (4, 2)), (1, (4, 1))], "the labels of two columns are interchanged"),
         ("tag", [(1, (5, 1)), (1, None)], "the label has another tag"),
         ("part", [(1, (4, 1)), (1, (4, 1))], "a column of another leaf has the label, too"),
-        ("number", [(1, (2**32, 300)), (1, None)], "the label names no leaf"),
+        ("number", [(1, (2**32 - 1, 255)), (1, None)], "the label names no leaf"),
     ]:
         made = Trace(dtd, features=FEATURE)
         rows = Columns(columns, [(b"\4", [0, 1])])
@@ -263,6 +265,9 @@ def wrong():
         ("columns", "4,097 columns", payload([one] * 4097, [r], [0, 0], [n] + [(0, [b""])] * 4096), {}),
         ("width-0", "a column of width 0", payload([one, column(0)], [r], [0, 0], [n, (0, [b""])]), {}),
         ("shapes", "257 shapes", payload([one], [r] * 257, [0, 0], [n]), {}),
+        ("label-leaf", "the label of leaf 256", payload([column(1, (4, 256))], [r], [0, 0], [n]), {}),
+        ("label-tag", "a label with a tag of 33 bits", payload([column(1, (2**32, 1))], [r], [0, 0], [n]), {}),
+        ("pieces", "257 pieces", payload([one, column(1)], [shape(b"", *[1] * 257)], [0], [(0, [b""]), (257, [b"\4"])]), {"raw": b"\4" * 257, "records": 128}),
         ("unknown", "a piece of a column that does not exist", payload([one], [shape(b"\4", 1)], [0, 0], [n]), {}),
         ("unknown-repeated", "a repetition of a column that does not exist", payload([one, one], [shape(b"\4", repeat(1, 2))], [0, 0], [n, (2, [b"\1"])]), {}),
         ("unknown-count", "a count that does not exist", payload([one, one], [shape(b"\4", repeat(2, 0))], [0, 0], [n, (2, [b"\1"])]), {}),
@@ -282,6 +287,7 @@ def wrong():
         ("few-counts", "a count too few", payload([one, one], [shape(b"\4", repeat(1, 0))], [0, 0], [n, (1, [b"\1"])]), {}),
         ("count-large", "a count of more elements than there are", payload([one, one], [shape(b"\4", repeat(1, 0))], [0, 0], [n, (2, [b"\1\2"])]), {}),
         ("stream-long", "a stream of more bytes than its column", payload([one], [r], [0, 0], [(2, [b"\7\x08\x09"])]), {}),
+        ("stream-of-nothing", "a byte that is repeated 0 times", payload([one, one], [r], [0, 0], [n, (0, [b"\7"])]), {}),
         ("stream-none", "a stream without bytes", payload([one], [r], [0, 0], [(2, [b""])]), {}),
         ("stream-stored", "a stream of another length, which cannot be packed with codec 0", payload([one], [r], [0] * 3, [(3, [b"\7\x08"])]), {"raw": RECORD * 3}),
         ("stream-short", "a packed stream of too few bytes", payload([one], [r], [0] * 40, [(40, [zlib.compress(b"\7" * 39)])]), {"raw": RECORD * 40, "codec": 3}),
@@ -300,7 +306,8 @@ def wrong():
     for name, what, packed, how in cases:
         raw = how.pop("raw", two)
         made = Trace(ONE, features=FEATURE)
-        start = made.chunk(raw, 1, 0, 3, records=len(raw) // 2, filtered=packed, **{"filter": 4, "filtered_len": 0} | how)
+        records = how.pop("records", len(raw) // 2)
+        start = made.chunk(raw, 1, 0, 3, records=records, filtered=packed, **{"filter": 4, "filtered_len": 0} | how)
         bad(f"x-columns-{name}", what, "5.2", ONE, made.finish(len(raw) // 2), [start, start + 16, start + 48], [])
     whole = payload([one], [r], [0, 0], [n])
     made = Trace(ONE, features=FEATURE)

@@ -1,6 +1,6 @@
 //! Reads the directory of a chunk with filter 4: its columns, its shapes, and the lengths of its streams.
 
-use super::{Column, MOST_COLUMNS, MOST_SHAPES, Piece, RowShape, streams_of};
+use super::{Column, MOST_COLUMNS, MOST_PIECES, MOST_SHAPES, Piece, RowShape, streams_of};
 use crate::record_dictionary_read::read_number;
 use std::ops::Range;
 
@@ -70,20 +70,11 @@ impl Directory {
             Ok::<_, &'static str>(std::mem::replace(&mut start, end)..end)
         };
         let shape_stream = take(shape_len)?;
-        let counts = |column: usize| {
-            let is_count =
-                |piece: &Piece| matches!(piece, Piece::Repeat { count, .. } if usize::from(*count) == column);
-            let is_element = |piece: &Piece| match piece {
-                Piece::Element(element) => usize::from(*element) == column,
-                Piece::Repeat { columns, .. } => columns.iter().any(|&element| usize::from(element) == column),
-            };
-            let mut pieces = shapes.iter().flat_map(|shape| &shape.pieces);
-            pieces.clone().any(is_count) && !pieces.any(is_element)
-        };
+        let counts = columns_of_counts(&shapes, columns.len());
         let mut stored = Vec::with_capacity(columns.len());
-        for (n, (&column, (count, lengths))) in columns.iter().zip(sizes).enumerate() {
+        for ((&column, (count, lengths)), counts) in columns.iter().zip(sizes).zip(counts) {
             let streams: Parsed<Vec<_>> = lengths.into_iter().take(streams_of(column.width)).map(&mut take).collect();
-            stored.push(StoredColumn { column, count, streams: streams?, counts: counts(n) });
+            stored.push(StoredColumn { column, count, streams: streams?, counts });
         }
         if start != payload.len() {
             return Err("there are bytes after the last stream");
@@ -132,7 +123,11 @@ fn read_shapes(rest: &mut &[u8], columns: &[Column]) -> Parsed<Vec<RowShape>> {
         let (constant, after) = rest.split_at_checked(length).ok_or("a shape is truncated")?;
         *rest = after;
         let mut pieces = Vec::new();
-        for _ in 0..read_number(rest)? {
+        let length = read_number(rest)?;
+        if length > MOST_PIECES {
+            return Err("a shape has more than 256 pieces");
+        }
+        for _ in 0..length {
             let piece = read_number(rest)?;
             let first = column(piece / 2)?;
             pieces.push(if piece % 2 == 0 {
@@ -151,6 +146,22 @@ fn read_shapes(rest: &mut &[u8], columns: &[Column]) -> Parsed<Vec<RowShape>> {
         shapes.push(RowShape { constant: constant.to_vec(), pieces });
     }
     Ok(shapes)
+}
+
+/// Returns whether each column occurs in pieces, but only as the source of counts.
+fn columns_of_counts(shapes: &[RowShape], columns: usize) -> Vec<bool> {
+    let (mut sources, mut elements) = (vec![false; columns], vec![false; columns]);
+    let note = |of: &mut Vec<bool>, column: u16| of.get_mut(usize::from(column)).into_iter().for_each(|of| *of = true);
+    for piece in shapes.iter().flat_map(|shape| &shape.pieces) {
+        match piece {
+            Piece::Element(column) => note(&mut elements, *column),
+            Piece::Repeat { count, columns } => {
+                note(&mut sources, *count);
+                columns.iter().for_each(|&column| note(&mut elements, column));
+            }
+        }
+    }
+    sources.into_iter().zip(elements).map(|(source, element)| source && !element).collect()
 }
 
 /// Checks that each count is an element of an earlier piece or comes from a column that contains only counts.

@@ -18,6 +18,8 @@ pub(crate) use split::split;
 pub const MOST_SHAPES: usize = 256;
 /// Maximum number of columns.
 pub const MOST_COLUMNS: usize = 4096;
+/// Maximum number of pieces of a shape. A record has at most 255 leaves.
+pub const MOST_PIECES: usize = 256;
 /// Maximum size of a column's elements in bytes.
 pub const WIDEST: usize = 255;
 /// Maximum size of elements whose bytes have one stream each.
@@ -40,8 +42,8 @@ pub struct Column {
 pub enum Piece {
     /// The next element of a column.
     Element(u16),
-    /// A repetition of one element of each of these columns. The count is the row's element of the column `count`, as a
-    /// little-endian number, if an earlier piece of the shape is such an element. Otherwise, it is the next element of
+    /// A repetition of one element of each of these columns. The count is the row's last element of the column `count`, as
+    /// a little-endian number, if an earlier piece of the shape is such an element. Otherwise, it is the next element of
     /// `count`, a column that contains only counts.
     Repeat {
         /// The column with the count.

@@ -234,6 +234,8 @@ impl Planner<'_> {
             let listed = encoding.listed(tag_of(&shape.constant, self.format)?)?;
             match listed.record {
                 SECTION | METADATA if is_used => return None,
+                // Comments are left out, so no later value may depend on them.
+                COMMENT if is_used && self.has_state(listed.first as usize) => return None,
                 SECTION | METADATA | COMMENT => positions.push(None),
                 _ if !encoding.has_own_tag(listed) => return None,
                 record => {
@@ -266,6 +268,17 @@ impl Planner<'_> {
         Some((positions, leaves, groups))
     }
 
+    /// Returns whether the decoding of a comment, whose plans begin at `first`, changes state.
+    fn has_state(&self, first: usize) -> bool {
+        let leaves = self.format.records.get(usize::from(COMMENT)).map_or(0, |record| record.leaves.len());
+        (first..first + leaves).any(|index| {
+            let strides = matches!(self.state.encoding.interpretation(index), Interpretation::SectionStride(..));
+            strides || self.state.encoding.plan(index).is_none_or(|plan| {
+                !plan.is(BYTES) && plan.is(HISTORY | PREVIOUS | PREDICTED | STRIDED | REFERENCED)
+            })
+        })
+    }
+
     /// Adds the leaves of a record.
     fn record(
         &self,
@@ -277,6 +290,8 @@ impl Planner<'_> {
     ) -> Option<()> {
         let encoding = &self.state.encoding;
         let (repeated, optional) = repeated(record);
+        let own: Vec<bool> = positions.iter().map(|of| *of == Some(position)).collect();
+        let is_divided = self.chunk.shapes().iter().zip(&own).all(|(shape, own)| !own || self.is_divided(&shape.pieces));
         for (leaf, index) in (0..=u8::MAX).zip(first..first + record.leaves.len()).skip(record.first_value()) {
             let plan = *encoding.plan(index)?;
             let strides = matches!(encoding.interpretation(index), Interpretation::SectionStride(..));
@@ -289,15 +304,18 @@ impl Planner<'_> {
             if !is_wanted && !has_history {
                 continue;
             }
+            // The bytes of an array that ends at a byte include that byte.
+            if !is_divided || matches!(record.leaves.get(usize::from(leaf))?.kind, LeafKind::Until(_)) {
+                return None;
+            }
             let is_repeated = *repeated.get(usize::from(leaf))?;
             let is_optional = *optional.get(usize::from(leaf))?;
-            let own: Vec<bool> = positions.iter().map(|of| *of == Some(position)).collect();
             if let LeafKind::Computed(program) = &record.leaves.get(usize::from(leaf))?.kind {
                 if is_repeated || is_optional || has_history {
                     return None;
                 }
                 let computed = Some(self.computed(record, program, first, &own)?);
-                leaves.push(ProjectedLeaf { position, leaf, plan, column: None, count: None, shapes: own, computed });
+                leaves.push(ProjectedLeaf { position, leaf, plan, column: None, count: None, shapes: own.clone(), computed });
                 continue;
             }
             if is_number && plan.is(SPECIAL)
@@ -315,12 +333,12 @@ impl Planner<'_> {
                     plan,
                     column: None,
                     count: None,
-                    shapes: own,
+                    shapes: own.clone(),
                     computed: None,
                 });
                 continue;
             }
-            let Some(number) = self.labeled(record.tag, leaf) else {
+            let Some(number) = self.labeled(record.tag, leaf)? else {
                 // No row contains an optional leaf.
                 if is_optional && !has_history {
                     continue;
@@ -357,10 +375,12 @@ impl Planner<'_> {
         Some(())
     }
 
-    /// Returns the first column with a label.
-    fn labeled(&self, tag: u32, leaf: u8) -> Option<u16> {
-        columns_of(self.chunk)
-            .find(|&number| self.chunk.column(number).is_some_and(|(column, _)| column.leaf == Some((tag, leaf))))
+    /// Returns the column with a label, if there is one. Returns `None` if there are several.
+    fn labeled(&self, tag: u32, leaf: u8) -> Option<Option<u16>> {
+        let mut labeled = columns_of(self.chunk)
+            .filter(|&number| self.chunk.column(number).is_some_and(|(column, _)| column.leaf == Some((tag, leaf))));
+        let (first, second) = (labeled.next(), labeled.next());
+        second.is_none().then_some(first)
     }
 
     /// Returns how to compute a count, if every row of the record, and no other row, stores the leaves in its expression.
@@ -369,7 +389,7 @@ impl Planner<'_> {
         for op in program {
             let ExprOp::Leaf(leaf) = *op else { continue };
             let plan = *self.state.encoding.plan(first + usize::from(leaf))?;
-            let column = self.labeled(record.tag, leaf)?;
+            let column = self.labeled(record.tag, leaf)??;
             let width = usize::from(self.chunk.column(column)?.0.width);
             let (uses, how) = self.uses(column)?;
             if plan.is(SPECIAL | HISTORY | BYTES)
@@ -382,6 +402,15 @@ impl Planner<'_> {
             inputs.push((leaf, plan, ColumnCursor { column, width, next: 0 }));
         }
         Some(Computed { program: program.to_vec(), inputs })
+    }
+
+    /// Returns whether all elements in the pieces of a record belong to leaves.
+    fn is_divided(&self, pieces: &[Piece]) -> bool {
+        let is_labeled = |column: &u16| self.chunk.column(*column).is_some_and(|(column, _)| column.leaf.is_some());
+        pieces.iter().all(|piece| match piece {
+            Piece::Element(column) => is_labeled(column),
+            Piece::Repeat { columns, .. } => columns.iter().all(is_labeled),
+        })
     }
 
     /// Returns which shapes use the elements of a column, and how. Each must use them in one piece and in the same way.

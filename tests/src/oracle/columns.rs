@@ -16,6 +16,8 @@ pub(super) struct Laid {
     pub(super) bytes: Range<usize>,
     /// Number of constant bytes, with which the row begins.
     pub(super) constant: usize,
+    /// Whether all elements belong to columns with labels.
+    pub(super) divided: bool,
     /// Elements of columns with labels, as ranges of the content.
     pub(super) labelled: Vec<(Label, Range<usize>)>,
 }
@@ -120,7 +122,12 @@ fn read_columns(rest: &mut Rest<'_>, rules: Rules) -> Result<Vec<Column>, Wrong>
         rules.demand(Rule::ColumnWidths, width > 0, "a column without a width")?;
         let label = match rest.leb128(rules)? {
             0 => None,
-            leaf => Some((rest.leb128(rules)?, leaf - 1)),
+            leaf => {
+                let tag = rest.leb128(rules)?;
+                let right = leaf <= 256 && u32::try_from(tag).is_ok();
+                rules.demand(Rule::LabelBounded, right, "a label of a leaf over 255 or a tag over 32 bits")?;
+                Some((tag, leaf - 1))
+            }
         };
         columns.push(Column { width, label, elements: Vec::new(), taken: 0 });
     }
@@ -139,7 +146,9 @@ fn read_shapes<'p>(rest: &mut Rest<'p>, columns: usize, rules: Rules) -> Result<
         let length = rest.leb128(rules)?;
         let constant = rest.take(length)?;
         let mut pieces = Vec::new();
-        for _ in 0..rest.leb128(rules)? {
+        let length = rest.leb128(rules)?;
+        rules.demand(Rule::MostPieces, length <= 256, "over 256 pieces")?;
+        for _ in 0..length {
             let p = rest.leb128(rules)?;
             let column = known(p / 2)?;
             if p % 2 == 0 {
@@ -192,13 +201,13 @@ fn streams(width: usize, rules: Rules) -> usize {
 /// Reads a stream of `n` bytes.
 fn stream(rest: &mut Rest<'_>, length: usize, codec: u8, n: usize, rules: Rules) -> Result<Vec<u8>, Wrong> {
     let stored = rest.take(length)?;
+    rules.demand(Rule::StreamsShorter, length <= n, "a stream longer than its bytes")?;
     if length == n {
         return Ok(stored.to_vec());
     }
     if let ([byte], true) = (stored, rules.holds(Rule::OneByteRepeats)) {
         return Ok(vec![*byte; n]);
     }
-    rules.demand(Rule::StreamsShorter, length < n, "a stream longer than its bytes")?;
     let mut bytes = decompressed(codec, stored, n, rules)?;
     rules.demand(Rule::StreamLength, bytes.len() == n, "a stream of another length")?;
     bytes.resize(n, 0);
@@ -209,7 +218,7 @@ impl Restored {
     fn row(&mut self, shape: &Shape<'_>, columns: &mut [Column], order: Order, rules: Rules) -> Result<(), Wrong> {
         let start = self.content.len();
         self.content.extend(shape.constant);
-        let mut labelled = Vec::new();
+        let (mut divided, mut labelled) = (true, Vec::new());
         let mut last: HashMap<usize, Vec<u8>> = HashMap::new();
         for (at, piece) in shape.pieces.iter().enumerate() {
             let (times, repeated) = match piece {
@@ -228,15 +237,15 @@ impl Restored {
                 for &column in repeated {
                     let from = self.content.len();
                     self.content.extend(columns[column].next()?);
+                    divided &= columns[column].label.is_some();
                     labelled.extend(columns[column].label.map(|label| (label, from..self.content.len())));
-                    let is_count = matches!(piece, Piece::Element(_));
-                    if is_count && (rules.holds(Rule::LastElementCounts) || !last.contains_key(&column)) {
+                    if rules.holds(Rule::LastElementCounts) || !last.contains_key(&column) {
                         last.insert(column, self.content[from..].to_vec());
                     }
                 }
             }
         }
-        self.rows.push(Laid { bytes: start..self.content.len(), constant: shape.constant.len(), labelled });
+        self.rows.push(Laid { bytes: start..self.content.len(), constant: shape.constant.len(), divided, labelled });
         Ok(())
     }
 }
@@ -257,13 +266,16 @@ pub(super) fn check_labels(
     let content = &restored.content;
     for row in &restored.rows {
         let tag = tag_of(&content[row.bytes.start..row.bytes.start + row.constant]);
-        if row.labelled.iter().any(|((of, _), _)| Some(*of) != tag) {
-            return Err(format!("offset {}: an element with the label of another tag", row.bytes.start));
+        if row.labelled.iter().any(|((of, _), _)| !row.divided || Some(*of) != tag) {
+            return Err(format!("offset {}: an element with a label that is not of the row", row.bytes.start));
         }
         let Some(tag) = tag else { continue };
         let record = records.binary_search_by_key(&row.bytes.start, |record| record.bytes.start);
         let record = record.ok().map(|at| &records[at]).filter(|record| record.bytes == row.bytes);
         let record = record.ok_or_else(|| format!("offset {}: a row that is not one record", row.bytes.start))?;
+        if !row.divided {
+            continue;
+        }
         for &(of, leaf) in restored.labels.iter().filter(|(of, _)| *of == tag) {
             let labelled = row.labelled.iter().filter(|(label, _)| *label == (of, leaf)).map(|(_, bytes)| bytes);
             let stored = record.stored.iter().filter(|(of, _)| *of == leaf).map(|(_, bytes)| bytes);

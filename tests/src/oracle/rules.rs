@@ -185,13 +185,15 @@ rules! {
         RatioBounded, "raw_len is at most 65,536 times stored_len. Broken: it may be more.";
         MostColumns, "There are at most 4,096 columns. Broken: there may be more.";
         ColumnWidths, "The width of a column is not 0. Broken: it may be.";
+        LabelBounded, "A label has a leaf of at most 255 and a tag of at most 32 bits. Broken: any numbers.";
         MostShapes, "There are at most 256 shapes. Broken: there may be more.";
+        MostPieces, "A shape has at most 256 pieces. Broken: it may have more.";
         ColumnsKnown, "Pieces name existing columns. Broken: others name the last one.";
         ShapesKnown, "Rows name existing shapes. Broken: others name the last one.";
         ShapeNotEmpty, "A shape has constant bytes or an element. Broken: it may have only repetitions.";
         RepetitionNotEmpty, "A repetition has a column. Broken: it may have none.";
         CountOfEarlierPiece, "An earlier element of the column is the count. Broken: the next element is.";
-        LastElementCounts, "The last of several earlier elements is the count. Broken: the first is.";
+        LastElementCounts, "The row's last element of the column is the count. Broken: the first is.";
         CountLittleEndian, "A count is little-endian. Broken: it has the byte order of the trace.";
         CountWidthTo8, "A count has at most 8 bytes. Broken: it may have more.";
         CountsOnly, "A column whose next element is a count has no other use. Broken: it may have one.";
@@ -199,7 +201,7 @@ rules! {
         StreamPerByte, "A column of width 2 to 8 has one stream per byte. Broken: it has one.";
         WideInOneStream, "A column of width 9 or more has one stream. Broken: it has one per byte.";
         OneByteRepeats, "A stored stream of one byte repeats it. Broken: it is compressed.";
-        StreamsShorter, "A compressed stream is shorter than its bytes. Broken: it may be longer.";
+        StreamsShorter, "A stored stream is not longer than its bytes. Broken: it may be.";
         StreamLength, "A compressed stream has the bytes of its column. Broken: zeros are added, and the rest is left out.";
         PayloadUsedUp, "No byte of the payload is left. Broken: some may be.";
         ElementsUsedUp, "No element is left. Broken: some may be.";
