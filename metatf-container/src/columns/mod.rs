@@ -9,6 +9,8 @@ mod directory;
 mod restore;
 mod selection;
 mod split;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use restore::restore;
 pub use selection::ChunkColumns;

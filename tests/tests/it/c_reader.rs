@@ -238,7 +238,8 @@ fn check(case: &Case, program: &Path, complete: bool) -> Vec<String> {
     let said = String::from_utf8_lossy(&some.stderr).into_owned();
     let is_salvaged = vector.name.contains("/salvage-");
     let lacks_codec = !complete && said.contains("level container");
-    if is_salvaged || !vector.is_trace() || lacks_codec {
+    let lacks_columns = said.contains("columns (0)") || said.contains("filter 4 (columns)");
+    if is_salvaged || !vector.is_trace() || lacks_codec || lacks_columns {
         let ok = some.status.code() == Some(1);
         return if ok { Vec::new() } else { vec![format!("{}: not refused", vector.name)] };
     }
@@ -289,6 +290,26 @@ fn generated_readers_survive_damage() {
         let run = command.args([&count, "1"]).args(traces).env("ASAN_OPTIONS", RSS_LIMIT).output().unwrap();
         assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
     });
+}
+
+/// Readers name the feature that filter 4 needs, at its bit, or the filter in a trace without the feature.
+#[test]
+fn columns_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((options, _)) = options(folder.path()) else { return };
+    let vectors = root().join("tests/vectors/good");
+    let text = std::fs::read(vectors.join("x-columns-feature/format.dtd")).unwrap();
+    let program = compiled(folder.path(), &parse(&text).unwrap(), PRINT, &options).unwrap();
+    let filter = 40 + 48 + text.len() + 7;
+    for (name, offset, message) in [
+        ("x-columns-feature", 8, "the trace needs features that this reader lacks: columns (0)"),
+        ("x-columns-no-feature", filter, "the chunk has filter 4 (columns), which this reader lacks"),
+    ] {
+        let run = run(&program, false, &vectors.join(name).join("trace.mtf"));
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert_eq!((run.status.code(), run.stdout.is_empty()), (Some(1), true), "{name}: {said}");
+        assert!(said.contains(&format!(": offset {offset}")) && said.contains(message), "{name}: {said}");
+    }
 }
 
 /// A reader accepts a DTD with other comments, spaces and annotations, and refuses any other difference.

@@ -2,6 +2,7 @@
 
 mod array_before_a_number;
 mod carried_and_given;
+mod columns;
 mod contexts_without_end;
 mod counts_of_a_dropped_field;
 mod elements_that_find_no_room;

@@ -1,5 +1,5 @@
 //! The header for C and C++ with a reader of traces of one DTD, at level *plain* (spec 10) with all codecs and
-//! filters.
+//! filters except `columns`.
 //!
 //! Each record becomes a struct and a function that decodes it, with a line per field. The state of a field can change
 //! anywhere in a trace, so each line calls a function that decodes by the field's current state. The `.h` files contain

@@ -49,6 +49,34 @@ fn check(seed: &metatf_tests::random::Seed, choices: [u8; 32]) {
     }
 }
 
+/// The labels of the vectors are true unless their names say otherwise, and each leaf can be read without the others.
+#[test]
+fn labels_of_the_vectors() {
+    let mut read = 0;
+    for folder in std::fs::read_dir(metatf_test::vectors("good")).expect("the vectors").flatten() {
+        let name = folder.file_name().to_string_lossy().into_owned();
+        if !name.starts_with("x-columns-") {
+            continue;
+        }
+        let file = |name: &str| std::fs::read(folder.path().join(name)).expect("a file of the vector");
+        let (dtd, bytes) = (file("format.dtd"), file("trace.mtf"));
+        let schema = runtime::schema(std::str::from_utf8(&dtd).expect("a DTD is UTF-8"));
+        let labels = oracle::labels(&schema.dtd, &bytes);
+        assert_eq!(labels.is_err(), name.starts_with("x-columns-label-"), "{name}: {labels:?}");
+        if labels.is_err() {
+            continue;
+        }
+        let open = || runtime::open(&schema, &bytes).expect("a good trace");
+        let (expected, end) = records(&mut open());
+        assert_eq!(end, Ok(()), "{name}");
+        for only in 0..8 {
+            assert_eq!(check_mixed(&mut open(), &expected, |_, _, leaf| leaf == only, || 0), Ok(()), "{name}");
+        }
+        read += 1;
+    }
+    assert!(read > 10, "{read}");
+}
+
 proptest! {
     #![proptest_config(config(200))]
 
