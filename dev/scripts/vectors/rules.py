@@ -153,7 +153,7 @@ section e 2 { item: (v) { v.width = 2; v.interpretation = none; } }
         data, start = chunks(filtered=payload + b"more", filter=0, filtered_len=0, codec=codec)
         bad(name, "bytes behind the frame or stream", "5.2", ONE, data, [start + 16, start, start + 48])
     data, start = chunks(filter=4)
-    bad("x-v1-filter-4", "filter 4", "5.2", ONE, data, [start + 7, start])
+    bad("x-v1-filter-4", "filter 4 without its payload", "5.2", ONE, data, [start, start + 48])
     for name, flags, what in [
         ("x-v1-shared-no-reset", 4, "a chunk of a shared table without bit 0"),
         ("x-v1-shared-starts", 7, "a chunk of a shared table with bit 1"),

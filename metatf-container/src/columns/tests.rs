@@ -41,7 +41,10 @@ fn rows() -> (Vec<u8>, Rows) {
         column(Some((4, 3)), 2),
     ];
     let shapes = vec![
-        RowShape { constant: vec![4], pieces: vec![Piece::Element(0), Piece::Repeat { count: 0, columns: vec![1, 4] }] },
+        RowShape {
+            constant: vec![4],
+            pieces: vec![Piece::Element(0), Piece::Repeat { count: 0, columns: vec![1, 4] }],
+        },
         RowShape { constant: vec![5], pieces: vec![Piece::Repeat { count: 2, columns: vec![3] }] },
         RowShape { constant: vec![6, 7], pieces: Vec::new() },
     ];
@@ -136,7 +139,10 @@ fn invalid_payloads_are_refused() {
         ("a stream is longer than its column", changed(COLUMN, SHAPE, ROWS, &[2, 3, 7, 8, 9])),
         ("a stream is longer than its column", changed(TWO, SHAPE, ROWS, &[2, 2, 0, 1, 7, 8, 9])),
         ("a stream is shorter than its column", changed(COLUMN, SHAPE, ROWS, &[2, 0])),
-        ("a row has a shape that does not exist", changed(COLUMN, &[2, 1, 4, 1, 0, 1, 5, 0], &[2, 1], &[2, 2, 2, 7, 8])),
+        (
+            "a row has a shape that does not exist",
+            changed(COLUMN, &[2, 1, 4, 1, 0, 1, 5, 0], &[2, 1], &[2, 2, 2, 7, 8]),
+        ),
         ("a column has too few elements", changed(COLUMN, SHAPE, ROWS, &[1, 1, 7])),
         ("a column has too few elements", changed(TWO, &[1, 1, 4, 1, 3, 1, 0], ROWS, &[2, 2, 1, 1, 7, 8, 1])),
         ("a column has too few elements", changed(TWO, &[1, 1, 4, 1, 3, 1, 0], ROWS, &[2, 2, 2, 2, 7, 8, 1, 2])),

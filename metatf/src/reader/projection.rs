@@ -273,9 +273,10 @@ impl Planner<'_> {
         let leaves = self.format.records.get(usize::from(COMMENT)).map_or(0, |record| record.leaves.len());
         (first..first + leaves).any(|index| {
             let strides = matches!(self.state.encoding.interpretation(index), Interpretation::SectionStride(..));
-            strides || self.state.encoding.plan(index).is_none_or(|plan| {
-                !plan.is(BYTES) && plan.is(HISTORY | PREVIOUS | PREDICTED | STRIDED | REFERENCED)
-            })
+            strides
+                || self.state.encoding.plan(index).is_none_or(|plan| {
+                    !plan.is(BYTES) && plan.is(HISTORY | PREVIOUS | PREDICTED | STRIDED | REFERENCED)
+                })
         })
     }
 
@@ -291,7 +292,8 @@ impl Planner<'_> {
         let encoding = &self.state.encoding;
         let (repeated, optional) = repeated(record);
         let own: Vec<bool> = positions.iter().map(|of| *of == Some(position)).collect();
-        let is_divided = self.chunk.shapes().iter().zip(&own).all(|(shape, own)| !own || self.is_divided(&shape.pieces));
+        let is_divided =
+            self.chunk.shapes().iter().zip(&own).all(|(shape, own)| !own || self.is_divided(&shape.pieces));
         for (leaf, index) in (0..=u8::MAX).zip(first..first + record.leaves.len()).skip(record.first_value()) {
             let plan = *encoding.plan(index)?;
             let strides = matches!(encoding.interpretation(index), Interpretation::SectionStride(..));

@@ -48,5 +48,9 @@ fn comments_that_move_a_cursor() {
     // The second chunk is read completely, because its encoding changes in the middle.
     let wide = Metadata { record: 4, field: 1, property: 16, values: [2, 0], count: 1 };
     let second = [record(2), Action::Metadata(2, wide), comment(b"another"), record(3)];
-    each_leaf_alone(dtd, &[&[Action::Metadata(2, strides), comment(b"a comment"), record(1)], &second[..]].concat(), 17);
+    each_leaf_alone(
+        dtd,
+        &[&[Action::Metadata(2, strides), comment(b"a comment"), record(1)], &second[..]].concat(),
+        17,
+    );
 }
