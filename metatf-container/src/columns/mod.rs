@@ -44,9 +44,9 @@ pub struct Column {
 pub enum Piece {
     /// The next element of a column.
     Element(u16),
-    /// A repetition of one element of each of these columns. The count is the row's last element of the column `count`, as
-    /// a little-endian number, if an earlier piece of the shape is such an element. Otherwise, it is the next element of
-    /// `count`, a column that contains only counts.
+    /// A repetition of one element of each of these columns. If an earlier piece of the shape is an element of the column
+    /// `count`, the count is the row's last element of that column, as a little-endian number. Otherwise, it is the next
+    /// element of `count`, a column that contains only counts.
     Repeat {
         /// The column with the count.
         count: u16,
