@@ -25,10 +25,10 @@
 //! | [`Trace`] | `section`, `elements`, `into_iter` |
 //! | [`TraceOptions`] | `new`, `open`, `read_file`, `from_slice`, `from_read` |
 //! | [`Writer`] | `create`, `new`, `with_options`, `finish`, `abandon`, `table`; `inner`, which returns a writer whose `put::<R, _, LEAVES>` writes the fields of a record `R` |
-//! | [`Columns`] | `of`, `record_of`; of the columns of a record, `len`, `numbers`, `signed`, `floats`, `arrays` |
+//! | [`Columns`] | `of`, `of_fields`, `record_of`; of the columns of a record, `len`, `numbers`, `signed`, `floats`, `arrays` |
 //!
-//! The results of these functions are [`Section`], [`Elements`], [`Records`], [`Table`], [`Arrays`], [`OpenError`] and
-//! [`Result`]. Parameters are [`Sink`] and [`WriteOptions`].
+//! The results of these functions are [`Section`], [`Elements`], [`Records`], [`Table`], [`Arrays`], [`OpenError`],
+//! [`UnknownField`] and [`Result`]. Parameters are [`Sink`] and [`WriteOptions`].
 //!
 //! # Traits that generated code implements
 //!
@@ -70,7 +70,7 @@
 //! | --- | --- |
 //! | `Format` | `new`, `fingerprint`, `tag_width`, `models`, `expected_widths`, `raw_file` |
 //! | `Section` | `tagged`, `stream`, `cells`, `initials` |
-//! | `Record` | `tagged`, `element`, `was` |
+//! | `Record` | `tagged`, `element`, `was`, `time` |
 //! | `Step`, `Repeat` | `in_order`, `repeating`; `Repeat::leaves`, `counted_by` |
 //! | `Leaf` | `tag`, `any_tag`, `number`, `array`, `variable`, `until`, `computed`; `named`, `was`, `constant` |
 //! | `Interpretation`, `ExprOp` | the variants and their fields |

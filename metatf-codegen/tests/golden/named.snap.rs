@@ -1179,6 +1179,16 @@ section modes 2 { mode_item: (mode) { } }
     pub struct Columns(runtime::Columns);
 
     impl Columns {
+        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        ///
+        /// # Errors
+        /// Returns the first name that no record has.
+        pub fn of_fields(
+            names: &[&str],
+        ) -> std::result::Result<Self, runtime::UnknownField> {
+            runtime::Columns::of_fields(&FORMAT, names).map(Self)
+        }
+
         /// Returns the columns of the records [`Task`].
         #[must_use]
         pub fn task(&self) -> TaskColumns<'_> {

@@ -259,6 +259,16 @@ section s 1 {
     pub struct Columns(runtime::Columns);
 
     impl Columns {
+        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        ///
+        /// # Errors
+        /// Returns the first name that no record has.
+        pub fn of_fields(
+            names: &[&str],
+        ) -> std::result::Result<Self, runtime::UnknownField> {
+            runtime::Columns::of_fields(&FORMAT, names).map(Self)
+        }
+
         /// Returns the columns of the records [`Draw`].
         #[must_use]
         pub fn draw(&self) -> DrawColumns<'_> {

@@ -420,6 +420,16 @@ section words 4 {
     pub struct Columns(runtime::Columns);
 
     impl Columns {
+        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        ///
+        /// # Errors
+        /// Returns the first name that no record has.
+        pub fn of_fields(
+            names: &[&str],
+        ) -> std::result::Result<Self, runtime::UnknownField> {
+            runtime::Columns::of_fields(&FORMAT, names).map(Self)
+        }
+
         /// Returns the columns of the records [`Alloc`].
         #[must_use]
         pub fn alloc(&self) -> AllocColumns<'_> {

@@ -19,6 +19,7 @@
     unreachable_pub,
     reason = "covers the entire format, whatever the program uses"
 )]
+#[allow(clippy::struct_field_names, reason = "names and sizes come from the DTD")]
 mod generated {
     use ::metatf::generated as runtime;
 
@@ -62,7 +63,7 @@ section bytes 3 {
   other: (tag, vfield, pair) { tag.value = 6; vfield.length.width = 2; pair.x.width = 4; pair.x.value = 3; }
 }
 section names 4 { name: vfield; }
-section points 5 { point: (pair, n*vfield); }
+section points 5 { point: (pair, texts: n*vfield); }
 section values 6 { value: (v) { v.width = 4; v.interpretation = delta 0; } }
 section refs 7 {
   ref: (tag, name, point, v) { tag.value = 4; name.width = 2; name.interpretation = sectionOffset 4;
@@ -701,14 +702,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `leaves`, tag 4.
-    /// Bytes: `tag: 1 | n: 1 | n * x: 1 | m: 1 | m * (m_items.length: 1 |
-    /// m_items.data: m_items.length.value) | k * z: 10 | j: 1 | j * w: 8`.
+    /// Bytes: `tag: 1 | n: 1 | n * x: 1 | m: 1 | m * (vfield.length: 1 |
+    /// vfield.data: vfield.length.value) | k * z: 10 | j: 1 | j * w: 8`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Leaves<Bytes = Vec<u8>> {
         /// `x`, repeated: 1 byte, interpretation `none`.
         pub x: Vec<u64>,
         /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
-        pub m_items: Vec<Bytes>,
+        pub vfield: Vec<Bytes>,
         /// `z`, repeated: 10 bytes.
         pub z: Vec<[u8; 10]>,
         /// `w`, repeated: 8 bytes, interpretation `none`, format `f64`.
@@ -735,7 +736,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Leaves<NewBytes> {
             Leaves {
                 x: self.x.clone(),
-                m_items: self.m_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                vfield: self.vfield.iter().map(|item| bytes(item.as_ref())).collect(),
                 z: self.z.clone(),
                 w: self.w.clone(),
             }
@@ -863,8 +864,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `pairs`, tag 6.
-    /// Bytes: `tag: 1 | pair.x: 1 | pair.y: 2 | n: 1 | n * (n_items.x: 1 | n_items.y: 2) | pair_2.x: 1 |
-    /// pair_2.y: 2`.
+    /// Bytes: `tag: 1 | pair.x: 1 | pair.y: 2 | n: 1 | n * (pair_2.x: 1 | pair_2.y: 2) | pair_3.x: 1 |
+    /// pair_3.y: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Pairs {
         /// A kind of pair.
@@ -874,11 +875,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// A kind of pair.
         ///
         /// Nested records `pair`.
-        pub n_items: Vec<Pair>,
+        pub pair_2: Vec<Pair>,
         /// A kind of pair.
         ///
         /// The nested record `pair`.
-        pub pair_2: Pair,
+        pub pair_3: Pair,
     }
 
     /// Record `early`, tag 7.
@@ -1067,7 +1068,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Element `point` of section `points`.
-    /// Bytes: `pair.x: 1 | pair.y: 2 | n: 1 | n * (n_items.length: 1 | n_items.data: n_items.length.value)`.
+    /// Bytes: `pair.x: 1 | pair.y: 2 | n: 1 | n * (texts.length: 1 | texts.data: texts.length.value)`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Point<Bytes = Vec<u8>> {
         /// A kind of pair.
@@ -1075,7 +1076,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// The nested record `pair`.
         pub pair: Pair,
         /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
-        pub n_items: Vec<Bytes>,
+        pub texts: Vec<Bytes>,
     }
 
     impl<Bytes: AsRef<[u8]>> Point<Bytes> {
@@ -1098,7 +1099,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Point<NewBytes> {
             Point {
                 pair: self.pair.clone(),
-                n_items: self.n_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                texts: self.texts.iter().map(|item| bytes(item.as_ref())).collect(),
             }
         }
     }
@@ -1136,6 +1137,16 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     pub struct Columns(runtime::Columns);
 
     impl Columns {
+        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        ///
+        /// # Errors
+        /// Returns the first name that no record has.
+        pub fn of_fields(
+            names: &[&str],
+        ) -> std::result::Result<Self, runtime::UnknownField> {
+            runtime::Columns::of_fields(&FORMAT, names).map(Self)
+        }
+
         /// Returns the columns of the records [`Mark`].
         #[must_use]
         pub fn mark(&self) -> MarkColumns<'_> {
@@ -1353,8 +1364,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub x: &'c [u64],
         /// The values of `m`.
         pub m: &'c [u64],
-        /// The values of `m_items.data`.
-        pub m_items: runtime::Arrays<'c>,
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
         /// The values of `k`.
         pub k: &'c [u64],
         /// The values of `z`.
@@ -1377,7 +1388,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 n: columns.numbers(1),
                 x: columns.numbers(2),
                 m: columns.numbers(3),
-                m_items: columns.arrays(5),
+                vfield: columns.arrays(5),
                 k: columns.numbers(6),
                 z: columns.arrays(7),
                 j: columns.numbers(8),
@@ -1440,14 +1451,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub pair_y: &'c [u64],
         /// The values of `n`.
         pub n: &'c [u64],
-        /// The values of `n_items.x`.
-        pub n_items_x: &'c [u64],
-        /// The values of `n_items.y`.
-        pub n_items_y: &'c [u64],
         /// The values of `pair_2.x`.
         pub pair_2_x: &'c [u64],
         /// The values of `pair_2.y`.
         pub pair_2_y: &'c [u64],
+        /// The values of `pair_3.x`.
+        pub pair_3_x: &'c [u64],
+        /// The values of `pair_3.y`.
+        pub pair_3_y: &'c [u64],
         /// Uses the lifetime if the record has no fields.
         columns: std::marker::PhantomData<&'c Columns>,
     }
@@ -1462,10 +1473,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 pair_x: columns.numbers(1),
                 pair_y: columns.numbers(2),
                 n: columns.numbers(3),
-                n_items_x: columns.numbers(4),
-                n_items_y: columns.numbers(5),
-                pair_2_x: columns.numbers(6),
-                pair_2_y: columns.numbers(7),
+                pair_2_x: columns.numbers(4),
+                pair_2_y: columns.numbers(5),
+                pair_3_x: columns.numbers(6),
+                pair_3_y: columns.numbers(7),
                 columns: std::marker::PhantomData,
             }
         }
@@ -1806,7 +1817,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                     let _count = row.number(base + 1)?;
                     runtime::each(row, base + 1, |row| row.number(base + 2))?
                 },
-                m_items: {
+                vfield: {
                     let _count = row.number(base + 3)?;
                     runtime::each(
                         row,
@@ -1844,11 +1855,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 &self.x,
                 |row, item| row.number(base + 2, *item),
             )?;
-            row.number(base + 3, self.m_items.len() as u64)?;
+            row.number(base + 3, self.vfield.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 3,
-                &self.m_items,
+                &self.vfield,
                 |row, item| {
                     row.number(base + 4, item.as_ref().len() as u64)?;
                     row.bytes(base + 5, item.as_ref())
@@ -2034,7 +2045,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Result<Self, AnyRow::Error> {
             Ok(Self {
                 pair: runtime::ReadFields::read_fields(row, base + 1)?,
-                n_items: {
+                pair_2: {
                     let _count = row.number(base + 3)?;
                     runtime::each(
                         row,
@@ -2042,7 +2053,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                         |row| runtime::ReadFields::read_fields(row, base + 4),
                     )?
                 },
-                pair_2: runtime::ReadFields::read_fields(row, base + 6)?,
+                pair_3: runtime::ReadFields::read_fields(row, base + 6)?,
             })
         }
     }
@@ -2055,14 +2066,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             base: u8,
         ) -> Result<(), AnyRow::Error> {
             runtime::WriteFields::write_fields(&self.pair, row, base + 1)?;
-            row.number(base + 3, self.n_items.len() as u64)?;
+            row.number(base + 3, self.pair_2.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 3,
-                &self.n_items,
+                &self.pair_2,
                 |row, item| runtime::WriteFields::write_fields(item, row, base + 4),
             )?;
-            runtime::WriteFields::write_fields(&self.pair_2, row, base + 6)?;
+            runtime::WriteFields::write_fields(&self.pair_3, row, base + 6)?;
             Ok(())
         }
     }
@@ -2438,7 +2449,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ) -> Result<Self, AnyRow::Error> {
             Ok(Self {
                 pair: runtime::ReadFields::read_fields(row, base)?,
-                n_items: {
+                texts: {
                     let _count = row.number(base + 2)?;
                     runtime::each(
                         row,
@@ -2458,11 +2469,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             base: u8,
         ) -> Result<(), AnyRow::Error> {
             runtime::WriteFields::write_fields(&self.pair, row, base)?;
-            row.number(base + 2, self.n_items.len() as u64)?;
+            row.number(base + 2, self.texts.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 2,
-                &self.n_items,
+                &self.texts,
                 |row, item| {
                     row.number(base + 3, item.as_ref().len() as u64)?;
                     row.bytes(base + 4, item.as_ref())
@@ -3474,9 +3485,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             ExprOp, Format, Interpretation, Leaf, Record, Repeat, Section, Step,
             in_order, repeating,
         };
+        use std::borrow::Cow::Borrowed;
         /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
         pub static FORMAT: Format = Format::new(super::DTD, SECTIONS, RECORDS)
-            .fingerprint(0x3832_6dee_b101_6a29);
+            .fingerprint(0x6090_e3da_6152_5a0d);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
@@ -3582,8 +3594,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("x", 1, Interpretation::None),
             Leaf::number("m", 1, Interpretation::None),
-            Leaf::number("m_items.length", 1, Interpretation::None).named("length"),
-            Leaf::variable("m_items.data", &[ExprOp::Leaf(4)]).named("data"),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(4)]).named("data"),
             Leaf::number("k", 0, Interpretation::Default(2)),
             Leaf::array("z", 10),
             Leaf::number("j", 1, Interpretation::None),
@@ -3622,10 +3634,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("pair.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.x", 1, Interpretation::None).named("x"),
-            Leaf::number("n_items.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("pair_2.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair_2.y", 2, Interpretation::Delta(0)).named("y"),
+            Leaf::number("pair_3.x", 1, Interpretation::None).named("x"),
+            Leaf::number("pair_3.y", 2, Interpretation::Delta(0)).named("y"),
         ];
         /// The order of the leaves of `pairs`, some of which are repeated.
         const PAIRS_LAYOUT: &[Step; PAIRS.len() + 1] = &repeating(
@@ -3703,8 +3715,12 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("pair.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair.y", 2, Interpretation::Delta(0)).named("y"),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.length", 1, Interpretation::None).named("length"),
-            Leaf::variable("n_items.data", &[ExprOp::Leaf(3)]).named("data"),
+            Leaf::number("texts.length", 1, Interpretation::None)
+                .named("length")
+                .was(&[Borrowed("vfield.length")]),
+            Leaf::variable("texts.data", &[ExprOp::Leaf(3)])
+                .named("data")
+                .was(&[Borrowed("vfield.data")]),
         ];
         /// The order of the leaves of `point`, some of which are repeated.
         const POINT_LAYOUT: &[Step; POINT.len() + 1] = &repeating(

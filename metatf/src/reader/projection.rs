@@ -317,7 +317,15 @@ impl Planner<'_> {
                     return None;
                 }
                 let computed = Some(self.computed(record, program, first, &own)?);
-                leaves.push(ProjectedLeaf { position, leaf, plan, column: None, count: None, shapes: own.clone(), computed });
+                leaves.push(ProjectedLeaf {
+                    position,
+                    leaf,
+                    plan,
+                    column: None,
+                    count: None,
+                    shapes: own.clone(),
+                    computed,
+                });
                 continue;
             }
             if is_number && plan.is(SPECIAL)
