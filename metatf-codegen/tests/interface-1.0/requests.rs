@@ -527,11 +527,10 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
     /// Bytes: `tag: 1 | time: 3 | path: 2 | method: 1 | flags: 1 | (flags.bit 0) * user: 4 |
     /// (flags.bit 1) * (span.kind: 1 | span.took: 3 | span.vfield.length: 1 |
     /// span.vfield.data: span.vfield.length.value) | (1 - flags.bit 1) * (items.code: 1 |
-    /// items.extra: 9) | score: 8 | change: 2 | hash: 8 | digest: 40 | n: 1 | n * (n_items.kind: 1 |
-    /// n_items.took: 3 | n_items.vfield.length: 1 | n_items.vfield.data: n_items.vfield.length.value) |
-    /// m: 1 | m * (m_items.length: 1 | m_items.data: m_items.length.value) | k * value: 8 | magic: 2 |
-    /// groups: 1 | groups * (groups_items.code: 1 | groups_items.parts: 1 |
-    /// parts * groups_items.code_2: 1)`.
+    /// items.extra: 9) | score: 8 | change: 2 | hash: 8 | digest: 40 | n: 1 | n * (span_2.kind: 1 |
+    /// span_2.took: 3 | span_2.vfield.length: 1 | span_2.vfield.data: span_2.vfield.length.value) | m: 1 |
+    /// m * (vfield.length: 1 | vfield.data: vfield.length.value) | k * value: 8 | magic: 2 | groups: 1 |
+    /// groups * (groups_items.code: 1 | groups_items.parts: 1 | parts * groups_items.code_2: 1)`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Request<Bytes = Vec<u8>> {
         /// The time of the record.
@@ -570,9 +569,9 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
         /// A part of the work for a request.
         ///
         /// Nested records `span`.
-        pub n_items: Vec<Span<Bytes>>,
+        pub span_2: Vec<Span<Bytes>>,
         /// `vfield`, repeated: a byte array, preceded by its length (1 byte).
-        pub m_items: Vec<Bytes>,
+        pub vfield: Vec<Bytes>,
         /// `value`, repeated: 8 bytes, interpretation `none`, format `f64`.
         pub value: Vec<f64>,
         /// The items of `groups_items`.
@@ -610,12 +609,8 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
                 change: self.change,
                 hash: self.hash,
                 digest: bytes(self.digest.as_ref()),
-                n_items: self
-                    .n_items
-                    .iter()
-                    .map(|item| item.with_bytes(bytes))
-                    .collect(),
-                m_items: self.m_items.iter().map(|item| bytes(item.as_ref())).collect(),
+                span_2: self.span_2.iter().map(|item| item.with_bytes(bytes)).collect(),
+                vfield: self.vfield.iter().map(|item| bytes(item.as_ref())).collect(),
                 value: self.value.clone(),
                 groups_items: self.groups_items.clone(),
             }
@@ -996,6 +991,16 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
     pub struct Columns(runtime::Columns);
 
     impl Columns {
+        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        ///
+        /// # Errors
+        /// Returns the first name that no record has.
+        pub fn of_fields(
+            names: &[&str],
+        ) -> std::result::Result<Self, runtime::UnknownField> {
+            runtime::Columns::of_fields(&FORMAT, names).map(Self)
+        }
+
         /// Returns the columns of the records [`Mark`].
         #[must_use]
         pub fn mark(&self) -> MarkColumns<'_> {
@@ -1119,16 +1124,16 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
         pub digest: runtime::Arrays<'c>,
         /// The values of `n`.
         pub n: &'c [u64],
-        /// The values of `n_items.kind`.
-        pub n_items_kind: &'c [u64],
-        /// The values of `n_items.took`.
-        pub n_items_took: &'c [u64],
-        /// The values of `n_items.vfield.data`.
-        pub n_items_vfield: runtime::Arrays<'c>,
+        /// The values of `span_2.kind`.
+        pub span_2_kind: &'c [u64],
+        /// The values of `span_2.took`.
+        pub span_2_took: &'c [u64],
+        /// The values of `span_2.vfield.data`.
+        pub span_2_vfield: runtime::Arrays<'c>,
         /// The values of `m`.
         pub m: &'c [u64],
-        /// The values of `m_items.data`.
-        pub m_items: runtime::Arrays<'c>,
+        /// The values of `vfield.data`.
+        pub vfield: runtime::Arrays<'c>,
         /// The values of `k`.
         pub k: &'c [u64],
         /// The values of `value`.
@@ -1171,11 +1176,11 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
                 hash: columns.numbers(18),
                 digest: columns.arrays(19),
                 n: columns.numbers(20),
-                n_items_kind: columns.numbers(21),
-                n_items_took: columns.numbers(22),
-                n_items_vfield: columns.arrays(24),
+                span_2_kind: columns.numbers(21),
+                span_2_took: columns.numbers(22),
+                span_2_vfield: columns.arrays(24),
                 m: columns.numbers(25),
-                m_items: columns.arrays(27),
+                vfield: columns.arrays(27),
                 k: columns.numbers(28),
                 value: columns.floats(29),
                 groups: columns.numbers(31),
@@ -1407,7 +1412,7 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
                 change: row.number(base + 17)?.cast_signed(),
                 hash: row.number(base + 18)?,
                 digest: Bytes::from(row.bytes(base + 19)?),
-                n_items: {
+                span_2: {
                     let _count = row.number(base + 20)?;
                     runtime::each(
                         row,
@@ -1415,7 +1420,7 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
                         |row| runtime::ReadFields::read_fields(row, base + 21),
                     )?
                 },
-                m_items: {
+                vfield: {
                     let _count = row.number(base + 25)?;
                     runtime::each(
                         row,
@@ -1481,18 +1486,18 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
             row.number(base + 17, self.change.cast_unsigned())?;
             row.number(base + 18, self.hash)?;
             row.bytes(base + 19, self.digest.as_ref())?;
-            row.number(base + 20, self.n_items.len() as u64)?;
+            row.number(base + 20, self.span_2.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 20,
-                &self.n_items,
+                &self.span_2,
                 |row, item| runtime::WriteFields::write_fields(item, row, base + 21),
             )?;
-            row.number(base + 25, self.m_items.len() as u64)?;
+            row.number(base + 25, self.vfield.len() as u64)?;
             runtime::put_each(
                 row,
                 base + 25,
-                &self.m_items,
+                &self.vfield,
                 |row, item| {
                     row.number(base + 26, item.as_ref().len() as u64)?;
                     row.bytes(base + 27, item.as_ref())
@@ -2155,7 +2160,7 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
         use std::borrow::Cow::Borrowed;
         /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
         pub static FORMAT: Format = Format::new(super::DTD, SECTIONS, RECORDS)
-            .fingerprint(0x58e_94f6_5367_0a78);
+            .fingerprint(0x9d28_8069_0a03_ddea);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
@@ -2250,14 +2255,14 @@ mark: (place) { tag.value = 90; place.width = 1; place.interpretation = none; }
             Leaf::number("hash", 8, Interpretation::None),
             Leaf::array("digest", 40),
             Leaf::number("n", 1, Interpretation::None),
-            Leaf::number("n_items.kind", 1, Interpretation::None).named("kind"),
-            Leaf::number("n_items.took", 3, Interpretation::None).named("took"),
-            Leaf::number("n_items.vfield.length", 1, Interpretation::None)
+            Leaf::number("span_2.kind", 1, Interpretation::None).named("kind"),
+            Leaf::number("span_2.took", 3, Interpretation::None).named("took"),
+            Leaf::number("span_2.vfield.length", 1, Interpretation::None)
                 .named("length"),
-            Leaf::variable("n_items.vfield.data", &[ExprOp::Leaf(23)]).named("data"),
+            Leaf::variable("span_2.vfield.data", &[ExprOp::Leaf(23)]).named("data"),
             Leaf::number("m", 1, Interpretation::None),
-            Leaf::number("m_items.length", 1, Interpretation::None).named("length"),
-            Leaf::variable("m_items.data", &[ExprOp::Leaf(26)]).named("data"),
+            Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
+            Leaf::variable("vfield.data", &[ExprOp::Leaf(26)]).named("data"),
             Leaf::number("k", 0, Interpretation::Default(2)),
             Leaf::number("value", 8, Interpretation::None),
             Leaf::number("magic", 2, Interpretation::None).constant(48879),

@@ -49,8 +49,8 @@ fn requests_are_read_as_written() {
             change: -3,
             hash: u64::MAX,
             digest: vec![9; 40],
-            n_items: vec![span(6), Span::default()],
-            m_items: vec![b"a".to_vec(), Vec::new()],
+            span_2: vec![span(6), Span::default()],
+            vfield: vec![b"a".to_vec(), Vec::new()],
             value: vec![1.5, -2.5],
             groups_items: vec![RequestGroupsItem { code: 1, code_2: vec![2, 3] }, RequestGroupsItem::default()],
         };
