@@ -245,7 +245,7 @@ pub fn check_mixed(
     let mut at = 0;
     loop {
         let turn = turns();
-        if turn % 4 == 0 {
+        if turn.is_multiple_of(4) {
             if !trace.next_columns(&mut columns)? {
                 break;
             }

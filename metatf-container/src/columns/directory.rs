@@ -170,7 +170,7 @@ fn check_counts(shapes: &[RowShape], columns: &[StoredColumn]) -> Parsed<()> {
         for (n, piece) in shape.pieces.iter().enumerate() {
             let Piece::Repeat { count, columns: repeated } = piece else { continue };
             let column = columns.get(usize::from(*count));
-            if repeated.is_empty() || !column.is_some_and(|column| column.width() <= 8) {
+            if repeated.is_empty() || column.is_none_or(|column| column.width() > 8) {
                 return Err("a repetition has no elements, or its count has more than 8 bytes");
             }
             if !shape.contains(n, *count) && !column.is_some_and(|column| column.counts) {

@@ -4,9 +4,9 @@
 use metatf::container::{Reader, TimeRange};
 
 #[metatf_derive::metatf(dtd = "tests/dtds/times.dtd")]
-mod times {}
+mod clock {}
 
-use times::{After, At, Bare, List, Plain, Writer};
+use clock::{After, At, Bare, List, Plain, Writer};
 
 #[test]
 fn every_way_of_writing_states_the_times() {

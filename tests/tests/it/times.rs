@@ -93,7 +93,7 @@ fn writers_state_the_times_of_the_records() {
             let file = writer.finish().unwrap();
             let times = oracle::times(&file).unwrap();
             let leaves = vec![[1, 4, 1], [1, 5, 3], [2, 4, 1]];
-            assert_eq!(times, (groups > 1).then(|| (leaves, expected)));
+            assert_eq!(times, (groups > 1).then_some((leaves, expected)));
 
             let mut trace = Trace::from_slice(&file).unwrap();
             let times = trace.reader_mut().group_times().unwrap();

@@ -1,4 +1,5 @@
 //! Traces stored in columns contain the same records as others, with true labels, whether all leaves are read or some.
+#![allow(clippy::expect_used, reason = "a failing test must panic")]
 
 use super::common::{config, seed};
 use metatf::container::{Filter, WriteOptions};

@@ -1,4 +1,5 @@
 //! Chunks stored in columns, of which only some leaves are read.
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use metatf::Result;
 use metatf::container::{Filter, WriteOptions};
