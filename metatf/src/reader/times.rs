@@ -53,7 +53,6 @@ impl RecordReader<'_> {
     ///
     /// let mut trace = Trace::from_slice(&file)?;
     /// assert_eq!(trace.reader_mut().only_times(TimeRange { lowest: 15, highest: 25 })?, 2);
-    /// trace.next_entry()?; // The group.
     /// assert_eq!(trace.next_entry()?.and_then(|entry| entry.record.get(0)), Some(Item::Number(20)));
     /// assert!(trace.next_entry()?.is_none());
     /// assert_eq!(trace.reader().records_read(), 3);

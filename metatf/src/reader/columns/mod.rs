@@ -87,7 +87,9 @@ impl RecordReader<'_> {
 
     fn fill(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) -> Result<()> {
         while columns.room() > 0 {
-            if columns.is_partial() && (self.fill_projected(columns)? || self.keep_next()?) {
+            // An event that precedes the part comes first.
+            let is_next = columns.is_partial() && self.queue.is_empty();
+            if is_next && (self.fill_projected(columns)? || self.keep_next()?) {
                 continue;
             }
             match self.note(columns, filler)? {
