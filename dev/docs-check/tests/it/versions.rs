@@ -22,14 +22,17 @@ fn the_page_of_versions_has_the_numbers_of_the_code() {
     let numbers = [
         ("[revision of a model](#models)", "metatf-parser/src/schema/mod.rs", "MODEL_REVISION"),
         ("[heap traces](#heap-traces)", "heap/hatf-trace/src/heap/mod.rs", "VERSION"),
-        ("[generated code](#programs-of-one-version)", "metatf/src/generated.rs", "VERSION"),
         ("spool of a recording", "heap/hatf-record/src/layout.rs", "VERSION"),
         ("buffers of telemetry", "telemetry/metatf-telemetry/src/layout.rs", "VERSION"),
         ("[reports as JSON](#reports)", "output/metatf-cli/src/streams.rs", "JSON_VERSION"),
         ("model of allocation", "heap/hatf-research/src/model/file.rs", "VERSION"),
     ];
-    for (name, path, constant_name) in numbers {
-        let row = format!("| {name} | {} |", constant(path, constant_name));
+    let generated = "metatf/src/generated.rs";
+    let interface = format!("{}.{}", constant(generated, "MAJOR"), constant(generated, "MINOR"));
+    let numbers = numbers.map(|(name, path, constant_name)| (name, path, constant(path, constant_name)));
+    for (name, path, number) in numbers.into_iter().chain([("[generated code](#generated-code)", generated, interface)])
+    {
+        let row = format!("| {name} | {number} |");
         assert!(page.contains(&row), "docs/versions.md has no row {row:?}, the number of {path}");
     }
 }
