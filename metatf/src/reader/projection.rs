@@ -106,10 +106,6 @@ impl RecordReader<'_> {
             self.assemble(*kept)?;
             return Ok(true);
         };
-        if columns.is_empty() {
-            // Groups may have been skipped.
-            columns.set_first(self.records + rows.found);
-        }
         rows.fill(columns, kept.section, &mut state.history);
         if rows.next < rows.chunk.rows() {
             self.kept = Some(kept);

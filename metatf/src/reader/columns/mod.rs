@@ -89,7 +89,14 @@ impl RecordReader<'_> {
         while columns.room() > 0 {
             // An event that precedes the part comes first.
             let is_next = columns.is_partial() && self.queue.is_empty();
-            if is_next && (self.fill_projected(columns)? || self.keep_next()?) {
+            if is_next && self.fill_projected(columns)? {
+                continue;
+            }
+            if is_next && self.keep_next()? {
+                if columns.is_empty() {
+                    // Groups may have been skipped.
+                    columns.set_first(self.records_read());
+                }
                 continue;
             }
             match self.note(columns, filler)? {
