@@ -73,11 +73,11 @@ impl Decoder {
     /// Reverses the codec and the filter. `filtered` is the number of bytes between the two steps.
     fn fill(&mut self, header: &ChunkHeader, filtered: usize, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         if header.filter == 0 {
-            return self.decompress(header.codec, payload, out);
+            return self.unpack(header.codec, payload, out);
         }
         if header.filter == chunk::COLUMNS {
             let mut scratch = std::mem::take(&mut self.scratch);
-            let mut unpack = |stored: &[u8], stream: &mut [u8]| self.decompress(header.codec, stored, stream);
+            let mut unpack = |stored: &[u8], stream: &mut [u8]| self.unpack(header.codec, stored, stream);
             let restored = columns::restore(payload, &mut unpack, &mut scratch, out);
             self.scratch = scratch;
             return restored;
@@ -91,25 +91,13 @@ impl Decoder {
             scratch.resize(filtered, 0);
         }
         let part = scratch.get_mut(..filtered).unwrap_or_default();
-        let unpacked = self.decompress(header.codec, payload, part).and_then(|()| unfilter(header, part, out));
+        let unpacked = self.unpack(header.codec, payload, part).and_then(|()| unfilter(header, part, out));
         self.scratch = scratch;
         unpacked
     }
 
-    /// Decompresses into `out`. If `mapped` is set, the payload may change concurrently.
-    pub(crate) fn unpack(&mut self, codec: u8, payload: &[u8], out: &mut [u8], mapped: bool) -> Result<(), Failure> {
-        if !mapped || !codec::entry(codec).is_some_and(|entry| entry.foreign) {
-            return self.decompress(codec, payload, out);
-        }
-        let mut copy = std::mem::take(&mut self.copy);
-        memory::copy(&mut copy, payload);
-        let unpacked = self.decompress(codec, &copy, out);
-        self.copy = copy;
-        unpacked
-    }
-
     /// Decompresses into `out`, filling it exactly.
-    fn decompress(&mut self, codec: u8, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
+    pub(crate) fn unpack(&mut self, codec: u8, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         let engine = codec::entry(codec).and_then(|entry| entry.engine.as_ref());
         let (Some(engine), Some(made)) = (engine, self.engines.get_mut(usize::from(codec))) else {
             if payload.len() != out.len() {

@@ -1,24 +1,37 @@
 //! Parts whose columns are kept, so that callers can decompress only the columns that they need.
 
-use super::chunk::{self, ChunkHeader};
+use super::chunk::ChunkHeader;
 use super::columns::ChunkColumns;
-use super::decode::Decoder;
 use super::part::{Content, Part};
 use super::read::{Body, Reader};
-use super::read_v1;
 use crate::Result;
+use std::fmt;
+use std::sync::Arc;
 
-/// A chunk whose columns are kept.
-struct Kept<'k> {
-    decoder: &'k mut Decoder,
+/// The compressed columns of a chunk.
+#[derive(Clone)]
+pub struct KeptColumns {
     header: ChunkHeader,
-    payload: &'k [u8],
-    mapped: bool,
+    start: u64,
+    /// A copy, because another process may change the bytes of a mapped file.
+    payload: Arc<[u8]>,
+}
+
+impl KeptColumns {
+    pub(super) fn new(header: &ChunkHeader, start: u64, payload: &[u8]) -> Self {
+        Self { header: *header, start, payload: payload.into() }
+    }
+}
+
+impl fmt::Debug for KeptColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptColumns").field("start", &self.start).finish_non_exhaustive()
+    }
 }
 
 impl Reader<'_> {
     /// Sets whether the columns of later chunks are kept. Otherwise, they are turned into content. Has no effect on
-    /// salvaging or on traces that are neither mapped nor in memory.
+    /// salvaging.
     #[doc(hidden)]
     pub fn keep_columns(&mut self, on: bool) {
         if let Body::Chunks(chunks) = &mut self.body {
@@ -29,48 +42,29 @@ impl Reader<'_> {
     /// Turns the kept columns of a part, if any, into content.
     ///
     /// # Errors
-    /// As for [`next_part`](Self::next_part).
+    /// Returns an error if the chunk is invalid.
     #[doc(hidden)]
     pub fn assemble(&mut self, part: &mut Part) -> Result<()> {
-        if let Content::Columns(start) = part.content
-            && let Some(Kept { decoder, header, payload, mapped }) = self.kept(part)?
-        {
-            part.content = Content::Owned(decoder.decode(&header, start, payload, mapped)?);
+        if let (Body::Chunks(chunks), Content::Columns(kept)) = (&mut self.body, &part.content) {
+            let KeptColumns { header, start, payload } = kept;
+            part.content = Content::Owned(chunks.decoder.decode(header, *start, payload, false)?);
         }
         Ok(())
     }
 
     /// Returns the kept columns of a part, or `None` if there are none or if they are invalid.
-    ///
-    /// # Errors
-    /// Returns an error if reading fails.
     #[doc(hidden)]
-    pub fn columns(&mut self, part: &Part) -> Result<Option<ChunkColumns>> {
-        let kept = self.kept(part)?;
-        Ok(kept.and_then(|Kept { decoder, header, payload, mapped }| {
-            let mut unpack = |stored: &[u8], out: &mut [u8]| decoder.unpack(header.codec, stored, out, mapped);
-            ChunkColumns::new(payload, header.raw_len as usize, &mut unpack).ok()
-        }))
+    pub fn columns(&mut self, part: &Part) -> Option<ChunkColumns> {
+        let (Body::Chunks(chunks), Content::Columns(kept)) = (&mut self.body, &part.content) else { return None };
+        let mut unpack = |stored: &[u8], out: &mut [u8]| chunks.decoder.unpack(kept.header.codec, stored, out);
+        ChunkColumns::new(&kept.payload, kept.header.raw_len as usize, &mut unpack).ok()
     }
 
-    /// Decompresses the elements of some columns. Returns false if they are invalid.
-    ///
-    /// # Errors
-    /// Returns an error if reading fails.
+    /// Decompresses the elements of some columns. Returns `None` if they are invalid.
     #[doc(hidden)]
-    pub fn load_columns(&mut self, part: &Part, columns: &mut ChunkColumns, wanted: &[u16]) -> Result<bool> {
-        let kept = self.kept(part)?;
-        Ok(kept.is_some_and(|Kept { decoder, header, payload, mapped }| {
-            let mut unpack = |stored: &[u8], out: &mut [u8]| decoder.unpack(header.codec, stored, out, mapped);
-            columns.load(payload, wanted, &mut unpack).is_ok()
-        }))
-    }
-
-    fn kept(&mut self, part: &Part) -> Result<Option<Kept<'_>>> {
-        let (Body::Chunks(chunks), Content::Columns(start)) = (&mut self.body, &part.content) else { return Ok(None) };
-        let Some(header) = ChunkHeader::parse(self.source.view(*start, chunk::LEN)?) else { return Ok(None) };
-        let mapped = self.source.is_mapped();
-        let payload = read_v1::payload(&mut self.source, &header, *start)?;
-        Ok(Some(Kept { decoder: &mut chunks.decoder, header, payload, mapped }))
+    pub fn load_columns(&mut self, part: &Part, columns: &mut ChunkColumns, wanted: &[u16]) -> Option<()> {
+        let (Body::Chunks(chunks), Content::Columns(kept)) = (&mut self.body, &part.content) else { return None };
+        let mut unpack = |stored: &[u8], out: &mut [u8]| chunks.decoder.unpack(kept.header.codec, stored, out);
+        columns.load(&kept.payload, wanted, &mut unpack).ok()
     }
 }

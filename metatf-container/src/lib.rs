@@ -50,7 +50,8 @@ mod filter;
 mod growing;
 mod header;
 mod index;
-mod kept_columns;
+#[doc(hidden)]
+pub mod kept_columns;
 mod loss;
 #[doc(hidden)]
 pub mod memory;

@@ -1,6 +1,7 @@
 //! Runs of content, as a container delivers them to readers of records.
 
 use super::content::Owned;
+use super::kept_columns::KeptColumns;
 use super::source::Source;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -61,10 +62,9 @@ pub enum Content {
     Mapped(Range<usize>),
     /// Bytes that were decompressed or read from a stream.
     Owned(Owned),
-    /// Columns that were not turned into content, because the caller [keeps](crate::Reader::keep_columns) them. The
-    /// value is the offset of the chunk.
+    /// Columns that were not turned into content, because the caller [keeps](crate::Reader::keep_columns) them.
     #[doc(hidden)]
-    Columns(u64),
+    Columns(KeptColumns),
 }
 
 impl Content {

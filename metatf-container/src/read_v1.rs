@@ -6,6 +6,7 @@ use super::chunk::{self, ChunkHeader, GROUP, Probe, RESET, SHARED, TRANSPOSE};
 use super::decode::Decoder;
 use super::header::Header;
 use super::index::{self, ChunkInfo};
+use super::kept_columns::KeptColumns;
 use super::order::Sequence;
 use super::part::{Content, MAX_RAW_LEN, Origin, Part};
 use super::source::Source;
@@ -131,8 +132,8 @@ impl Chunks {
         self.check_listed(header, start)?;
         let content = match header.kind {
             chunk::OTHERS.. => None,
-            chunk::DATA if self.keeps_columns && header.filter == chunk::COLUMNS && source.all().is_some() => {
-                Some(Content::Columns(start))
+            chunk::DATA if self.keeps_columns && header.filter == chunk::COLUMNS => {
+                Some(Content::Columns(KeptColumns::new(header, start, payload(source, header, start)?)))
             }
             _ => Some(content(source, &mut self.decoder, header, start)?),
         };

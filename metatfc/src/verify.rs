@@ -201,21 +201,36 @@ fn check_labels(
     if !columns::has_columns(&mut open()?.1) {
         return Ok(());
     }
-    let mut traces = Vec::new();
-    for (schema, reader) in [open()?, open()?] {
-        match Trace::new(schema, reader) {
-            Ok(trace) => traces.push(trace),
-            Err(error) => return fail(&error).map(drop),
-        }
-    }
-    let [by_columns, by_records] = &mut traces[..] else { return Ok(()) };
-    match columns::first_wrong(by_columns, by_records) {
+    let open = || {
+        let (schema, reader) = open()?;
+        Trace::new(schema, reader).map_err(Unreadable::Trace)
+    };
+    match columns::first_wrong(open) {
         Ok(None) => Ok(()),
         Ok(Some(leaf)) => failed(format!(
             "{name}: the columns labeled `{leaf}` contain other values than the records, so readers of single fields get \
              wrong values; `metatfc convert` writes a trace with correct columns"
         )),
-        Err(error) => fail(&error).map(drop),
+        Err(Unreadable::Trace(error)) => fail(&error).map(drop),
+        Err(Unreadable::File(failure)) => Err(failure),
+    }
+}
+
+/// The reason why a trace cannot be read again.
+enum Unreadable {
+    File(Failure),
+    Trace(metatf::Error),
+}
+
+impl From<Failure> for Unreadable {
+    fn from(failure: Failure) -> Self {
+        Self::File(failure)
+    }
+}
+
+impl From<metatf::Error> for Unreadable {
+    fn from(error: metatf::Error) -> Self {
+        Self::Trace(error)
     }
 }
 

@@ -180,7 +180,8 @@ pub fn check_some_leaves<'t>(mut open: impl FnMut() -> Trace<'t>) {
 /// Reads a subset of the leaves, which must not panic.
 pub fn read_some_leaves(trace: &mut Trace<'_>) {
     // The values need not be those of the records.
-    let _ = leaves(trace, |section, record, leaf| (section + usize::from(record) + usize::from(leaf)).is_multiple_of(2));
+    let _ =
+        leaves(trace, |section, record, leaf| (section + usize::from(record) + usize::from(leaf)).is_multiple_of(2));
 }
 
 /// Checks that the wanted leaves have the same values when they are read without the other leaves, from another trace

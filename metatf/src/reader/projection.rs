@@ -100,7 +100,7 @@ impl RecordReader<'_> {
     pub(super) fn fill_projected(&mut self, columns: &mut Columns) -> Result<bool> {
         let Some(mut kept) = self.kept.take() else { return Ok(false) };
         if kept.rows.is_none() {
-            kept.rows = self.project(&kept, columns)?;
+            kept.rows = self.project(&kept, columns);
         }
         let Some((rows, state)) = kept.rows.as_mut().zip(self.states.get_mut(kept.section)) else {
             self.assemble(*kept)?;
@@ -138,23 +138,21 @@ impl RecordReader<'_> {
     }
 
     /// Determines the columns that are needed. Returns `None` if the part must be assembled.
-    fn project(&mut self, kept: &KeptPart, columns: &Columns) -> Result<Option<Rows>> {
-        let Some(mut chunk) = self.container.columns(&kept.part)? else { return Ok(None) };
+    fn project(&mut self, kept: &KeptPart, columns: &Columns) -> Option<Rows> {
+        let mut chunk = self.container.columns(&kept.part)?;
         let unlabeled = |&column: &u16| chunk.column(column).is_some_and(|(column, _)| column.leaf.is_none());
         let unlabeled: Vec<u16> = columns_of(&chunk).filter(unlabeled).collect();
-        if self.order != Order::Little || !self.container.load_columns(&kept.part, &mut chunk, &unlabeled)? {
-            return Ok(None);
+        if self.order != Order::Little {
+            return None;
         }
-        let Some(next) = self.apply_first_rows(kept, &chunk) else { return Ok(None) };
-        let Some(state) = self.states.get(kept.section) else { return Ok(None) };
-        let planned = Planner { format: &self.format, state, chunk: &chunk, columns }.plan(next);
-        let Some((positions, leaves, groups)) = planned else { return Ok(None) };
+        self.container.load_columns(&kept.part, &mut chunk, &unlabeled)?;
+        let next = self.apply_first_rows(kept, &chunk)?;
+        let state = self.states.get(kept.section)?;
+        let (positions, leaves, groups) = Planner { format: &self.format, state, chunk: &chunk, columns }.plan(next)?;
         let needed: Vec<u16> = leaves.iter().flat_map(ProjectedLeaf::columns).collect();
-        if !self.container.load_columns(&kept.part, &mut chunk, &needed)? {
-            return Ok(None);
-        }
+        self.container.load_columns(&kept.part, &mut chunk, &needed)?;
         let rows = Rows { chunk, next, found: 0, positions, leaves, groups };
-        Ok(rows.are_complete().then_some(rows))
+        rows.are_complete().then_some(rows)
     }
 
     /// Applies the metadata records in the first rows. Returns the number of these rows, or `None` if they are not

@@ -20,25 +20,26 @@ pub(crate) fn has_columns(reader: &mut Reader<'_>) -> bool {
     (0..chunks).any(|chunk| reader.filter_of(chunk).is_ok_and(|filter| filter == COLUMNS))
 }
 
-/// Reads two readers of the same intact trace, one by columns and the other by records. Returns the name of the first
-/// leaf with different values.
+/// Reads a trace by records and then each leaf by itself. Returns the name of the first leaf that differs.
 ///
 /// # Errors
-/// Returns the first error in the trace.
-pub(crate) fn first_wrong(by_columns: &mut Trace<'_>, by_records: &mut Trace<'_>) -> metatf::Result<Option<String>> {
-    let format = by_columns.schema().format.clone();
-    let labeled =
-        read(by_columns, &format, Columns::of_leaves(&format, |_, record, leaf| is_stored(&format, record, leaf)))?;
-    let stored = read(by_records, &format, Columns::of(&format))?;
-    let differs = |(key, values): (&(usize, u16, u8), &DefaultHasher)| {
-        (labeled.get(key).map(Hasher::finish) != Some(values.finish())).then_some(*key)
-    };
-    let wrong =
-        stored.iter().find_map(differs).or_else(|| labeled.keys().find(|key| !stored.contains_key(key)).copied());
-    Ok(wrong.and_then(|(_, record, leaf)| {
-        let record = format.records.get(usize::from(record))?;
-        Some(format!("{}.{}", record.name, record.leaves.get(usize::from(leaf))?.path))
-    }))
+/// Returns an error from `open`, or the first error in the trace.
+pub(crate) fn first_wrong<'t, E: From<metatf::Error>>(
+    mut open: impl FnMut() -> Result<Trace<'t>, E>,
+) -> Result<Option<String>, E> {
+    let mut trace = open()?;
+    let format = trace.schema().format.clone();
+    let all = read(&mut trace, &format, Columns::of(&format))?;
+    for (&(section, record, leaf), values) in &all {
+        let only = Columns::of_leaves(&format, |s, r, l| (s, r, l) == (section, record, leaf));
+        let alone = read(&mut open()?, &format, only)?;
+        if alone.get(&(section, record, leaf)).map(Hasher::finish) != Some(values.finish()) {
+            let record = format.records.get(usize::from(record));
+            let name = record.and_then(|record| Some((record, record.leaves.get(usize::from(leaf))?)));
+            return Ok(name.map(|(record, leaf)| format!("{}.{}", record.name, leaf.path)));
+        }
+    }
+    Ok(None)
 }
 
 fn read(trace: &mut Trace<'_>, format: &Format, mut columns: Columns) -> metatf::Result<Values> {

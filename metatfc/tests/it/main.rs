@@ -228,7 +228,9 @@ fn r#gen() {
     assert_eq!(here.text("a.rs"), code);
     metatfc(here, &["gen", "--rename", "alloc=Block", "a.dtd"]).exits(0).prints("struct Block");
     metatfc(here, &["gen", "--rename", "nothing=Block", "a.dtd"]).exits(2).says("nothing");
-    metatfc(here, &["gen", "--expect-width", "address=8", "HATF10"]).exits(0).prints("ExpectedWidth::new(super::FreeInHeap::leaf(1), 8)");
+    metatfc(here, &["gen", "--expect-width", "address=8", "HATF10"])
+        .exits(0)
+        .prints("ExpectedWidth::new(super::FreeInHeap::leaf(1), 8)");
     metatfc(here, &["gen", "--expect-width", "address=9", "HATF10"]).exits(2).says("0 to 8 bytes");
     metatfc(here, &["gen", "HATF10"]).exits(0).prints("HATF10.dtd");
 }
