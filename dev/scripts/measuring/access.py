@@ -25,7 +25,8 @@ FORMATS = {
 FILES = {"metatf.columns": ("metatf", "Meta-TF, filter `columns`")}
 
 OPTIONS = {
-    "--rounds": {"type": int, "default": 3, "help": "how often each figure is measured (default: 3)"},
+    "--rounds": {"type": int, "default": 3, "help": "how often each run is measured (default: 3)"},
+    "--builds": {"type": int, "default": 3, "help": "how often each build is measured (default: 3)"},
     "--events": {"type": int, "default": 1_000_000, "help": "how many events are written (default: 1,000,000)"},
     "--formats": {"nargs": "+", "choices": FORMATS, "default": list(FORMATS), "help": "only these formats, and not hatf-trace"},
     "--folder": {"metavar": "DIR", "help": "where the programs are built, which takes 3 GB (default: a temporary directory)"},
@@ -147,7 +148,7 @@ def main(options):
         os.chmod("wrapper", 0o755)
         directory = crate()
         builds = {name: Build(directory, "access-bench", f"target-{name}", "--features", name, "--bin", f"access-{name}") for name in options.formats}
-        builds_of = in_turns(options.rounds, builds, lambda name: built(builds, name))
+        builds_of = in_turns(options.builds, builds, lambda name: built(builds, name))
         load = os.getloadavg()[0]
         checksums = {"read": set(), "sum": set()}
         files = [*builds, *(file for file, (of, _) in FILES.items() if of in builds)]
@@ -157,7 +158,7 @@ def main(options):
         trace_seconds = trace_crate(options.rounds) if len(builds) == len(FORMATS) else None
         rustc = " ".join(run("rustc", "--version").decode().split()[:2])
         print(f"{options.events:,} events, {os.cpu_count()} cores ({platform.machine()}), {rustc}, {datetime.date.today()}, "
-              f"rounds: {options.rounds}, load average {load:.2f} after building and {os.getloadavg()[0]:.2f} at the end.\n")
+              f"rounds: {options.rounds}, of builds {options.builds}, load average {load:.2f} after building and {os.getloadavg()[0]:.2f} at the end.\n")
         head("format", "MB:", "bytes per event:", "write, user s:", "read, user s:", "read one field, user s:")
         for name, results in runs_of.items():
             figures = medians(results)

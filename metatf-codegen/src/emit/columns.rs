@@ -28,14 +28,15 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         /// through [`Deref`](std::ops::Deref).
         ///
         /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-        /// has one value per item, and the values of the count tell how many items belong to each record.
+        /// has one value per item, and the values of the count are the numbers of items in each record.
         #[derive(Clone, Debug)]
         pub struct Columns(runtime::Columns);
         impl Columns {
-            /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+            /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
+            /// other fields stay empty, and readers skip these fields where they can.
             ///
             /// # Errors
-            /// Returns the first name that no record has.
+            /// Returns the first name that is not a field of a record.
             pub fn of_fields(names: &[&str]) -> std::result::Result<Self, runtime::UnknownField> {
                 runtime::Columns::of_fields(&FORMAT, names).map(Self)
             }
@@ -82,7 +83,7 @@ fn record(columns: &RecordColumns) -> TokenStream {
             /// Number of records.
             pub records: usize,
             #(#fields)*
-            /// Uses the lifetime if the record has no fields.
+            /// Uses the lifetime even if the struct has no other field that does.
             columns: std::marker::PhantomData<&'c Columns>,
         }
         impl<'c> #name<'c> {

@@ -64,8 +64,14 @@ pub(crate) fn emit(
         ///
         /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
         /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-        /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. Comments describe the encoding
-        /// that the DTD declares, which metadata records in a trace may change.
+        /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
+        /// the encoding that the DTD declares. Metadata records in a trace can change it.
+        ///
+        /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+        ///
+        /// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
+        /// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
+        /// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
         ///
         /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
         /// from the trace.
@@ -74,6 +80,7 @@ pub(crate) fn emit(
         #lints
         #visibility mod #name {
             use #runtime::generated as runtime;
+            #[doc = " Checks that this version of `metatf` has the interface that this code needs."]
             const _: () = runtime::check_version(#major, #minor);
             /// The text of the DTD.
             pub const DTD: &str = #text;

@@ -184,7 +184,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         let mut docs = vec![format!(" Record `{name}` in section `{}` as a type.", section.title)];
         if at == 0 {
             docs.push(" The numbers are the indices of the section and of the record in [`FORMAT`].".to_owned());
-            docs.push(" The runtime compiles its functions for this type, and so for the record's leaves.".to_owned());
+            docs.push(" The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.".to_owned());
         }
         quote!(#(#[doc = #docs])* type #alias = runtime::RecordIn<Protocol, #index, #record>;)
     });
@@ -198,7 +198,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         quote!(Self::#variant(record) => writer.put::<#record_type, _, #leaves>(record),)
     });
     let family_docs =
-        format!(" Reads the records of section `{}`. The fast path calls `run` or `one`, both of", section.title);
+        format!(" Reads the records of section `{}`. The fast path calls `run` for many records or", section.title);
     let record_docs = format!(" Lets `Writer::write` accept a record of section `{}`.", section.title);
     let parameters = section.bytes.then(|| quote!(<Bytes: AsRef<[u8]>>));
     quote! {
@@ -207,7 +207,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         const #leaves: usize = runtime::leaves_of(&FORMAT, #index);
         #(#record_types)*
         #[doc = #family_docs]
-        /// which call `next` for each record. The slow path calls `read`.
+        /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
         impl runtime::SectionFamily for #name {
             const SECTION: usize = #index;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;

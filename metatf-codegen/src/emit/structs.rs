@@ -46,8 +46,8 @@ pub(super) fn coding(model: &Model) -> TokenStream {
             &explained(
                 index == 0,
                 quote! {
-                    /// Reads the fields in the order of their leaves, and skips leaves without a field: constants, lengths and
-                    /// counts. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+                    /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
+                    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
                 },
             ),
         );
@@ -56,7 +56,7 @@ pub(super) fn coding(model: &Model) -> TokenStream {
             &explained(
                 index == 0,
                 quote! {
-                    /// Writes the leaves in the same order, including constants, lengths and counts.
+                    /// Writes the leaves in the same order, including lengths and counts, which follow from the fields.
                 },
             ),
         );

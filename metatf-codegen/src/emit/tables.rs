@@ -124,7 +124,7 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     });
     quote! {
         pub use tables::FORMAT;
-        /// Describes the format as data, for tools and for records that the functions above cannot read.
+        /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
         mod tables {
             use super::runtime::tables::{#(#types),*};
             #borrowed

@@ -7,8 +7,14 @@
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. Comments describe the encoding
-/// that the DTD declares, which metadata records in a trace may change.
+/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
+/// the encoding that the DTD declares. Metadata records in a trace can change it.
+///
+/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+///
+/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
+/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
+/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -27,6 +33,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
+    /// Checks that this version of `metatf` has the interface that this code needs.
     const _: () = runtime::check_version(1, 0);
 
     /// The text of the DTD.
@@ -1271,15 +1278,16 @@ section t 8 { Bytes: (vfield) { } }
     /// through [`Deref`](std::ops::Deref).
     ///
     /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count tell how many items belong to each record.
+    /// has one value per item, and the values of the count are the numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
+        /// other fields stay empty, and readers skip these fields where they can.
         ///
         /// # Errors
-        /// Returns the first name that no record has.
+        /// Returns the first name that is not a field of a record.
         pub fn of_fields(
             names: &[&str],
         ) -> std::result::Result<Self, runtime::UnknownField> {
@@ -1511,7 +1519,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1555,7 +1563,7 @@ section t 8 { Bytes: (vfield) { } }
         pub bytes2: runtime::Arrays<'c>,
         /// The values of `option`.
         pub option: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1591,7 +1599,7 @@ section t 8 { Bytes: (vfield) { } }
         pub x: &'c [u64],
         /// The values of `vfield.data`.
         pub vfield: runtime::Arrays<'c>,
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1618,7 +1626,7 @@ section t 8 { Bytes: (vfield) { } }
         pub n: &'c [u64],
         /// The values of `_`.
         pub item1: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1645,7 +1653,7 @@ section t 8 { Bytes: (vfield) { } }
         pub x: &'c [u64],
         /// The values of `super`.
         pub super_: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1670,7 +1678,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1694,7 +1702,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1718,7 +1726,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1742,7 +1750,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1766,7 +1774,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1790,7 +1798,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1816,7 +1824,7 @@ section t 8 { Bytes: (vfield) { } }
         pub some: runtime::Arrays<'c>,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1839,7 +1847,7 @@ section t 8 { Bytes: (vfield) { } }
     pub struct StringColumns<'c> {
         /// Number of records.
         pub records: usize,
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1864,7 +1872,7 @@ section t 8 { Bytes: (vfield) { } }
         pub b: &'c [u64],
         /// The values of `vfield.data`.
         pub vfield: runtime::Arrays<'c>,
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1889,7 +1897,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1913,7 +1921,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1937,7 +1945,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1961,7 +1969,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1987,7 +1995,7 @@ section t 8 { Bytes: (vfield) { } }
         pub x: &'c [u64],
         /// The values of `str`.
         pub str: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2012,7 +2020,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2036,7 +2044,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2060,7 +2068,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2084,7 +2092,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2110,7 +2118,7 @@ section t 8 { Bytes: (vfield) { } }
         pub x: &'c [u64],
         /// The values of `x_2`.
         pub x_2: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2139,7 +2147,7 @@ section t 8 { Bytes: (vfield) { } }
         pub n_items_x: &'c [u64],
         /// The values of `k`.
         pub k: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2165,7 +2173,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `a`.
         pub a: &'c [i64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2189,7 +2197,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2213,7 +2221,7 @@ section t 8 { Bytes: (vfield) { } }
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -2230,8 +2238,8 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Reads the fields in the order of their leaves, and skips leaves without a field: constants, lengths and
-    /// counts. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for GlobalMark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -2242,7 +2250,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Writes the leaves in the same order, including constants, lengths and counts.
+    /// Writes the leaves in the same order, including lengths and counts, which follow from the fields.
     impl runtime::WriteFields for GlobalMark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
@@ -3537,11 +3545,11 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Record `global_mark` in section `global` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type GlobalMarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
-    /// Reads the records of section `global`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `global`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
         const SECTION: usize = 0;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3623,7 +3631,7 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Record `global_mark` in section `Self` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type GlobalMarkInSelfType = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `self` in section `Self` as a type.
@@ -3680,8 +3688,8 @@ section t 8 { Bytes: (vfield) { } }
     /// Record `u64` in section `Self` as a type.
     type U64InSelfType = runtime::RecordIn<Protocol, 1, 21>;
 
-    /// Reads the records of section `Self`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `Self`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for SelfType {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3945,7 +3953,7 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Record `global_mark` in section `record` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type GlobalMarkInRecordSection = runtime::RecordIn<Protocol, 2, 3>;
 
     /// Record `self` in section `record` as a type.
@@ -3966,8 +3974,8 @@ section t 8 { Bytes: (vfield) { } }
     /// Record `empty_count` in section `record` as a type.
     type EmptyCountInRecordSection = runtime::RecordIn<Protocol, 2, 27>;
 
-    /// Reads the records of section `record`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `record`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for RecordSection {
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4145,14 +4153,14 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Record `global_mark` in section `sub` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type GlobalMarkInSub = runtime::RecordIn<Protocol, 5, 3>;
 
     /// Record `n` in section `sub` as a type.
     type NInSub = runtime::RecordIn<Protocol, 5, 30>;
 
-    /// Reads the records of section `sub`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `sub`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Sub {
         const SECTION: usize = 5;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4240,14 +4248,14 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Record `global_mark` in section `b` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type GlobalMarkInB = runtime::RecordIn<Protocol, 6, 3>;
 
     /// Record `r` in section `b` as a type.
     type RInB = runtime::RecordIn<Protocol, 6, 31>;
 
-    /// Reads the records of section `b`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `b`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for B {
         const SECTION: usize = 6;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4335,14 +4343,14 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Record `global_mark` in section `r` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type GlobalMarkInR = runtime::RecordIn<Protocol, 7, 3>;
 
     /// Record `b` in section `r` as a type.
     type BInR = runtime::RecordIn<Protocol, 7, 32>;
 
-    /// Reads the records of section `r`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `r`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for R {
         const SECTION: usize = 7;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -4763,7 +4771,7 @@ section t 8 { Bytes: (vfield) { } }
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, for tools and for records that the functions above cannot read.
+    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Repeat, Section, Step,

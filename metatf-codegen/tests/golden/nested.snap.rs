@@ -7,8 +7,14 @@
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. Comments describe the encoding
-/// that the DTD declares, which metadata records in a trace may change.
+/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
+/// the encoding that the DTD declares. Metadata records in a trace can change it.
+///
+/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+///
+/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
+/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
+/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -22,6 +28,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
+    /// Checks that this version of `metatf` has the interface that this code needs.
     const _: () = runtime::check_version(1, 0);
 
     /// The text of the DTD.
@@ -254,15 +261,16 @@ section s 1 {
     /// through [`Deref`](std::ops::Deref).
     ///
     /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count tell how many items belong to each record.
+    /// has one value per item, and the values of the count are the numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
+        /// other fields stay empty, and readers skip these fields where they can.
         ///
         /// # Errors
-        /// Returns the first name that no record has.
+        /// Returns the first name that is not a field of a record.
         pub fn of_fields(
             names: &[&str],
         ) -> std::result::Result<Self, runtime::UnknownField> {
@@ -320,7 +328,7 @@ section s 1 {
         pub point_2_x: &'c [u64],
         /// The values of `point_2.y`.
         pub point_2_y: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -352,7 +360,7 @@ section s 1 {
         pub point_x: &'c [u64],
         /// The values of `point.y`.
         pub point_y: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -370,8 +378,8 @@ section s 1 {
         }
     }
 
-    /// Reads the fields in the order of their leaves, and skips leaves without a field: constants, lengths and
-    /// counts. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -385,7 +393,7 @@ section s 1 {
         }
     }
 
-    /// Writes the leaves in the same order, including constants, lengths and counts.
+    /// Writes the leaves in the same order, including lengths and counts, which follow from the fields.
     impl runtime::WriteFields for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
@@ -587,14 +595,14 @@ section s 1 {
 
     /// Record `draw` in section `s` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type DrawInS = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `dot` in section `s` as a type.
     type DotInS = runtime::RecordIn<Protocol, 1, 4>;
 
-    /// Reads the records of section `s`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `s`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for S {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -692,7 +700,7 @@ section s 1 {
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, for tools and for records that the functions above cannot read.
+    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,

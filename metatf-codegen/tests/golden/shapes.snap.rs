@@ -7,8 +7,14 @@
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. Comments describe the encoding
-/// that the DTD declares, which metadata records in a trace may change.
+/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
+/// the encoding that the DTD declares. Metadata records in a trace can change it.
+///
+/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+///
+/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
+/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
+/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -23,6 +29,7 @@
 mod generated {
     use ::metatf::generated as runtime;
 
+    /// Checks that this version of `metatf` has the interface that this code needs.
     const _: () = runtime::check_version(1, 0);
 
     /// The text of the DTD.
@@ -1132,15 +1139,16 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// through [`Deref`](std::ops::Deref).
     ///
     /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count tell how many items belong to each record.
+    /// has one value per item, and the values of the count are the numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for these fields only, such as `["access.time"]`. Readers skip other fields where they can.
+        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
+        /// other fields stay empty, and readers skip these fields where they can.
         ///
         /// # Errors
-        /// Returns the first name that no record has.
+        /// Returns the first name that is not a field of a record.
         pub fn of_fields(
             names: &[&str],
         ) -> std::result::Result<Self, runtime::UnknownField> {
@@ -1276,7 +1284,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub records: usize,
         /// The values of `when`.
         pub when: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1308,7 +1316,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub name: runtime::Arrays<'c>,
         /// The values of `blob`.
         pub blob: runtime::Arrays<'c>,
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1336,7 +1344,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub records: usize,
         /// The values of `x`.
         pub x: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1374,7 +1382,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub j: &'c [u64],
         /// The values of `w`.
         pub w: &'c [f64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1417,7 +1425,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub n_items_pair_x: &'c [u64],
         /// The values of `n_items.pair.y`.
         pub n_items_pair_y: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1459,7 +1467,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub pair_3_x: &'c [u64],
         /// The values of `pair_3.y`.
         pub pair_3_y: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1493,7 +1501,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub x: &'c [u64],
         /// The values of `y`.
         pub y: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1525,7 +1533,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub n_items_y: &'c [u64],
         /// The values of `n_items.z`.
         pub n_items_z: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1552,7 +1560,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub records: usize,
         /// The values of `n`.
         pub n: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1580,7 +1588,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub x: &'c [u64],
         /// The values of `data`.
         pub data: runtime::Arrays<'c>,
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1608,7 +1616,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub size: &'c [u64],
         /// The values of `text`.
         pub text: runtime::Arrays<'c>,
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1635,7 +1643,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub vfield: runtime::Arrays<'c>,
         /// The values of `pair.y`.
         pub pair_y: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1664,7 +1672,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub point: &'c [u64],
         /// The values of `v`.
         pub v: &'c [u64],
-        /// Uses the lifetime if the record has no fields.
+        /// Uses the lifetime even if the struct has no other field that does.
         columns: std::marker::PhantomData<&'c Columns>,
     }
 
@@ -1683,8 +1691,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Reads the fields in the order of their leaves, and skips leaves without a field: constants, lengths and
-    /// counts. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Mark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -1697,7 +1705,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Writes the leaves in the same order, including constants, lengths and counts.
+    /// Writes the leaves in the same order, including lengths and counts, which follow from the fields.
     impl runtime::WriteFields for Mark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn write_fields<AnyRow: runtime::Put>(
@@ -2734,11 +2742,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Record `mark` in section `global` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type MarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
-    /// Reads the records of section `global`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `global`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
         const SECTION: usize = 0;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -2820,7 +2828,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Record `mark` in section `numbers` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type MarkInNumbers = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `kinds` in section `numbers` as a type.
@@ -2829,8 +2837,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Record `constants` in section `numbers` as a type.
     type ConstantsInNumbers = runtime::RecordIn<Protocol, 1, 5>;
 
-    /// Reads the records of section `numbers`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `numbers`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Numbers {
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -2932,7 +2940,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Record `mark` in section `lists` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type MarkInLists = runtime::RecordIn<Protocol, 2, 3>;
 
     /// Record `leaves` in section `lists` as a type.
@@ -2953,8 +2961,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Record `fixed` in section `lists` as a type.
     type FixedInLists = runtime::RecordIn<Protocol, 2, 11>;
 
-    /// Reads the records of section `lists`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `lists`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Lists {
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3096,7 +3104,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Record `mark` in section `bytes` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type MarkInBytesSection = runtime::RecordIn<Protocol, 3, 3>;
 
     /// Record `direct` in section `bytes` as a type.
@@ -3108,8 +3116,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Record `other` in section `bytes` as a type.
     type OtherInBytesSection = runtime::RecordIn<Protocol, 3, 14>;
 
-    /// Reads the records of section `bytes`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `bytes`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for BytesSection {
         const SECTION: usize = 3;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3221,14 +3229,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     /// Record `mark` in section `refs` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime compiles its functions for this type, and so for the record's leaves.
+    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
     type MarkInRefs = runtime::RecordIn<Protocol, 7, 3>;
 
     /// Record `ref` in section `refs` as a type.
     type RefInRefs = runtime::RecordIn<Protocol, 7, 18>;
 
-    /// Reads the records of section `refs`. The fast path calls `run` or `one`, both of
-    /// which call `next` for each record. The slow path calls `read`.
+    /// Reads the records of section `refs`. The fast path calls `run` for many records or
+    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Refs {
         const SECTION: usize = 7;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
@@ -3479,7 +3487,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, for tools and for records that the functions above cannot read.
+    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Repeat, Section, Step,
