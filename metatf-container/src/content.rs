@@ -30,6 +30,21 @@ impl Deref for Owned {
     }
 }
 
+/// A chunk whose columns have not been turned into content.
+#[derive(Clone)]
+pub struct KeptColumns {
+    /// Offset of the chunk.
+    pub(super) start: u64,
+    /// A copy of the chunk, because another process may change the bytes of a mapped file.
+    pub(super) chunk: Arc<[u8]>,
+}
+
+impl fmt::Debug for KeptColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptColumns").field("start", &self.start).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Owned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Owned").field("length", &self.length).finish_non_exhaustive()

@@ -50,8 +50,7 @@ mod filter;
 mod growing;
 mod header;
 mod index;
-#[doc(hidden)]
-pub mod kept_columns;
+mod kept_columns;
 mod loss;
 #[doc(hidden)]
 pub mod memory;
@@ -82,7 +81,7 @@ mod write_v1;
 
 pub use append::AppendFile;
 pub use codec::Codec;
-pub use content::Owned;
+pub use content::{KeptColumns, Owned};
 #[doc(hidden)]
 pub use decode::Decoder;
 pub use error::{Error, ErrorKind, MetadataRule, Place, Result, SystemError, TRUNCATED};

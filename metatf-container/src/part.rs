@@ -1,7 +1,6 @@
 //! Runs of content, as a container delivers them to readers of records.
 
-use super::content::Owned;
-use super::kept_columns::KeptColumns;
+use super::content::{KeptColumns, Owned};
 use super::source::Source;
 use std::ops::{Deref, Range};
 use std::sync::Arc;

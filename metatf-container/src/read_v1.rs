@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::chunk::{self, ChunkHeader, GROUP, Probe, RESET, SHARED, TRANSPOSE};
+use super::content::KeptColumns;
 use super::decode::Decoder;
 use super::header::Header;
 use super::index::{self, ChunkInfo};
-use super::kept_columns::KeptColumns;
 use super::order::Sequence;
 use super::part::{Content, MAX_RAW_LEN, Origin, Part};
 use super::source::Source;
@@ -133,7 +133,8 @@ impl Chunks {
         let content = match header.kind {
             chunk::OTHERS.. => None,
             chunk::DATA if self.keeps_columns && header.filter == chunk::COLUMNS => {
-                Some(Content::Columns(KeptColumns::new(header, start, payload(source, header, start)?)))
+                let chunk = source.view(start, chunk::LEN + header.stored_len as usize)?.into();
+                Some(Content::Columns(KeptColumns { start, chunk }))
             }
             _ => Some(content(source, &mut self.decoder, header, start)?),
         };
