@@ -34,10 +34,13 @@ def test_python_reads_what_c_wrote(trace):
     assert last[:2] == (1_800_000_000_000_000, 65_535) and last[-1] == ""
     assert len(requests) == 200
     for i, found in enumerate(requests, start=1):
-        spans = [(k, i + k, 1000 * k) for k in range(i % 4)]
+        spans = [(("db", "cache", "render")[k], i + k, 1000 * k) for k in range(i % 4)]
+        flags = [name for bit, name in enumerate(["has_user", "cached", "tls"]) if i % 8 >> bit & 1]
         assert (found.time, found.request_id) == (1_700_000_000_000_000 + 250 * i, i)
-        assert (found.method, found.flags, found.took_us, found.bytes_out) == (i % 4, i % 8, 3 * i, i * i)
-        assert found.status == (404 if i % 5 == 0 else 200)
+        assert (found.method, found.flags) == (("GET", "POST", "PUT", "DELETE")[i % 4], flags)
+        assert found.path == ["/", "/index.html", "/caf\u00e9"][i % 3]
+        assert found.status == ("not_found" if i % 5 == 0 else "ok")
+        assert (found.took_us, found.bytes_out) == (3 * i, i * i)
         assert found.user == (70 * i if i % 2 else None)
         assert found.score == i / 4
         assert [tuple(span) for span in found[-1]] == spans
