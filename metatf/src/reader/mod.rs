@@ -420,11 +420,14 @@ impl<'a> RecordReader<'a> {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(Some(event));
             }
-            self.assemble_kept()?;
             if self.current.is_some() {
                 if let Some(event) = self.next_in_part()? {
                     return Ok(Some(event));
                 }
+                continue;
+            }
+            if self.kept.is_some() {
+                self.assemble_kept()?;
                 continue;
             }
             if let Some((section, piece, shared)) = self.elements.pop_front() {

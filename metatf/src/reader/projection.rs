@@ -118,6 +118,7 @@ impl RecordReader<'_> {
     }
 
     /// Turns the part whose columns are kept, if any, into content and continues with its next record.
+    #[cold]
     pub(super) fn assemble_kept(&mut self) -> Result<()> {
         self.kept.take().map_or(Ok(()), |kept| self.assemble(*kept))
     }
