@@ -21,7 +21,7 @@ pub enum Filter {
     /// Filter 3: like filter 2, but splits off the last byte of each record. The split-off bytes are sorted by the
     /// bytes that precede them.
     SplitSuffix,
-    /// Filter 4: stores the values of each leaf in a stream of its own, in sections of tagged records, so that readers
+    /// Filter 4: stores each leaf in its own streams, in sections of tagged records, so that readers
     /// can leave out leaves that nobody asked for. Other sections are stored as with [`Auto`](Self::Auto). Readers need
     /// the feature `columns`, so a continued trace is stored with this filter only if it was started with it.
     Columns,

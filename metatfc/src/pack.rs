@@ -77,7 +77,7 @@ pub(crate) enum FilterArg {
     /// Like record-dictionary, but the last byte of each record is split off and sorted by the preceding bytes
     #[value(alias = "tails")]
     SplitSuffix,
-    /// Stores each field in a stream of its own, so that readers can leave out fields. Older versions cannot read it
+    /// Stores each field in its own stream, so that readers can leave out fields. Older versions cannot read it
     Columns,
     /// The filter with the shortest chunks
     Auto,

@@ -1,4 +1,4 @@
-//! Filter 4, columns, which stores the values of each leaf of a section's records in a stream of their own (spec 5.2),
+//! Filter 4, columns, which stores each leaf of a section's records in its own streams (spec 5.2),
 //! so that a reader can leave out the leaves that nobody asked for.
 //!
 //! The content is a sequence of rows. Each row has a shape, which consists of constant bytes and pieces. A piece is an

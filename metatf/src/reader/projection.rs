@@ -20,7 +20,8 @@ pub(super) struct KeptPart {
     part: Part,
     /// The cells of the section before the part.
     cells: Vec<u64>,
-    rows: Option<Rows>,
+    /// The rows and the selection of leaves for which they were planned.
+    rows: Option<(Rows, u64)>,
 }
 
 /// The rows of a part that have not been added to columns yet.
@@ -93,16 +94,18 @@ impl RecordReader<'_> {
 
     /// Returns the number of records that were added to columns from the current part, if its columns are kept.
     pub(super) fn projected(&self) -> u64 {
-        self.kept.as_ref().and_then(|kept| kept.rows.as_ref()).map_or(0, |rows| rows.found)
+        self.kept.as_ref().and_then(|kept| kept.rows.as_ref()).map_or(0, |(rows, _)| rows.found)
     }
 
     /// Adds the next records of a part whose columns are kept. Returns false if there is no such part.
     pub(super) fn fill_projected(&mut self, columns: &mut Columns) -> Result<bool> {
         let Some(mut kept) = self.kept.take() else { return Ok(false) };
         if kept.rows.is_none() {
-            kept.rows = self.project(&kept, columns);
+            kept.rows = self.project(&kept, columns).map(|rows| (rows, columns.selection()));
         }
-        let Some((rows, state)) = kept.rows.as_mut().zip(self.states.get_mut(kept.section)) else {
+        // Other columns may need other leaves of the remaining rows.
+        let planned = kept.rows.as_mut().filter(|(_, selection)| *selection == columns.selection());
+        let Some(((rows, _), state)) = planned.zip(self.states.get_mut(kept.section)) else {
             self.assemble(*kept)?;
             return Ok(true);
         };
@@ -130,7 +133,7 @@ impl RecordReader<'_> {
             state.history.cells = cells;
         }
         self.current = Some(Current::new(section, &part, false));
-        let found = rows.map_or(0, |rows| rows.found);
+        let found = rows.map_or(0, |(rows, _)| rows.found);
         while self.current.as_ref().is_some_and(|current| current.found < found) {
             self.next_in_part()?;
             self.skip()?;
@@ -140,12 +143,12 @@ impl RecordReader<'_> {
 
     /// Determines the columns that are needed. Returns `None` if the part must be assembled.
     fn project(&mut self, kept: &KeptPart, columns: &Columns) -> Option<Rows> {
-        let mut chunk = self.container.columns(&kept.part)?;
-        let unlabeled = |&column: &u16| chunk.column(column).is_some_and(|(column, _)| column.leaf.is_none());
-        let unlabeled: Vec<u16> = columns_of(&chunk).filter(unlabeled).collect();
         if self.order != Order::Little {
             return None;
         }
+        let mut chunk = self.container.columns(&kept.part)?;
+        let unlabeled = |&column: &u16| chunk.column(column).is_some_and(|(column, _)| column.leaf.is_none());
+        let unlabeled: Vec<u16> = columns_of(&chunk).filter(unlabeled).collect();
         self.container.load_columns(&kept.part, &mut chunk, &unlabeled)?;
         let next = self.apply_first_rows(kept, &chunk)?;
         let state = self.states.get(kept.section)?;

@@ -358,8 +358,8 @@ rules! {
         ArraysShown, "A byte array of a section is an array of objects. Broken: it is hex.";
         VfieldIsData, "A `vfield` is its data alone. Broken: it is an object.";
         NestedIsObject, "Another nested record is an object. Broken: its fields stand in the record.";
-        ItemsNamed, "A repeated record stands under its name, a group under the count and `_items`. Broken: under `items`.";
-        RepetitionNamed, "A repetition stands under the name that the DTD gives it. Broken: under the name of what is repeated.";
+        ItemsNamed, "The key of a repeated record is its name, that of a group is the count and `_items`. Broken: it is `items`.";
+        RepetitionNamed, "The key of a repetition is the name that the DTD gives it. Broken: it is the name of what is repeated.";
         SecondNames, "A second field of a name has a number. Broken: it has the same key.";
         OptionalAbsent, "What is not there has no key. Broken: it is an empty array.";
         OptionalSingle, "What is there is no array. Broken: it is one.";

@@ -103,6 +103,9 @@ impl RecordReader<'_> {
                 NoteEnd::Full => continue,
                 NoteEnd::Other => self.take_noted(columns, filler),
             }
+            if columns.room() == 0 {
+                break;
+            }
             match self.next_event()? {
                 Some(Event::Record(at)) => {
                     if columns.is_empty() {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use metatf::Result;
+use metatf::columns::Columns;
 use metatf::container::{Filter, WriteOptions};
 use metatf::reader::Metadata;
 use metatf_tests::Value::{Bytes, Number};
@@ -54,4 +55,27 @@ fn comments_that_move_a_cursor() {
         &[&[Action::Metadata(2, strides), comment(b"a comment"), record(1)], &second[..]].concat(),
         17,
     );
+}
+
+/// The rest of a chunk can be read with another selection of leaves.
+#[test]
+fn other_leaves_of_the_same_chunk() {
+    let dtd = "section s 1 { r: (tag, n, m) {
+        tag.value = 4; n.width = 2; n.interpretation = none; m.width = 2; m.interpretation = none;
+    } }";
+    let schema = runtime::schema(dtd);
+    let all: Vec<Action> = (0..9000).map(|n| Action::Record(1, 3, vec![Number(n), Number(n)])).collect();
+    for filter in [Filter::Columns, Filter::Auto] {
+        let options = WriteOptions { filter, ..WriteOptions::default() };
+        let (trace, _) = runtime::write(&schema, &all, &options);
+        let mut reader = runtime::open(&schema, &trace).unwrap();
+        for (leaf, first, count) in [(1, 0, 4096), (2, 4096, 4096), (1, 8192, 808)] {
+            let mut columns = Columns::of_leaves(&schema.format, |_, _, of| of == leaf);
+            assert!(reader.next_columns(&mut columns).unwrap());
+            assert_eq!((columns.first(), columns.len()), (first, count));
+            let records = columns.records().next().unwrap();
+            assert!(records.numbers(leaf).iter().copied().eq(first..first + count as u64), "{filter:?}, leaf {leaf}");
+            assert!(records.numbers(3 - leaf).is_empty());
+        }
+    }
 }
