@@ -30,7 +30,7 @@ impl RecordReader<'_> {
 
     /// Returns the next data record if no comment, metadata or other event precedes it.
     #[cfg(feature = "dynamic")]
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[doc(hidden)]
     pub fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
         let row = match self.views.step() {
