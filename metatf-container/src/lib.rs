@@ -51,6 +51,7 @@ mod growing;
 mod header;
 mod index;
 mod kept_columns;
+mod leb128;
 mod loss;
 #[doc(hidden)]
 pub mod memory;

@@ -21,7 +21,7 @@
 //! suffixes of all records with the second entry, and so on. The end of a record is predicted best by its beginning:
 //! after a tag and a size, for example, the code is often the same as for the previous object of that size.
 
-use super::times::write_number;
+use super::leb128;
 use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -79,7 +79,7 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
         listed.extend((0..).take(entries.all.len()).filter(single).map(|id| entries.bytes(id)));
     }
     for number in [repeated, listed.len() - repeated, entries.tokens.len()] {
-        write_number(number as u64, out);
+        leb128::write(number as u64, out);
     }
     out.extend(listed.iter().map(|entry| u8::try_from(entry.len()).unwrap_or(u8::MAX)));
     write_columns(&listed, out);

@@ -1,5 +1,6 @@
 //! Reverses filters 2 and 3, which `record_dictionary` applies.
 
+use super::leb128::read_short;
 use super::record_dictionary::{MOST, SINGLE, ones};
 
 /// Number of bytes copied at once. Entries are rarely longer.
@@ -9,7 +10,7 @@ const COPIED: usize = 16;
 /// bytes are invalid, returns a description of the problem.
 pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<(), &'static str> {
     let mut rest = filtered;
-    let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
+    let (repeated, singles, tokens) = (read_short(&mut rest)?, read_short(&mut rest)?, read_short(&mut rest)?);
     if repeated > MOST {
         return Err("the dictionary has more entries than two-byte tokens can distinguish");
     }
@@ -246,17 +247,4 @@ fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
         start += count;
     }
     next
-}
-
-pub(crate) fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
-    let mut number = 0_usize;
-    for shift in (0..35).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or("a number is truncated")?;
-        *bytes = rest;
-        number |= usize::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err("a number is too large")
 }

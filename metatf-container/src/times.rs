@@ -1,5 +1,6 @@
 //! The times of the groups of a version 1 file (spec 5.2, kind 129).
 
+use super::leb128;
 use crate::{Error, ErrorKind, Result};
 
 /// A range of times, which is empty if `lowest` exceeds `highest`.
@@ -83,23 +84,23 @@ impl GroupTimes {
     /// Returns the content of the chunk.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        write_number(self.leaves.len() as u64, &mut out);
+        leb128::write(self.leaves.len() as u64, &mut out);
         for leaf in &self.leaves {
             let numbers = [leaf.section.into(), leaf.tag.into(), leaf.leaf.into()];
-            numbers.into_iter().for_each(|number| write_number(number, &mut out));
+            numbers.into_iter().for_each(|number| leb128::write(number, &mut out));
         }
-        write_number(self.groups.len() as u64, &mut out);
+        leb128::write(self.groups.len() as u64, &mut out);
         let mut before = 0;
         for times in &self.groups {
             let length = times.highest.checked_sub(times.lowest);
             match length.map(|length| length.checked_add(ONE)) {
-                None => write_number(NONE, &mut out),
-                Some(None) => write_number(UNKNOWN, &mut out),
+                None => leb128::write(NONE, &mut out),
+                Some(None) => leb128::write(UNKNOWN, &mut out),
                 Some(Some(number)) => {
-                    write_number(number, &mut out);
+                    leb128::write(number, &mut out);
                     let change = times.lowest.wrapping_sub(before);
                     // Zigzag.
-                    write_number((change << 1) ^ 0_u64.wrapping_sub(change >> 63), &mut out);
+                    leb128::write((change << 1) ^ 0_u64.wrapping_sub(change >> 63), &mut out);
                     before = times.lowest;
                 }
             }
@@ -114,7 +115,7 @@ impl GroupTimes {
             let expected = "a number of at most 64 bits in at most 10 bytes";
             wrong("a number in the times of groups", left.len() as u64, expected)
         };
-        let number = |bytes: &mut &[u8]| read_number(bytes).ok_or_else(|| torn(bytes));
+        let number = |bytes: &mut &[u8]| leb128::read(bytes).ok_or_else(|| torn(bytes));
         let count = number(&mut bytes)?;
         if count > bytes.len() as u64 / 3 {
             return Err(wrong("the number of time leaves", count, "no more than the chunk contains"));
@@ -161,31 +162,6 @@ impl GroupTimes {
     }
 }
 
-/// Writes a number in LEB128.
-#[allow(clippy::cast_possible_truncation, reason = "seven bits at a time")]
-pub(crate) fn write_number(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Reads a number in LEB128. Returns `None` if it is truncated or has more than 64 bits.
-fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..70).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7F);
-        number |= bits << shift;
-        if byte < 0x80 {
-            return (shift < 63 || bits <= 1).then_some(number);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,11 +202,11 @@ mod tests {
     fn times_beyond_64_bits_are_refused() {
         // One group from 2^64 - 1 on, with a length of 1.
         let mut bytes = vec![0, 1, 3];
-        write_number(1, &mut bytes); // The change is -1.
+        leb128::write(1, &mut bytes); // The change is -1.
         GroupTimes::parse(&bytes, 0, 1).unwrap_err();
         bytes[2] = 2;
         assert_eq!(GroupTimes::parse(&bytes, 0, 1).unwrap().groups[0].lowest, u64::MAX);
-        assert_eq!(read_number(&mut &[0xFF; 9].into_iter().chain([1]).collect::<Vec<_>>()[..]), Some(u64::MAX));
-        assert_eq!(read_number(&mut &[0xFF; 9].into_iter().chain([2]).collect::<Vec<_>>()[..]), None);
+        assert_eq!(leb128::read(&mut &[0xFF; 9].into_iter().chain([1]).collect::<Vec<_>>()[..]), Some(u64::MAX));
+        assert_eq!(leb128::read(&mut &[0xFF; 9].into_iter().chain([2]).collect::<Vec<_>>()[..]), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the directory of a chunk with filter 4: its columns, its shapes, and the lengths of its streams.
 
 use super::{Column, MOST_COLUMNS, MOST_PIECES, MOST_SHAPES, Piece, RowShape, streams_of};
-use crate::record_dictionary_read::read_number;
+use crate::leb128::read_short;
 use std::ops::Range;
 
 /// The columns, shapes and streams of a chunk.
@@ -42,22 +42,22 @@ impl Directory {
         let mut rest = payload;
         let columns = read_columns(&mut rest)?;
         let shapes = read_shapes(&mut rest, &columns)?;
-        let rows = read_number(&mut rest)?;
+        let rows = read_short(&mut rest)?;
         if rows > raw_len {
             return Err("there are more rows than bytes");
         }
         if shapes.is_empty() && rows > 0 {
             return Err("rows have no shape");
         }
-        let shape_len = if shapes.len() > 1 { read_number(&mut rest)? } else { 0 };
+        let shape_len = if shapes.len() > 1 { read_short(&mut rest)? } else { 0 };
         let mut total = 0_usize;
         let mut sizes = Vec::with_capacity(columns.len());
         for column in &columns {
-            let count = read_number(&mut rest)?;
+            let count = read_short(&mut rest)?;
             total = total.saturating_add(count.saturating_mul(column.width.into()));
             let mut streams = [0; 8];
             for stream in streams.iter_mut().take(streams_of(column.width)) {
-                *stream = read_number(&mut rest)?;
+                *stream = read_short(&mut rest)?;
             }
             sizes.push((count, streams));
         }
@@ -85,7 +85,7 @@ impl Directory {
 }
 
 fn read_columns(rest: &mut &[u8]) -> Parsed<Vec<Column>> {
-    let count = read_number(rest)?;
+    let count = read_short(rest)?;
     if count > MOST_COLUMNS {
         return Err("there are more than 4096 columns");
     }
@@ -96,11 +96,11 @@ fn read_columns(rest: &mut &[u8]) -> Parsed<Vec<Column>> {
         if width == 0 {
             return Err("a column has elements without bytes");
         }
-        let leaf = match read_number(rest)? {
+        let leaf = match read_short(rest)? {
             0 => None,
             leaf => {
                 let leaf = u8::try_from(leaf - 1).map_err(|_| "a column has a leaf with a number above 255")?;
-                Some((u32::try_from(read_number(rest)?).map_err(|_| "a column has a tag of more than 32 bits")?, leaf))
+                Some((u32::try_from(read_short(rest)?).map_err(|_| "a column has a tag of more than 32 bits")?, leaf))
             }
         };
         columns.push(Column { leaf, width });
@@ -109,7 +109,7 @@ fn read_columns(rest: &mut &[u8]) -> Parsed<Vec<Column>> {
 }
 
 fn read_shapes(rest: &mut &[u8], columns: &[Column]) -> Parsed<Vec<RowShape>> {
-    let count = read_number(rest)?;
+    let count = read_short(rest)?;
     if count > MOST_SHAPES {
         return Err("there are more than 256 shapes");
     }
@@ -119,23 +119,23 @@ fn read_shapes(rest: &mut &[u8], columns: &[Column]) -> Parsed<Vec<RowShape>> {
     };
     let mut shapes = Vec::new();
     for _ in 0..count {
-        let length = read_number(rest)?;
+        let length = read_short(rest)?;
         let (constant, after) = rest.split_at_checked(length).ok_or("a shape is truncated")?;
         *rest = after;
         let mut pieces = Vec::new();
-        let length = read_number(rest)?;
+        let length = read_short(rest)?;
         if length > MOST_PIECES {
             return Err("a shape has more than 256 pieces");
         }
         for _ in 0..length {
-            let piece = read_number(rest)?;
+            let piece = read_short(rest)?;
             let first = column(piece / 2)?;
             pieces.push(if piece % 2 == 0 {
                 Piece::Element(first)
             } else {
                 let mut columns = Vec::new();
-                for _ in 0..read_number(rest)? {
-                    columns.push(column(read_number(rest)?)?);
+                for _ in 0..read_short(rest)? {
+                    columns.push(column(read_short(rest)?)?);
                 }
                 Piece::Repeat { count: first, columns }
             });

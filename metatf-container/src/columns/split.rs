@@ -2,7 +2,7 @@
 
 use super::{Column, MOST_RATIO, Piece, RowShape, Rows, streams_of};
 use crate::Result;
-use crate::times;
+use crate::leb128;
 
 /// Compresses a stream into an empty vector. Returns false if the result is not shorter.
 pub(crate) type Pack<'p> = dyn FnMut(&[u8], &mut Vec<u8>) -> Result<bool> + 'p;
@@ -64,7 +64,7 @@ impl Streams<'_, '_> {
 }
 
 fn write_number(number: usize, out: &mut Vec<u8>) {
-    times::write_number(number as u64, out);
+    leb128::write(number as u64, out);
 }
 
 /// Writes the columns and the shapes.
