@@ -2,7 +2,9 @@
 
 mod markdown;
 
-use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated, Width, changes_direction};
+use metatf_parser::schema::{
+    Dtd, Format, InterpretationWord, Item, Leaf, LeafId, Record, Repeated, Width, changes_direction,
+};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -16,6 +18,33 @@ pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     let mut lines: Vec<String> = text.split(['\n', '\r']).map(|line| line.trim().to_owned()).collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
+    }
+    lines
+}
+
+/// Describes the interpretations in the DTD, each as an item of a list.
+pub(crate) fn interpretations(dtd: &Dtd) -> Vec<String> {
+    let leaves = dtd
+        .records
+        .iter()
+        .flat_map(|record| &record.leaves)
+        .filter(|leaf| leaf.is_numeric() && !leaf.is_implied() && leaf.computed.is_none());
+    let used: Vec<InterpretationWord> = leaves.map(|leaf| leaf.interpretation.parts().word).collect();
+    let words = InterpretationWord::ALL.iter().filter(|word| used.contains(word));
+    words.flat_map(|word| wrapped(&format!("- `{}`: {}", word.name(), word.doc()))).collect()
+}
+
+/// Breaks an item of a list into lines for doc attributes.
+fn wrapped(item: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in item.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() < 110 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("   {word}")),
+        }
     }
     lines
 }
@@ -64,12 +93,10 @@ pub(crate) fn under(doc: Option<&str>, line: String) -> Vec<String> {
     lines
 }
 
-/// Puts a generated line above the DTD comment of a section. The default comments of sections are omitted.
+/// Puts a generated line above the DTD comment of a section, if any.
 pub(crate) fn above(comment: &[String], line: String) -> Vec<String> {
     let mut lines = vec![line];
-    if !comment.first().is_none_or(|first| {
-        first.starts_with("A record of section `") || first.starts_with("The elements of section `")
-    }) {
+    if !comment.is_empty() {
         lines.push(String::new());
         lines.extend_from_slice(comment);
     }

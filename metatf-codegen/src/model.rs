@@ -164,6 +164,20 @@ pub(crate) struct Listed {
     pub(crate) method: String,
     /// The name of the record in this section as a type.
     pub(crate) record_type: String,
+    /// The fields that store no bytes although their values are not always 0.
+    pub(crate) implied: Vec<Implied>,
+    /// The method of `Writer` that returns the next values of these fields. Empty if there are no such fields.
+    pub(crate) next: String,
+}
+
+/// A field that stores no bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Implied {
+    pub(crate) field: String,
+    pub(crate) leaf: u8,
+    pub(crate) kind: Kind,
+    /// The value in every record, or `None` if the value increases by a stride.
+    pub(crate) value: Option<u64>,
 }
 
 /// A stream section.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use heck::ToShoutySnakeCase;
-use metatf_parser::schema::{Dtd, METADATA, Record, RecordId, Section, SectionId};
+use metatf_parser::schema::{Dtd, Interpretation, METADATA, Record, RecordId, Section, SectionId};
 
 use crate::columns::columns;
 use crate::docs;
-use crate::model::{Filled, Listed, Model, RecordColumns, Stream, Struct, Tagged};
+use crate::model::{Filled, Implied, Listed, Model, Piece, RecordColumns, Stream, Struct, Tagged};
 use crate::names::{Scope, camel, ident, snake};
 use crate::options::Lookup;
 use crate::shape::Shaper;
@@ -140,6 +140,7 @@ pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
             planner.stream(index, section, element);
         }
     }
+    planner.next_methods();
     planner.columns();
     planner.model
 }
@@ -242,14 +243,19 @@ impl<'d> Planner<'_, 'd> {
             let variant = variants.take(&[ident(&camel(&wanted)).to_string()]);
             let record_type = self.types.take(&[format!("{variant}In{name}")]);
             let method = self.writer_method(section, record, &wanted);
-            records.push(Listed { record: id.0 as usize, item, variant, method, record_type });
+            let implied = implied(record, self.model.structs.get(item));
+            records.push(Listed {
+                record: id.0 as usize,
+                item,
+                variant,
+                method,
+                record_type,
+                implied,
+                next: String::new(),
+            });
         }
         let bytes = records.iter().any(|r| self.model.item_has_bytes(r.item));
-        let docs = match (&section.doc, &section.name) {
-            (Some(doc), _) => docs::lines(Some(doc)),
-            (None, Some(name)) => vec![format!("A record of section `{name}`.")],
-            (None, None) => vec!["The global section.".to_owned()],
-        };
+        let docs = docs::lines(section.doc.as_deref());
         let title = section_name(section).to_owned();
         let leaves = self.types.take(&[format!("{}_LEAVES", name.to_shouty_snake_case())]);
         self.model.tagged.push(Tagged { index, name, docs, title, leaves, variant, method, records, bytes });
@@ -275,10 +281,20 @@ impl<'d> Planner<'_, 'd> {
         // Use the first name that is unused in both `Trace` and `Writer`.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
         let filled = filled(self.dtd, section.number);
-        let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
+        let docs = docs::lines(section.doc.as_deref());
         let variant = self.variants_of_elements(&camel(&wanted));
         let title = name.to_owned();
         self.model.streams.push(Stream { index, number: section.number, title, item, variant, method, filled, docs });
+    }
+
+    /// Chooses the names of the methods that return the next values of fields that store no bytes. These names are chosen
+    /// after those of all other methods, so that existing names do not depend on them.
+    fn next_methods(&mut self) {
+        let records = self.model.tagged.iter_mut().flat_map(|section| &mut section.records);
+        for listed in records.filter(|listed| !listed.implied.is_empty()) {
+            let name = format!("next_{}", listed.method.trim_start_matches("r#"));
+            listed.next = self.writer.take(&[name.clone(), format!("{name}_record")]);
+        }
     }
 
     /// Chooses the names of the columns of the records in sections. These names are chosen last, so that existing names
@@ -315,6 +331,21 @@ fn filled(dtd: &Dtd, section: u8) -> Filled {
     }
     let mut leaves = dtd.records.iter().flat_map(|record| &record.leaves);
     if leaves.any(|leaf| leaf.interpretation.stream() == Some(section)) { Filled::Strides } else { Filled::Users }
+}
+
+/// Returns the fields of a record that store no bytes although their values are not always 0.
+fn implied(record: &Record, fields: Option<&Struct>) -> Vec<Implied> {
+    let pieces = fields.into_iter().flat_map(|fields| &fields.shape.pieces);
+    let implied = |piece: &Piece| {
+        let Piece::One { leaf, field, kind } = piece else { return None };
+        let value = match record.leaves.get(usize::from(*leaf))?.interpretation {
+            Interpretation::Stride { .. } => None,
+            Interpretation::Default(value) if value != 0 => Some(value),
+            _ => return None,
+        };
+        Some(Implied { field: field.clone(), leaf: *leaf, kind: *kind, value })
+    };
+    pieces.filter_map(implied).collect()
 }
 
 fn section_name(section: &Section) -> &str {

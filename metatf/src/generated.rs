@@ -24,7 +24,7 @@
 //! | --- | --- |
 //! | [`Trace`] | `section`, `elements`, `into_iter` |
 //! | [`TraceOptions`] | `new`, `open`, `read_file`, `from_slice`, `from_read` |
-//! | [`Writer`] | `create`, `new`, `with_options`, `finish`, `abandon`, `table`; `inner`, which returns a writer whose `put::<R, _, LEAVES>` writes the fields of a record `R` |
+//! | [`Writer`] | `create`, `new`, `with_options`, `finish`, `abandon`, `table`, `next_value`; `inner`, which returns a writer whose `put::<R, _, LEAVES>` writes the fields of a record `R` |
 //! | [`Columns`] | `of`, `of_fields`, `record_of`; of the columns of a record, `len`, `numbers`, `signed`, `floats`, `arrays` |
 //!
 //! The results of these functions are [`Section`], [`Elements`], [`Records`], [`Table`], [`Arrays`], [`OpenError`],

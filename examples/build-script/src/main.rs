@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 // region: write
 fn write(path: &Path) -> metatf::Result<()> {
     let mut trace = Writer::create(path)?;
-    trace.submit(&Submit { time: 1000, job: 1, vfield: b"compress".as_slice() })?;
-    trace.submit(&Submit { time: 1500, job: 2, vfield: b"upload".as_slice() })?;
+    trace.submit(&Submit { time: 1000, vfield: b"compress".as_slice(), ..trace.next_submit() })?;
+    trace.submit(&Submit { time: 1500, vfield: b"upload".as_slice(), ..trace.next_submit() })?;
     trace.done(&Done { time: 9000, job: 1, status: 0 })?;
     trace.finish()?;
     Ok(())

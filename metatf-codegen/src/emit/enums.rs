@@ -15,7 +15,7 @@ pub(super) fn emit(model: &Model) -> TokenStream {
     let name = declared("Record", any_bytes(model));
     let variants = model.tagged.iter().map(|t| {
         let (variant, section) = (ident(&t.variant), generic(&t.name, t.bytes));
-        let docs = docs::attributes(&t.docs);
+        let docs = docs::attributes(&record_docs(t));
         quote!(#docs #variant(#section),)
     });
     let elements = elements(model);
@@ -51,7 +51,7 @@ fn conversions<'v>(name: &str, variants: impl Iterator<Item = (&'v str, bool)>) 
 }
 
 fn section(model: &Model, section: &Tagged) -> TokenStream {
-    let docs = docs::attributes(&section.docs);
+    let docs = docs::attributes(&record_docs(section));
     let name = declared(&section.name, section.bytes);
     let variants = section.records.iter().map(|r| {
         let (variant, ty) = (ident(&r.variant), item_type(model, r.item));
@@ -70,6 +70,11 @@ fn section(model: &Model, section: &Tagged) -> TokenStream {
     }
 }
 
+/// Describes the records of a section.
+fn record_docs(section: &Tagged) -> Vec<String> {
+    docs::above(&section.docs, format!("A record of section `{}`.", section.title))
+}
+
 fn elements(model: &Model) -> TokenStream {
     if model.streams.is_empty() {
         return TokenStream::new();
@@ -77,7 +82,7 @@ fn elements(model: &Model) -> TokenStream {
     let name = declared("Element", element_bytes(model));
     let variants = model.streams.iter().map(|s| {
         let (variant, ty) = (ident(&s.variant), item_type(model, s.item));
-        let docs = docs::attributes(&s.docs);
+        let docs = docs::attributes(&docs::above(&s.docs, format!("An element of section `{}`.", s.title)));
         quote!(#docs #variant(#ty),)
     });
     quote! {

@@ -55,6 +55,15 @@ pub(crate) fn emit(
         )
     });
     let lints = lints::emit(model);
+    let interpretations = docs::interpretations(dtd);
+    let mut leaves = dtd.records.iter().flat_map(|record| &record.leaves);
+    let previous = leaves.any(|leaf| leaf.interpretation.initial().is_some()).then(|| {
+        quote! {
+            ///
+            /// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+            /// or sets `previous = shared`. Each group of a trace starts with the initial values.
+        }
+    });
     Ok(quote! {
         #[doc = #doc]
         #[doc = ""]
@@ -65,7 +74,10 @@ pub(crate) fn emit(
         /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
         /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
         /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-        /// the encoding that the DTD declares. Metadata records in a trace can change it.
+        /// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+        ///
+        #(#[doc = #interpretations])*
+        #previous
         ///
         /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
         ///

@@ -47,7 +47,8 @@ pub(super) fn coding(model: &Model) -> TokenStream {
                 index == 0,
                 quote! {
                     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-                    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+                    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+                    /// not 0 if another record contains the fields.
                 },
             ),
         );
@@ -178,15 +179,9 @@ fn read_piece(model: &Model, s: &Struct, piece: &Piece) -> Read {
         Piece::One { leaf: at, field, kind } => {
             let at = leaf(*at);
             let value = match kind {
-                Kind::Number => quote!(row.number(#at)?),
-                Kind::Signed => quote!(row.number(#at)?.cast_signed()),
-                Kind::Float => quote!(f64::from_bits(row.number(#at)?)),
-                Kind::Named => {
-                    let ty = named_type(model, s, field);
-                    quote!(#ty::from_number(row.number(#at)?))
-                }
                 Kind::Bytes => quote!(Bytes::from(row.bytes(#at)?)),
                 Kind::Array => quote!(runtime::array(row, #at)?),
+                _ => from_number(model, s, field, *kind, &quote!(row.number(#at)?)),
             };
             Read::Field(raw(field), value)
         }
@@ -205,6 +200,19 @@ fn read_piece(model: &Model, s: &Struct, piece: &Piece) -> Read {
             let (at, body) = (leaf(*count), read_item(model, s, field, body));
             Read::Field(raw(field), quote!(runtime::optional(row, #at, |row| #body)?))
         }
+    }
+}
+
+/// Emits the conversion of a leaf's number to the value of its field.
+pub(super) fn from_number(model: &Model, s: &Struct, field: &str, kind: Kind, number: &TokenStream) -> TokenStream {
+    match kind {
+        Kind::Signed => quote!(#number.cast_signed()),
+        Kind::Float => quote!(f64::from_bits(#number)),
+        Kind::Named => {
+            let ty = named_type(model, s, field);
+            quote!(#ty::from_number(#number))
+        }
+        Kind::Number | Kind::Bytes | Kind::Array => number.clone(),
     }
 }
 

@@ -48,12 +48,21 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let layouts = records.iter().map(layout);
     let rows = records.iter().map(row);
     let sections = dtd.sections.iter().map(section);
+    let heap = dtd.models.iter().any(|model| matches!(model.kind, ModelKind::Heap { .. })).then(|| {
+        quote! {
+            ///
+            /// The section's `allocated`, `freed` and `used` models together form a heap model, which knows the live blocks and
+            /// the blocks freed recently. `allocated` predicts the address of a new block from the size in another leaf,
+            /// `freed` predicts the block that ends, and `used` predicts a block that stays live.
+        }
+    });
     let models = (!dtd.models.is_empty()).then(|| {
         let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
-            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. A model refers to
-            /// other leaves, such as the size of an allocated block; `by` is a leaf with a separate model for each of its
-            /// values, and `misses_in` is the number of the section for the values that the model does not predict.
+            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by` is a leaf with a
+            /// separate model for each of its values, and `misses_in` is the number of the section for the values that the
+            /// model does not predict.
+            #heap
             const MODELS: &[Model] = &[#(#models),*];
         }
     });
@@ -77,6 +86,16 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
             /// `initials` are the initial values of the cells, where one is not 0.
         }
     });
+    let time = dtd.records.iter().any(|record| record.time().is_some()).then(|| {
+        quote! {
+            /// `time` is the leaf that contains a record's time.
+        }
+    });
+    let was = dtd.records.iter().any(|record| !record.was.is_empty()).then(|| {
+        quote! {
+            /// `was` lists the earlier names of a record.
+        }
+    });
     let items = quote! {
             /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
             pub static FORMAT: Format =
@@ -86,10 +105,12 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
             ///
             /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
             /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-            /// previous values.
+            /// previous values, and `comment` has the last numbers.
             #initials
             const SECTIONS: &[Section] = &[#(#sections),*];
             /// The records, each with its name, its tag, its leaves and the order in which they are stored.
+            #time
+            #was
             const RECORDS: &[Record] = &[#(#rows),*];
             #models
             #widths
@@ -173,7 +194,10 @@ fn row(table: &RecordTable<'_>) -> TokenStream {
 fn layout(table: &RecordTable<'_>) -> Option<TokenStream> {
     let RecordTable { leaves, layout, record } = table;
     let (layout, repeats) = layout.as_ref()?;
-    let docs = format!(" The order of the leaves of `{}`, some of which are repeated.", record.name);
+    let docs = format!(
+        " The steps that store a record `{}`: its leaves, and a step at the start of each repetition.",
+        record.name
+    );
     let count = number(repeats.len() as u64);
     Some(quote! {
         #[doc = #docs]
@@ -236,8 +260,8 @@ fn leaves(constant: &Ident, record: &Record) -> TokenStream {
     let explained = (record.name == "comment").then(|| {
         quote! {
             /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-            /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-            /// consist of steps in postfix order.
+            /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+            /// counts that are expressions consist of steps in postfix order.
         }
     });
     quote!(#[doc = #docs] #explained const #constant: &[Leaf; #count] = &[#(#leaves),*];)

@@ -1,14 +1,15 @@
 //! The types `Trace` and `Writer` of a generated module. They wrap the types of the runtime and add a method for each
 //! section, record and table.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::enums::item_type;
 use super::protocol::{leaves, record_type};
+use super::structs::from_number;
 use super::{number, raw};
 use crate::docs;
-use crate::model::{Filled, Model, Stream, Ty};
+use crate::model::{Filled, Listed, Model, Stream, Struct, Ty};
 use crate::names::ident;
 
 /// Emits `Trace`.
@@ -99,7 +100,7 @@ pub(super) fn trace(model: &Model) -> TokenStream {
             }
         }
         impl<'t> IntoIterator for Trace<'t> {
-            type Item = <Self::IntoIter as Iterator>::Item;
+            type Item = runtime::Result<Record>;
             type IntoIter = runtime::Records<'t, Protocol>;
             fn into_iter(self) -> Self::IntoIter {
                 self.0.into_iter()
@@ -117,6 +118,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             let record = if item.shape.bytes { quote!(#name<&[u8]>) } else { quote!(#name) };
             let (record_type, leaves) = (record_type(listed), leaves(section));
             let docs = format!(" Writes a record of type [`{}`].", item.name);
+            let next = (!listed.next.is_empty()).then(|| next_record(model, listed, item));
             Some(quote! {
                 #[doc = #docs]
                 ///
@@ -126,6 +128,7 @@ pub(super) fn writer(model: &Model) -> TokenStream {
                 pub fn #method(&mut self, record: &#record) -> runtime::Result<()> {
                     self.0.inner().put::<#record_type, _, #leaves>(record)
                 }
+                #next
             })
         })
     });
@@ -203,6 +206,44 @@ pub(super) fn writer(model: &Model) -> TokenStream {
             }
         }
         #(#singles)*
+    }
+}
+
+/// Emits the method that returns a record with the next values of fields that store no bytes.
+fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
+    let (method, name, record_type) = (ident(&listed.next), ident(&item.name), record_type(listed));
+    let (lifetime, record) =
+        if item.shape.bytes { (quote!(<'b>), quote!(#name<&'b [u8]>)) } else { (quote!(), quote!(#name)) };
+    let fields = listed.implied.iter().map(|implied| {
+        let (field, leaf) = (raw(&implied.field), number(implied.leaf));
+        let value = match implied.value {
+            Some(value) => {
+                let value = Literal::u64_suffixed(value);
+                quote!(#value)
+            }
+            None => quote!(self.0.next_value::<#record_type>(#leaf)),
+        };
+        let value = from_number(model, item, &implied.field, implied.kind, &value);
+        quote!(#field: #value)
+    });
+    let others = (listed.implied.len() < item.shape.fields.len()).then(|| quote!(..#name::default()));
+    let names: Vec<String> = listed.implied.iter().map(|implied| format!("`{}`", implied.field)).collect();
+    let docs = format!(" Returns a record with the next values of fields that store no bytes: {}.", names.join(", "));
+    let example = format!(" Other fields are empty or 0: `{} {{ .., ..writer.{}() }}`.", item.name, listed.next);
+    let strides = listed.implied.iter().any(|implied| implied.value.is_none()).then(|| {
+        quote! {
+            ///
+            /// Each call advances the fields with the interpretation `stride`, whether or not the record is written.
+        }
+    });
+    quote! {
+        #[doc = #docs]
+        #[doc = #example]
+        #strides
+        #[must_use]
+        pub fn #method #lifetime(&self) -> #record {
+            #name { #(#fields,)* #others }
+        }
     }
 }
 

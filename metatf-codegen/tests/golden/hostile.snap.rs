@@ -8,7 +8,16 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
+/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number. The
+///   second argument is the number of elements by which the section advances for each value.
+///
+/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+/// or sets `previous = shared`. Each group of a trace starts with the initial values.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -144,8 +153,6 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Returns a reader of the records in section `global`.
-        ///
-        /// The global section.
         pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
             self.0.section()
         }
@@ -213,7 +220,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -655,13 +662,15 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// The global section.
+    /// A record of section `global`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Global {
         /// Record `global_mark`, tag 1000.
         GlobalMark(GlobalMark),
     }
 
+    /// A record of section `Self`.
+    ///
     /// A doc with a fence
     /// '''
     /// let code = `that().must_not(run`);
@@ -800,8 +809,10 @@ section t 8 { Bytes: (vfield) { } }
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Record<Bytes = Vec<u8>> {
-        /// The global section.
+        /// A record of section `global`.
         Global(Global),
+        /// A record of section `Self`.
+        ///
         /// A doc with a fence
         /// '''
         /// let code = `that().must_not(run`);
@@ -850,11 +861,11 @@ section t 8 { Bytes: (vfield) { } }
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
-        /// The elements of section `open`.
+        /// An element of section `open`.
         Open(Next<Bytes>),
-        /// The elements of section `next`.
+        /// An element of section `next`.
         Next(Item),
-        /// The elements of section `t`.
+        /// An element of section `t`.
         T(TBytes<Bytes>),
     }
 
@@ -2239,7 +2250,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for GlobalMark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -4785,7 +4797,7 @@ section t 8 { Bytes: (vfield) { } }
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2, 3]).cells(&[2, 3, 4, 0, 1]),
             Section::tagged(
@@ -4857,8 +4869,8 @@ section t 8 { Bytes: (vfield) { } }
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -4910,7 +4922,7 @@ section t 8 { Bytes: (vfield) { } }
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("_", 1, Interpretation::None),
         ];
-        /// The order of the leaves of `Result`, some of which are repeated.
+        /// The steps that store a record `Result`: its leaves, and a step at the start of each repetition.
         const RESULT_LAYOUT: &[Step; RESULT.len() + 1] = &repeating(
             RESULT,
             &[Repeat::leaves(2..=2).counted_by(1)],
@@ -5018,7 +5030,7 @@ section t 8 { Bytes: (vfield) { } }
             Leaf::number("k", 1, Interpretation::None),
             Leaf::number("c", 1, Interpretation::None).constant(7),
         ];
-        /// The order of the leaves of `empty_count`, some of which are repeated.
+        /// The steps that store a record `empty_count`: its leaves, and a step at the start of each repetition.
         const EMPTY_COUNT_LAYOUT: &[Step; EMPTY_COUNT.len() + 2] = &repeating(
             EMPTY_COUNT,
             &[Repeat::leaves(2..=3).counted_by(1), Repeat::leaves(5..=5).counted_by(4)],

@@ -8,7 +8,16 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
+///   field in another record.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
+///
+/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+/// or sets `previous = shared`. Each group of a trace starts with the initial values.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -115,7 +124,7 @@ section s 1 {
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -379,7 +388,8 @@ section s 1 {
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -712,7 +722,7 @@ section s 1 {
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3, 4])
@@ -728,8 +738,8 @@ section s 1 {
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

@@ -8,7 +8,14 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
+///
+/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+/// or sets `previous = shared`. Each group of a trace starts with the initial values.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -145,7 +152,7 @@ section parts 3 {
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -246,6 +253,8 @@ section parts 3 {
         }
     }
 
+    /// A record of section `s`.
+    ///
     /// What is there or not, counts that are computed, and byte arrays that are records.
     #[derive(Clone, Debug, PartialEq)]
     pub enum S<Bytes = Vec<u8>> {
@@ -314,6 +323,8 @@ section parts 3 {
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Record<Bytes = Vec<u8>> {
+        /// A record of section `s`.
+        ///
         /// What is there or not, counts that are computed, and byte arrays that are records.
         S(S<Bytes>),
         /// A record of section `parts`.
@@ -348,7 +359,7 @@ section parts 3 {
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
-        /// The elements of section `options`.
+        /// An element of section `options`.
         Options(OptionsOption<Bytes>),
     }
 
@@ -774,7 +785,8 @@ section parts 3 {
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -1399,7 +1411,7 @@ section parts 3 {
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3])
@@ -1425,8 +1437,8 @@ section parts 3 {
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -1473,7 +1485,7 @@ section parts 3 {
             Leaf::computed("(flags.bit 3)", &[ExprOp::Leaf(1), ExprOp::Bit(3)]),
             Leaf::number("magic", 1, Interpretation::None).constant(7),
         ];
-        /// The order of the leaves of `r`, some of which are repeated.
+        /// The steps that store a record `r`: its leaves, and a step at the start of each repetition.
         const R_LAYOUT: &[Step; R.len() + 6] = &repeating(
             R,
             &[

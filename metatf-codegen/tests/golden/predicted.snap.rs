@@ -8,7 +8,17 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
+/// - `predicted`: A model computes candidates for the value from earlier records, and the stored integer selects
+///   a candidate or the next element of a stream section. The arguments are the model's revision and
+///   description, and the number of that section.
+///
+/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+/// or sets `previous = shared`. Each group of a trace starts with the initial values.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -166,7 +176,7 @@ section words 4 {
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -329,9 +339,9 @@ section words 4 {
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
-        /// The elements of section `misses`.
+        /// An element of section `misses`.
         Misses(Miss),
-        /// The elements of section `values`.
+        /// An element of section `values`.
         Values(Other),
     }
 
@@ -660,7 +670,8 @@ section words 4 {
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Alloc {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -1403,7 +1414,7 @@ section words 4 {
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "heap", &[0, 1, 2, 3, 4, 5, 6])
@@ -1427,9 +1438,13 @@ section words 4 {
             Record::tagged("freed", 4, FREED, &in_order(FREED)),
             Record::tagged("stack", 5, STACK, STACK_LAYOUT),
         ];
-        /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. A model refers to
-        /// other leaves, such as the size of an allocated block; `by` is a leaf with a separate model for each of its
-        /// values, and `misses_in` is the number of the section for the values that the model does not predict.
+        /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by` is a leaf with a
+        /// separate model for each of its values, and `misses_in` is the number of the section for the values that the
+        /// model does not predict.
+        ///
+        /// The section's `allocated`, `freed` and `used` models together form a heap model, which knows the live blocks and
+        /// the blocks freed recently. `allocated` predicts the address of a new block from the size in another leaf,
+        /// `freed` predicts the block that ends, and `used` predicts a block that stays live.
         const MODELS: &[Model] = &[
             Model::allocated(super::AllocInHeap::leaf(1))
                 .by(super::SwitchInHeap::leaf(1))
@@ -1459,8 +1474,8 @@ section words 4 {
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -1520,7 +1535,7 @@ section words 4 {
             Leaf::number("n_items.by", 1, Interpretation::None).named("by"),
             Leaf::number("n_items.fcm", 1, Interpretation::Predicted(9)).named("fcm"),
         ];
-        /// The order of the leaves of `stack`, some of which are repeated.
+        /// The steps that store a record `stack`: its leaves, and a step at the start of each repetition.
         const STACK_LAYOUT: &[Step; STACK.len() + 1] = &repeating(
             STACK,
             &[Repeat::leaves(3..=4).counted_by(2)],

@@ -8,7 +8,14 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
+///
+/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+/// or sets `previous = shared`. Each group of a trace starts with the initial values.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -126,7 +133,7 @@ section items 2 { item: (line) }
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -293,7 +300,7 @@ section items 2 { item: (line) }
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
-        /// The elements of section `items`.
+        /// An element of section `items`.
         Items(Item),
     }
 
@@ -525,7 +532,8 @@ section items 2 { item: (line) }
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -930,7 +938,7 @@ section items 2 { item: (line) }
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3, 4])
@@ -938,6 +946,7 @@ section items 2 { item: (line) }
             Section::stream(2, "items", &[5]).cells(&[0]),
         ];
         /// The records, each with its name, its tag, its leaves and the order in which they are stored.
+        /// `was` lists the earlier names of a record.
         const RECORDS: &[Record] = &[
             Record::tagged("comment", 1, COMMENT, &in_order(COMMENT)),
             Record::tagged("section", 2, SECTION, &in_order(SECTION)),
@@ -949,8 +958,8 @@ section items 2 { item: (line) }
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -996,7 +1005,7 @@ section items 2 { item: (line) }
                 .was(&[Borrowed("pos.b"), Borrowed("pos.c")]),
             Leaf::number("extra", 1, Interpretation::None).was(&[Borrowed("line")]),
         ];
-        /// The order of the leaves of `jump`, some of which are repeated.
+        /// The steps that store a record `jump`: its leaves, and a step at the start of each repetition.
         const JUMP_LAYOUT: &[Step; JUMP.len() + 2] = &repeating(
             JUMP,
             &[Repeat::leaves(3..=5).counted_by(2), Repeat::leaves(7..=7).counted_by(6)],

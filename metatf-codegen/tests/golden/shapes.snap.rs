@@ -8,7 +8,20 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `default`: Stores no bytes. The field always has this value.
+/// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
+///   field in another record.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
+/// - `sectionOffset`: The offset of an element in the content of the stream section with this number.
+/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number. The
+///   second argument is the number of elements by which the section advances for each value.
+///
+/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
+/// or sets `previous = shared`. Each group of a trace starts with the initial values.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -134,8 +147,6 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Returns a reader of the records in section `global`.
-        ///
-        /// The global section.
         pub fn global(&mut self) -> runtime::Section<'_, 't, Protocol, Global> {
             self.0.section()
         }
@@ -192,7 +203,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -446,7 +457,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// The global section.
+    /// A record of section `global`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Global {
         /// Record `mark`, tag 90.
@@ -593,7 +604,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// A data record of any section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Record<Bytes = Vec<u8>> {
-        /// The global section.
+        /// A record of section `global`.
         Global(Global),
         /// A record of section `numbers`.
         Numbers(Numbers<Bytes>),
@@ -636,11 +647,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
-        /// The elements of section `names`.
+        /// An element of section `names`.
         Names(Name<Bytes>),
-        /// The elements of section `points`.
+        /// An element of section `points`.
         Points(Point<Bytes>),
-        /// The elements of section `values`.
+        /// An element of section `values`.
         Values(Value),
     }
 
@@ -1692,7 +1703,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Mark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -3501,7 +3513,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         /// `initials` are the initial values of the cells, where one is not 0.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2, 3]).cells(&[2, 3, 4, 0, 1]),
@@ -3553,8 +3565,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -3609,7 +3621,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("j", 1, Interpretation::None),
             Leaf::number("w", 8, Interpretation::None),
         ];
-        /// The order of the leaves of `leaves`, some of which are repeated.
+        /// The steps that store a record `leaves`: its leaves, and a step at the start of each repetition.
         const LEAVES_LAYOUT: &[Step; LEAVES.len() + 4] = &repeating(
             LEAVES,
             &[
@@ -3631,7 +3643,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("n_items.pair.x", 1, Interpretation::None).named("x"),
             Leaf::number("n_items.pair.y", 2, Interpretation::Delta(0)).named("y"),
         ];
-        /// The order of the leaves of `groups`, some of which are repeated.
+        /// The steps that store a record `groups`: its leaves, and a step at the start of each repetition.
         const GROUPS_LAYOUT: &[Step; GROUPS.len() + 2] = &repeating(
             GROUPS,
             &[Repeat::leaves(2..=8).counted_by(1), Repeat::leaves(4..=6).counted_by(3)],
@@ -3647,7 +3659,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("pair_3.x", 1, Interpretation::None).named("x"),
             Leaf::number("pair_3.y", 2, Interpretation::Delta(0)).named("y"),
         ];
-        /// The order of the leaves of `pairs`, some of which are repeated.
+        /// The steps that store a record `pairs`: its leaves, and a step at the start of each repetition.
         const PAIRS_LAYOUT: &[Step; PAIRS.len() + 1] = &repeating(
             PAIRS,
             &[Repeat::leaves(4..=5).counted_by(3)],
@@ -3659,7 +3671,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("x", 1, Interpretation::None),
             Leaf::number("y", 4, Interpretation::Delta(10)),
         ];
-        /// The order of the leaves of `early`, some of which are repeated.
+        /// The steps that store a record `early`: its leaves, and a step at the start of each repetition.
         const EARLY_LAYOUT: &[Step; EARLY.len() + 1] = &repeating(
             EARLY,
             &[Repeat::leaves(3..=3).counted_by(1)],
@@ -3672,7 +3684,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("n_items.y", 1, Interpretation::None).named("y"),
             Leaf::number("n_items.z", 1, Interpretation::None).named("z"),
         ];
-        /// The order of the leaves of `twice`, some of which are repeated.
+        /// The steps that store a record `twice`: its leaves, and a step at the start of each repetition.
         const TWICE_LAYOUT: &[Step; TWICE.len() + 3] = &repeating(
             TWICE,
             &[
@@ -3687,7 +3699,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             Leaf::number("n", 1, Interpretation::None),
             Leaf::number("c", 1, Interpretation::None).constant(7),
         ];
-        /// The order of the leaves of `fixed`, some of which are repeated.
+        /// The steps that store a record `fixed`: its leaves, and a step at the start of each repetition.
         const FIXED_LAYOUT: &[Step; FIXED.len() + 1] = &repeating(
             FIXED,
             &[Repeat::leaves(2..=2).counted_by(1)],
@@ -3730,7 +3742,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 .named("data")
                 .was(&[Borrowed("vfield.data")]),
         ];
-        /// The order of the leaves of `point`, some of which are repeated.
+        /// The steps that store a record `point`: its leaves, and a step at the start of each repetition.
         const POINT_LAYOUT: &[Step; POINT.len() + 1] = &repeating(
             POINT,
             &[Repeat::leaves(3..=4).counted_by(2)],

@@ -8,7 +8,10 @@
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
 /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+///
+/// - `none`: The stored integer.
+/// - `sectionOffset`: The offset of an element in the content of the stream section with this number.
 ///
 /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
 ///
@@ -117,7 +120,7 @@ section s 1 {
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -236,7 +239,7 @@ section s 1 {
     /// An element of any stream section.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
-        /// The elements of section `names`.
+        /// An element of section `names`.
         Names(TypeName<Bytes>),
     }
 
@@ -358,7 +361,8 @@ section s 1 {
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
+    /// not 0 if another record contains the fields.
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for TypeName<Bytes> {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -637,7 +641,7 @@ section s 1 {
         ///
         /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
         /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// previous values, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::stream(3, "names", &[3]).cells(&[0, 1]),
@@ -653,8 +657,8 @@ section s 1 {
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of steps in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

@@ -51,18 +51,22 @@ words! {
     Default = "default" [Number],
         "Stores no bytes. The field always has this value.";
     BaseOffset = "baseOffset" [Base],
-        "A base plus the sign-extended stored integer.";
+        "The base plus the sign-extended stored integer. The base is a number, or the last value of a field in another \
+         record.";
     Delta = "delta" [Number],
-        "The previous value plus the sign-extended stored integer.";
+        "The previous value plus the sign-extended stored integer. The argument is the initial previous value.";
     Stride = "stride" [Number, Number],
-        "Stores no bytes. The value is the previous value plus the stride.";
+        "Stores no bytes. The value is the previous value plus the stride. The arguments are the initial previous value \
+         and the stride.";
     SectionOffset = "sectionOffset" [Stream],
-        "A byte offset into the content of a stream section.";
+        "The offset of an element in the content of the stream section with this number.";
     SectionStride = "sectionStride" [NumberStream, Steps],
-        "Stores no bytes. The value is the next element of a stream section.";
+        "Stores no bytes. The value is the next element of the stream section with this number. The second argument is \
+         the number of elements by which the section advances for each value.";
     Predicted = "predicted" [Model, NumberStream],
-        "The number of the model's candidate that predicts the value. If no candidate does, a stream section stores \
-         the value.";
+        "A model computes candidates for the value from earlier records, and the stored integer selects a candidate or \
+         the next element of a stream section. The arguments are the model's revision and description, and the \
+         number of that section.";
 }
 
 /// Joins the words for messages. This is a macro because constants cannot iterate over [`InterpretationWord::ALL`].

@@ -28,6 +28,7 @@
 //! ```
 
 mod error;
+mod implied;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` creates maps"))]
 mod map;
 mod mapped;

@@ -1,7 +1,8 @@
 //! Writing a trace from Rust types.
 
+use super::implied::ImpliedValues;
 use crate::format::FormatRef;
-use crate::record::{DataRecord, Family, Protocol, Put, Stopped, WriteFields};
+use crate::record::{DataRecord, Family, Known, Protocol, Put, Stopped, WriteFields};
 use crate::state::Change;
 use crate::writer::{Key, RecordWriter};
 use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
@@ -15,6 +16,7 @@ use std::path::Path;
 /// of the [module](crate::typed#examples) shows.
 pub struct Writer<W: Sink, P: Protocol> {
     inner: RecordWriter<W>,
+    implied: ImpliedValues,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -48,7 +50,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
 
     fn start(sink: W, options: Option<&WriteOptions>) -> Result<Self> {
         let inner = RecordWriter::for_source(sink, FormatRef::Static(P::FORMAT), options, P::SOURCE)?;
-        Ok(Self { inner, protocol: PhantomData })
+        Ok(Self { inner, implied: ImpliedValues::default(), protocol: PhantomData })
     }
 
     /// Writes a record of any section, borrowed or owned.
@@ -158,6 +160,13 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// which cannot store user metadata.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.inner.user_metadata(json)
+    }
+
+    /// Returns the next value of a leaf with the interpretation `stride`: the value that this function returned last, plus
+    /// the stride. The values written are not considered. Leaves that share a previous value also share these values.
+    /// Returns 0 for other leaves.
+    pub fn next_value<R: Known>(&self, leaf: u8) -> u64 {
+        self.implied.next(P::FORMAT, R::SECTION, R::FIRST + usize::from(leaf), R::RECORD, leaf)
     }
 
     /// Returns the stream section with this index in the format, to add elements to it.

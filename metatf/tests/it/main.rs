@@ -3,6 +3,7 @@
 #[cfg(all(feature = "dynamic", feature = "zstd"))]
 mod append;
 mod attribute;
+mod implied;
 mod times;
 #[cfg(all(feature = "dynamic", feature = "zstd", feature = "lz4", feature = "zlib"))]
 mod vectors;

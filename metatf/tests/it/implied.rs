@@ -1,0 +1,47 @@
+//! Checks the values that a generated writer supplies for fields that store no bytes.
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
+
+use metatf::container::{FlushEvery, WriteOptions};
+
+#[metatf_derive::metatf(dtd = "tests/dtds/implied.dtd")]
+mod implied {}
+
+use implied::{Close, Log, Open, Record, Trace, Writer};
+
+fn options() -> WriteOptions {
+    WriteOptions { flush: FlushEvery::NEVER, ..WriteOptions::default() }
+}
+
+#[test]
+fn sequences_continue_across_records_and_groups() {
+    let mut writer = Writer::with_options(Vec::new(), &options()).unwrap();
+    writer.open(&Open { path: 3, ..writer.next_open() }).unwrap();
+    writer.close(&writer.next_close()).unwrap();
+    writer.start_group().unwrap();
+    writer.open(&Open { path: 4, ..writer.next_open() }).unwrap();
+    writer.close(&writer.next_close()).unwrap();
+    let bytes = writer.finish().unwrap();
+
+    let records: Vec<Record> = Trace::from_slice(&bytes).unwrap().into_iter().collect::<Result<_, _>>().unwrap();
+    let expected = [
+        Log::Open(Open { id: 15, kind: 7, path: 3 }),
+        Log::Close(Close { id: 20, step: -1 }),
+        Log::Open(Open { id: 25, kind: 7, path: 4 }),
+        Log::Close(Close { id: 30, step: -2 }),
+    ];
+    assert_eq!(records, expected.map(Record::Log));
+}
+
+#[test]
+fn supplied_values_take_no_bytes() {
+    let mut writer = Writer::with_options(Vec::new(), &options()).unwrap();
+    writer.set_strict(true);
+    for _ in 0..100 {
+        writer.close(&writer.next_close()).unwrap();
+    }
+    // A strict writer accepts no other value.
+    assert!(writer.close(&Close { id: 0, step: 0 }).is_err());
+    writer.open(&writer.next_open()).unwrap();
+    assert_eq!(writer.records_written(), 101);
+    writer.finish().unwrap();
+}
