@@ -30,7 +30,10 @@ pub(crate) fn interpretations(dtd: &Dtd) -> Vec<String> {
         .flat_map(|record| &record.leaves)
         .filter(|leaf| leaf.is_numeric() && !leaf.is_implied() && leaf.computed.is_none());
     let used: Vec<InterpretationWord> = leaves.map(|leaf| leaf.interpretation.parts().word).collect();
-    let words = InterpretationWord::ALL.iter().filter(|word| used.contains(word));
+    // A comment may mention an interpretation that metadata selects.
+    let is_mentioned =
+        |word: InterpretationWord| dtd.text.split(|c: char| !c.is_alphanumeric()).any(|w| w == word.name());
+    let words = InterpretationWord::ALL.iter().filter(|word| used.contains(word) || is_mentioned(**word));
     words.flat_map(|word| wrapped(&format!("- `{}`: {}", word.name(), word.doc()))).collect()
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -
         parts.push(format!("interpretation `{}`", dtd.interpretation_text(record, leaf)));
     }
     parts.extend(leaf.constant.map(|value| format!("always {value}")));
-    parts.extend(leaf.unit.as_ref().map(|unit| format!("in {}", unit.trim())));
+    parts.extend(leaf.unit.as_ref().map(|unit| format!("unit `{}`", unit.trim())));
     if leaf.format != Format::Unset {
         parts.push(format!("format `{}`", leaf.format.name()));
     }

@@ -195,7 +195,9 @@ impl<'d> Planner<'_, 'd> {
                 nested: &mut nested,
             };
             let shape = shaper.top_shape(&paths);
-            let docs = docs::under(record.doc.as_deref(), title(self.dtd, record));
+            let section = record.section.and_then(|id| self.dtd.sections.get(usize::from(id.0)));
+            let section = section.filter(|section| section.stream.is_some()).and_then(|section| section.doc.as_deref());
+            let docs = docs::under(record.doc.as_deref().or(section), title(self.dtd, record));
             let attributes = self.lookup.record_attributes(&paths);
             self.model.structs.push(Struct { name: top, docs, layout: docs::layout(record), attributes, shape });
             if let Some(slot) = self.structs.get_mut(id) {

@@ -83,7 +83,10 @@ impl Shaper<'_, '_> {
                 let (ty, mut docs) = self.repeated(draft, key, body, !optional)?;
                 if let Some(count) = leaf(record, *count).filter(|l| l.computed.is_some()) {
                     docs.push(match optional {
-                        true => format!("Present if `{}` is 1.", count.key),
+                        true => format!(
+                            "Present if `{}` is 1. A record in which it is present otherwise cannot be written.",
+                            count.key
+                        ),
                         false => format!("The number of items is `{}`.", count.key),
                     });
                 }

@@ -27,13 +27,15 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
         /// through [`Deref`](std::ops::Deref).
         ///
-        /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-        /// has one value per item, and the values of the count are the numbers of items in each record.
+        /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
+        /// field inside a repetition or an optional field has one value per item, and the values of the count are the
+        /// numbers of items in each record.
         #[derive(Clone, Debug)]
         pub struct Columns(runtime::Columns);
         impl Columns {
-            /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
-            /// other fields stay empty, and readers skip these fields where they can.
+            /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
+            /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
+            /// fields where they can.
             ///
             /// # Errors
             /// Returns the first name that is not a field of a record.
@@ -43,6 +45,7 @@ pub(super) fn emit(model: &Model) -> TokenStream {
             #(#methods)*
         }
         impl Default for Columns {
+            /// Creates columns for all fields.
             fn default() -> Self {
                 Self(runtime::Columns::of(&FORMAT))
             }
@@ -87,6 +90,7 @@ fn record(columns: &RecordColumns) -> TokenStream {
             columns: std::marker::PhantomData<&'c Columns>,
         }
         impl<'c> #name<'c> {
+            /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
             fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
                 let Some(columns) = columns.record_of(&FORMAT, place) else { return Self::default() };
                 Self { records: columns.len(), #(#values)* columns: std::marker::PhantomData }

@@ -60,8 +60,9 @@ pub(crate) fn emit(
     let previous = leaves.any(|leaf| leaf.interpretation.initial().is_some()).then(|| {
         quote! {
             ///
-            /// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
-            /// or sets `previous = shared`. Each group of a trace starts with the initial values.
+            /// The *previous value* of a leaf is its value in the last record of the section that contains the leaf. Leaves
+            /// share a previous value if they inherit `delta`, `stride` or `predicted` from the same declaration of a section
+            /// or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.
         }
     });
     Ok(quote! {
@@ -71,19 +72,28 @@ pub(crate) fn emit(
         /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
         /// documents the traits.
         ///
+        /// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
+        /// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
+        /// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+        /// *chunks*, each with consecutive records or elements of one section.
+        ///
         /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
-        /// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-        /// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-        /// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+        /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
+        /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
+        /// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
         ///
         #(#[doc = #interpretations])*
         #previous
         ///
-        /// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+        /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
+        /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
+        /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+        /// Section 0, the global section, contains only records that the DTD declares outside of sections.
         ///
-        /// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
-        /// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
-        /// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
+        /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
+        /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
+        /// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
+        /// the trace's encoding belongs to no tier.
         ///
         /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
         /// from the trace.

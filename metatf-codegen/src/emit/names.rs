@@ -150,7 +150,7 @@ fn flags(named: &NamedType, name: &Ident, attributes: &TokenStream) -> TokenStre
             pub const fn number(self) -> u64 {
                 self.0
             }
-            /// Returns the number represented by these bits, ignoring all other bits.
+            /// Returns the value of the bits in `bits`, shifted so that the lowest of them is bit 0.
             #[must_use]
             pub const fn bits(self, bits: Self) -> u64 {
                 match bits.0 {
@@ -181,6 +181,7 @@ fn flags(named: &NamedType, name: &Ident, attributes: &TokenStream) -> TokenStre
             }
         }
         impl std::fmt::Display for #name {
+            /// Prints the names of the set flags, separated by `|`, and then the other bits as a number.
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 runtime::fmt_flags(f, self.0, &[#(#texts),*])
             }

@@ -64,8 +64,8 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => Err(row.stop(runtime::no_such_record())),
                 }
             }
-            /// Calls `each` with the next records of a section, until `each` breaks or the next record is not a data
-            /// record of the section.
+            /// Calls `each` with the next records of a section, until `each` breaks, or the next record requires the slow
+            /// path or is not a data record of the section.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 section: usize,
@@ -106,9 +106,10 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         /// The format as a type, which is a parameter of the runtime's readers and writers.
         #[derive(Clone, Copy, Debug)]
         pub struct Protocol;
-        /// Tells the runtime the format's tables and types, and passes each call to the section with an index in
-        /// [`FORMAT`].
+        /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
+        /// in [`FORMAT`].
         impl runtime::Protocol for Protocol {
+            /// The name of the DTD, which traces contain.
             const SOURCE: &'static str = #source;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
             type Record<Bytes> = #record;
@@ -141,8 +142,8 @@ fn data_records(model: &Model) -> TokenStream {
     };
     quote! {
         /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-        /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the only section
-        /// with records, if any.
+        /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
+        /// if all records belong to one section, which allows for faster loops.
         impl #parameters runtime::DataRecord for #name {
             const SECTION: Option<usize> = #only;
             #[inline]
@@ -184,11 +185,12 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         let mut docs = vec![format!(" Record `{name}` in section `{}` as a type.", section.title)];
         if at == 0 {
             docs.push(" The numbers are the indices of the section and of the record in [`FORMAT`].".to_owned());
-            docs.push(" The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.".to_owned());
+            docs.push(" The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are".to_owned());
+            docs.push(" constants.".to_owned());
         }
         quote!(#(#[doc = #docs])* type #alias = runtime::RecordIn<Protocol, #index, #record>;)
     });
-    let docs = format!(" Number of leaves in section `{}`, including those of comments.", section.title);
+    let docs = format!(" Number of leaves in the records of section `{}` and in `comment`.", section.title);
     let places = section.records.iter().map(|listed| {
         let (record_type, variant) = (record_type(listed), ident(&listed.variant));
         quote!(Self::#variant(..) => #record_type::PLACE,)
@@ -209,6 +211,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         #[doc = #family_docs]
         /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
         impl runtime::SectionFamily for #name {
+            /// The index of the section in [`FORMAT`].
             const SECTION: usize = #index;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
             type With<Bytes> = #with;
@@ -224,9 +227,8 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 }
             }
             /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-            /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-            /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-            /// table.
+            /// the slow path. The tags of the section's first three records are compared first, and then the others in
+            /// ascending order.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
                 #tag: u32,
@@ -235,8 +237,8 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 #tags
                 None
             }
-            /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-            /// section. For each tag, calls `next`.
+            /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+            /// a data record of this section. For each tag, calls `next`.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 reads: &mut impl runtime::Reads<'a>,

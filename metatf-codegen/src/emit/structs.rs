@@ -47,8 +47,8 @@ pub(super) fn coding(model: &Model) -> TokenStream {
                 index == 0,
                 quote! {
                     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-                    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
-                    /// not 0 if another record contains the fields.
+                    /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
+                    /// number of the first leaf, which is not 0 if another record contains the fields.
                 },
             ),
         );
@@ -94,7 +94,9 @@ fn offset_docs(stream: &Stream) -> Vec<String> {
         "An offset into section `{section}`. `trace.{method}().get(..)` returns the element at the offset."
     )];
     if stream.filled == Filled::Users {
-        lines.push(format!("`writer.{method}().intern(..)` adds an element and returns its offset."));
+        lines.push(format!(
+            "`writer.{method}().intern(..)` returns the offset of an element, which it adds unless the table contains it."
+        ));
     }
     lines
 }

@@ -51,16 +51,16 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let heap = dtd.models.iter().any(|model| matches!(model.kind, ModelKind::Heap { .. })).then(|| {
         quote! {
             ///
-            /// The section's `allocated`, `freed` and `used` models together form a heap model, which knows the live blocks and
-            /// the blocks freed recently. `allocated` predicts the address of a new block from the size in another leaf,
-            /// `freed` predicts the block that ends, and `used` predicts a block that stays live.
+            /// The `allocated`, `freed` and `used` models of a section share a model of the heap, which contains the live and the
+            /// recently freed blocks for each value of `by`. `allocated` predicts the address of a new block from the size in
+            /// another leaf, `freed` predicts the block that ends, and `used` predicts a block that stays live.
         }
     });
     let models = (!dtd.models.is_empty()).then(|| {
         let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
-            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by` is a leaf with a
-            /// separate model for each of its values, and `misses_in` is the number of the section for the values that the
+            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. There is a
+            /// separate model for each value of the leaf `by`, and `misses_in` is the number of the section for the values that the
             /// model does not predict.
             #heap
             const MODELS: &[Model] = &[#(#models),*];
@@ -91,21 +91,23 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
             /// `time` is the leaf that contains a record's time.
         }
     });
-    let was = dtd.records.iter().any(|record| !record.was.is_empty()).then(|| {
-        quote! {
-            /// `was` lists the earlier names of a record.
-        }
-    });
+    let was =
+        dtd.records.iter().any(|record| !record.was.is_empty() || !record.earlier_paths().is_empty()).then(|| {
+            quote! {
+                /// `was` lists earlier names of a record or a leaf, by which older traces are read.
+            }
+        });
     let items = quote! {
-            /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
+            /// The tables of the format. The fingerprint is a hash of the DTD's meaning, without comments, which identifies
+            /// traces of the same format.
             pub static FORMAT: Format =
                 Format::new(super::DTD, SECTIONS, RECORDS).fingerprint(#fingerprint)
                     #tag_width #with_models #with_widths #with_raw;
             /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
             ///
-            /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
-            /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-            /// previous values, and `comment` has the last numbers.
+            /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
+            /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
+            /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
             #initials
             const SECTIONS: &[Section] = &[#(#sections),*];
             /// The records, each with its name, its tag, its leaves and the order in which they are stored.
@@ -145,7 +147,7 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     });
     quote! {
         pub use tables::FORMAT;
-        /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
+        /// Describes the format as data, for the slow path and for tools.
         mod tables {
             use super::runtime::tables::{#(#types),*};
             #borrowed
@@ -261,7 +263,7 @@ fn leaves(constant: &Ident, record: &Record) -> TokenStream {
         quote! {
             /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
             /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-            /// counts that are expressions consist of steps in postfix order.
+            /// counts that are expressions consist of operators in postfix order.
         }
     });
     quote!(#[doc = #docs] #explained const #constant: &[Leaf; #count] = &[#(#leaves),*];)

@@ -51,7 +51,7 @@ pub(super) fn trace(model: &Model) -> TokenStream {
             /// and if it is truncated, the program is killed.
             ///
             /// # Errors
-            /// Returns an error if the file is not a trace or its DTD does not match this format.
+            /// Returns an error if the file cannot be read or is not a trace, or if its DTD does not match this format.
             pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, runtime::OpenError> {
                 runtime::TraceOptions::new().open(path).map(Self)
             }
@@ -229,16 +229,24 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
     let others = (listed.implied.len() < item.shape.fields.len()).then(|| quote!(..#name::default()));
     let names: Vec<String> = listed.implied.iter().map(|implied| format!("`{}`", implied.field)).collect();
     let docs = format!(" Returns a record with the next values of fields that store no bytes: {}.", names.join(", "));
-    let example = format!(" Other fields are empty or 0: `{} {{ .., ..writer.{}() }}`.", item.name, listed.next);
+    let given = item.shape.fields.iter().map(|field| &field.name).find(|name| !names.contains(&format!("`{name}`")));
+    let example = given.map(|given| {
+        let example = format!(
+            " Other fields are empty or 0. Example: `{} {{ {given}, ..writer.{}() }}`.",
+            item.name, listed.next
+        );
+        quote!(#[doc = #example])
+    });
     let strides = listed.implied.iter().any(|implied| implied.value.is_none()).then(|| {
         quote! {
             ///
-            /// Each call advances the fields with the interpretation `stride`, whether or not the record is written.
+            /// Each call advances the fields with the interpretation `stride`, whether or not the record is written. A record
+            /// with another value costs a metadata record.
         }
     });
     quote! {
         #[doc = #docs]
-        #[doc = #example]
+        #example
         #strides
         #[must_use]
         pub fn #method #lifetime(&self) -> #record {

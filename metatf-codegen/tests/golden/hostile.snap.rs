@@ -5,25 +5,36 @@
 /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
 /// documents the traits.
 ///
+/// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
+/// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
+/// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// *chunks*, each with consecutive records or elements of one section.
+///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
-/// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+/// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
+/// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
+/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
-/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number. The
-///   second argument is the number of elements by which the section advances for each value.
+/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number,
+///   which all leaves of a section share. The second argument is the number of elements by which each value
+///   advances.
 ///
-/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
-/// or sets `previous = shared`. Each group of a trace starts with the initial values.
+/// The *previous value* of a leaf is its value in the last record of the section that contains the leaf. Leaves
+/// share a previous value if they inherit `delta`, `stride` or `predicted` from the same declaration of a section
+/// or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.
 ///
-/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
+/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
+/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Section 0, the global section, contains only records that the DTD declares outside of sections.
 ///
-/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
-/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
-/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
+/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
+/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
+/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
+/// the trace's encoding belongs to no tier.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -107,7 +118,7 @@ section t 8 { Bytes: (vfield) { } }
         /// and if it is truncated, the program is killed.
         ///
         /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        /// Returns an error if the file cannot be read or is not a trace, or if its DTD does not match this format.
         pub fn open(
             path: impl AsRef<std::path::Path>,
         ) -> Result<Self, runtime::OpenError> {
@@ -1288,14 +1299,16 @@ section t 8 { Bytes: (vfield) { } }
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count are the numbers of items in each record.
+    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
+    /// field inside a repetition or an optional field has one value per item, and the values of the count are the
+    /// numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
-        /// other fields stay empty, and readers skip these fields where they can.
+        /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
+        /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
+        /// fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -1505,6 +1518,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl Default for Columns {
+        /// Creates columns for all fields.
         fn default() -> Self {
             Self(runtime::Columns::of(&FORMAT))
         }
@@ -1535,6 +1549,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> GlobalMarkColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1579,6 +1594,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeSelfTypeColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1615,6 +1631,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeOptionColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1642,6 +1659,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeResultColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1669,6 +1687,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeVecColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1694,6 +1713,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeTraceColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1718,6 +1738,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeWriterColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1742,6 +1763,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeRecordColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1766,6 +1788,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeFinishColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1790,6 +1813,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeFinishRecordColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1814,6 +1838,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeOkColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1840,6 +1865,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeSomeColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1863,6 +1889,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> StringColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1888,6 +1915,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> CColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1913,6 +1941,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeProtocolColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1937,6 +1966,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> WColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1961,6 +1991,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeRColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1985,6 +2016,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeNColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2011,6 +2043,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> U64Columns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2036,6 +2069,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordSelfTypeColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2060,6 +2094,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordSelfTypeRecordColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2084,6 +2119,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordRecordColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2108,6 +2144,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordFooBarColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2134,6 +2171,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordFooBarRecordColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2163,6 +2201,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> EmptyCountColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2189,6 +2228,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SubNColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2213,6 +2253,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> BRColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2237,6 +2278,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RBColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2250,8 +2292,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
-    /// not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
+    /// number of the first leaf, which is not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for GlobalMark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -3383,9 +3425,10 @@ section t 8 { Bytes: (vfield) { } }
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
 
-    /// Tells the runtime the format's tables and types, and passes each call to the section with an index in
-    /// [`FORMAT`].
+    /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
+    /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
+        /// The name of the DTD, which traces contain.
         const SOURCE: &'static str = "hostile.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -3429,8 +3472,8 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
-        /// Calls `each` with the next records of a section, until `each` breaks or the next record is not a data
-        /// record of the section.
+        /// Calls `each` with the next records of a section, until `each` breaks, or the next record requires the slow
+        /// path or is not a data record of the section.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
@@ -3519,8 +3562,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the only section
-    /// with records, if any.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
+    /// if all records belong to one section, which allows for faster loops.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -3551,18 +3594,20 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `global`, including those of comments.
+    /// Number of leaves in the records of section `global` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const GLOBAL_LEAVES: usize = runtime::leaves_of(&FORMAT, 0);
 
     /// Record `global_mark` in section `global` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type GlobalMarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
     /// Reads the records of section `global`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 0;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Global;
@@ -3581,9 +3626,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3595,8 +3639,8 @@ section t 8 { Bytes: (vfield) { } }
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3637,13 +3681,14 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `Self`, including those of comments.
+    /// Number of leaves in the records of section `Self` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const SELF_TYPE_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `global_mark` in section `Self` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type GlobalMarkInSelfType = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `self` in section `Self` as a type.
@@ -3703,6 +3748,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Reads the records of section `Self`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for SelfType {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = SelfType<Bytes>;
@@ -3775,9 +3821,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3853,8 +3898,8 @@ section t 8 { Bytes: (vfield) { } }
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3959,13 +4004,14 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `record`, including those of comments.
+    /// Number of leaves in the records of section `record` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const RECORD_SECTION_LEAVES: usize = runtime::leaves_of(&FORMAT, 2);
 
     /// Record `global_mark` in section `record` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type GlobalMarkInRecordSection = runtime::RecordIn<Protocol, 2, 3>;
 
     /// Record `self` in section `record` as a type.
@@ -3989,6 +4035,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Reads the records of section `record`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for RecordSection {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = RecordSection;
@@ -4028,9 +4075,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4076,8 +4122,8 @@ section t 8 { Bytes: (vfield) { } }
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4159,13 +4205,14 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `sub`, including those of comments.
+    /// Number of leaves in the records of section `sub` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const SUB_LEAVES: usize = runtime::leaves_of(&FORMAT, 5);
 
     /// Record `global_mark` in section `sub` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type GlobalMarkInSub = runtime::RecordIn<Protocol, 5, 3>;
 
     /// Record `n` in section `sub` as a type.
@@ -4174,6 +4221,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Reads the records of section `sub`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Sub {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 5;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Sub;
@@ -4193,9 +4241,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4210,8 +4257,8 @@ section t 8 { Bytes: (vfield) { } }
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4254,13 +4301,14 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `b`, including those of comments.
+    /// Number of leaves in the records of section `b` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const B_LEAVES: usize = runtime::leaves_of(&FORMAT, 6);
 
     /// Record `global_mark` in section `b` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type GlobalMarkInB = runtime::RecordIn<Protocol, 6, 3>;
 
     /// Record `r` in section `b` as a type.
@@ -4269,6 +4317,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Reads the records of section `b`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for B {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 6;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = B;
@@ -4288,9 +4337,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4305,8 +4353,8 @@ section t 8 { Bytes: (vfield) { } }
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4349,13 +4397,14 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Number of leaves in section `r`, including those of comments.
+    /// Number of leaves in the records of section `r` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const R_LEAVES: usize = runtime::leaves_of(&FORMAT, 7);
 
     /// Record `global_mark` in section `r` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type GlobalMarkInR = runtime::RecordIn<Protocol, 7, 3>;
 
     /// Record `b` in section `r` as a type.
@@ -4364,6 +4413,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Reads the records of section `r`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for R {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 7;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = R;
@@ -4383,9 +4433,8 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4400,8 +4449,8 @@ section t 8 { Bytes: (vfield) { } }
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -4783,21 +4832,22 @@ section t 8 { Bytes: (vfield) { } }
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
+    /// Describes the format as data, for the slow path and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Repeat, Section, Step,
             in_order, repeating,
         };
-        /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
+        /// The tables of the format. The fingerprint is a hash of the DTD's meaning, without comments, which identifies
+        /// traces of the same format.
         pub static FORMAT: Format = Format::new(super::DTD, SECTIONS, RECORDS)
             .fingerprint(0x53d8_5212_1e26_c93e)
             .tag_width(2);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
-        /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values, and `comment` has the last numbers.
+        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
+        /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
+        /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2, 3]).cells(&[2, 3, 4, 0, 1]),
             Section::tagged(
@@ -4870,7 +4920,7 @@ section t 8 { Bytes: (vfield) { } }
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
         /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-        /// counts that are expressions consist of steps in postfix order.
+        /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

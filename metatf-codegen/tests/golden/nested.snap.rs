@@ -5,10 +5,15 @@
 /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
 /// documents the traits.
 ///
+/// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
+/// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
+/// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// *chunks*, each with consecutive records or elements of one section.
+///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
-/// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+/// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
+/// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
+/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
@@ -16,14 +21,19 @@
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 ///
-/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
-/// or sets `previous = shared`. Each group of a trace starts with the initial values.
+/// The *previous value* of a leaf is its value in the last record of the section that contains the leaf. Leaves
+/// share a previous value if they inherit `delta`, `stride` or `predicted` from the same declaration of a section
+/// or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.
 ///
-/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
+/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
+/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Section 0, the global section, contains only records that the DTD declares outside of sections.
 ///
-/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
-/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
-/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
+/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
+/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
+/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
+/// the trace's encoding belongs to no tier.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -59,7 +69,7 @@ section s 1 {
         /// and if it is truncated, the program is killed.
         ///
         /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        /// Returns an error if the file cannot be read or is not a trace, or if its DTD does not match this format.
         pub fn open(
             path: impl AsRef<std::path::Path>,
         ) -> Result<Self, runtime::OpenError> {
@@ -269,14 +279,16 @@ section s 1 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count are the numbers of items in each record.
+    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
+    /// field inside a repetition or an optional field has one value per item, and the values of the count are the
+    /// numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
-        /// other fields stay empty, and readers skip these fields where they can.
+        /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
+        /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
+        /// fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -300,6 +312,7 @@ section s 1 {
     }
 
     impl Default for Columns {
+        /// Creates columns for all fields.
         fn default() -> Self {
             Self(runtime::Columns::of(&FORMAT))
         }
@@ -342,6 +355,7 @@ section s 1 {
     }
 
     impl<'c> DrawColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -374,6 +388,7 @@ section s 1 {
     }
 
     impl<'c> DotColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -388,8 +403,8 @@ section s 1 {
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
-    /// not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
+    /// number of the first leaf, which is not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -522,9 +537,10 @@ section s 1 {
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
 
-    /// Tells the runtime the format's tables and types, and passes each call to the section with an index in
-    /// [`FORMAT`].
+    /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
+    /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
+        /// The name of the DTD, which traces contain.
         const SOURCE: &'static str = "nested.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
@@ -545,8 +561,8 @@ section s 1 {
             }
         }
 
-        /// Calls `each` with the next records of a section, until `each` breaks or the next record is not a data
-        /// record of the section.
+        /// Calls `each` with the next records of a section, until `each` breaks, or the next record requires the slow
+        /// path or is not a data record of the section.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
@@ -577,8 +593,8 @@ section s 1 {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the only section
-    /// with records, if any.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
+    /// if all records belong to one section, which allows for faster loops.
     impl runtime::DataRecord for Record {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -599,13 +615,14 @@ section s 1 {
         }
     }
 
-    /// Number of leaves in section `s`, including those of comments.
+    /// Number of leaves in the records of section `s` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const S_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `draw` in section `s` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type DrawInS = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `dot` in section `s` as a type.
@@ -614,6 +631,7 @@ section s 1 {
     /// Reads the records of section `s`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for S {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = S;
@@ -631,9 +649,8 @@ section s 1 {
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -648,8 +665,8 @@ section s 1 {
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -710,19 +727,20 @@ section s 1 {
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
+    /// Describes the format as data, for the slow path and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Section, in_order,
         };
-        /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
+        /// The tables of the format. The fingerprint is a hash of the DTD's meaning, without comments, which identifies
+        /// traces of the same format.
         pub static FORMAT: Format = Format::new(super::DTD, SECTIONS, RECORDS)
             .fingerprint(0x380_6864_3151_f9f7);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
-        /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values, and `comment` has the last numbers.
+        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
+        /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
+        /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3, 4])
@@ -739,7 +757,7 @@ section s 1 {
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
         /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-        /// counts that are expressions consist of steps in postfix order.
+        /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

@@ -5,29 +5,40 @@
 /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
 /// documents the traits.
 ///
+/// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
+/// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
+/// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// *chunks*, each with consecutive records or elements of one section.
+///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
-/// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it. The interpretations are:
+/// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
+/// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
+/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
-/// - `default`: Stores no bytes. The field always has this value.
+/// - `default`: Stores no bytes. The value is the argument.
 /// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
 ///   field in another record.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
-/// - `sectionOffset`: The offset of an element in the content of the stream section with this number.
-/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number. The
-///   second argument is the number of elements by which the section advances for each value.
+/// - `sectionOffset`: The offset of an element, in bytes from the start of the stream section with this number.
+/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number,
+///   which all leaves of a section share. The second argument is the number of elements by which each value
+///   advances.
 ///
-/// Several fields share a previous value if the DTD declares their interpretation for an entire section or format,
-/// or sets `previous = shared`. Each group of a trace starts with the initial values.
+/// The *previous value* of a leaf is its value in the last record of the section that contains the leaf. Leaves
+/// share a previous value if they inherit `delta`, `stride` or `predicted` from the same declaration of a section
+/// or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.
 ///
-/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
+/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
+/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Section 0, the global section, contains only records that the DTD declares outside of sections.
 ///
-/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
-/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
-/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
+/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
+/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
+/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
+/// the trace's encoding belongs to no tier.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -101,7 +112,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// and if it is truncated, the program is killed.
         ///
         /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        /// Returns an error if the file cannot be read or is not a trace, or if its DTD does not match this format.
         pub fn open(
             path: impl AsRef<std::path::Path>,
         ) -> Result<Self, runtime::OpenError> {
@@ -671,7 +682,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     pub struct Kinds<Bytes = Vec<u8>> {
         /// No frills.
         ///
-        /// `plain`: 4 bytes at offset 1, interpretation `none`, in bytes.
+        /// `plain`: 4 bytes at offset 1, interpretation `none`, unit `bytes`.
         pub plain: u64,
         /// `signed`: 2 bytes at offset 5, interpretation `baseOffset 0x0`, format `signed`.
         pub signed: i64,
@@ -1136,11 +1147,11 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     pub struct Ref {
         /// `name`: 2 bytes at offset 1, interpretation `sectionOffset 4`.
         /// An offset into section `names`. `trace.names().get(..)` returns the element at the offset.
-        /// `writer.names().intern(..)` adds an element and returns its offset.
+        /// `writer.names().intern(..)` returns the offset of an element, which it adds unless the table contains it.
         pub name: u64,
         /// `point`: 2 bytes at offset 3, interpretation `sectionOffset 5`.
         /// An offset into section `points`. `trace.points().get(..)` returns the element at the offset.
-        /// `writer.points().intern(..)` adds an element and returns its offset.
+        /// `writer.points().intern(..)` returns the offset of an element, which it adds unless the table contains it.
         pub point: u64,
         /// `v`: no bytes, interpretation `sectionStride 6 1`.
         pub v: u64,
@@ -1149,14 +1160,16 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count are the numbers of items in each record.
+    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
+    /// field inside a repetition or an optional field has one value per item, and the values of the count are the
+    /// numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
-        /// other fields stay empty, and readers skip these fields where they can.
+        /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
+        /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
+        /// fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -1270,6 +1283,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl Default for Columns {
+        /// Creates columns for all fields.
         fn default() -> Self {
             Self(runtime::Columns::of(&FORMAT))
         }
@@ -1300,6 +1314,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> MarkColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1332,6 +1347,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> KindsColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1360,6 +1376,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> ConstantsColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1398,6 +1415,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> LeavesColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1441,6 +1459,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> GroupsColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1483,6 +1502,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> PairsColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1517,6 +1537,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> EarlyColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1549,6 +1570,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> TwiceColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1576,6 +1598,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> FixedColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1604,6 +1627,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> DirectColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1632,6 +1656,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> SizedColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1659,6 +1684,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> OtherColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1688,6 +1714,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> RefColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1703,8 +1730,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is
-    /// not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
+    /// number of the first leaf, which is not 0 if another record contains the fields.
     impl<'a> runtime::ReadFields<'a> for Mark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -2587,9 +2614,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
 
-    /// Tells the runtime the format's tables and types, and passes each call to the section with an index in
-    /// [`FORMAT`].
+    /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
+    /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
+        /// The name of the DTD, which traces contain.
         const SOURCE: &'static str = "shapes.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -2629,8 +2657,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
-        /// Calls `each` with the next records of a section, until `each` breaks or the next record is not a data
-        /// record of the section.
+        /// Calls `each` with the next records of a section, until `each` breaks, or the next record requires the slow
+        /// path or is not a data record of the section.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
@@ -2718,8 +2746,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the only section
-    /// with records, if any.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
+    /// if all records belong to one section, which allows for faster loops.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -2748,18 +2776,20 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `global`, including those of comments.
+    /// Number of leaves in the records of section `global` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const GLOBAL_LEAVES: usize = runtime::leaves_of(&FORMAT, 0);
 
     /// Record `mark` in section `global` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type MarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
     /// Reads the records of section `global`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 0;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Global;
@@ -2778,9 +2808,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -2792,8 +2821,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -2834,13 +2863,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `numbers`, including those of comments.
+    /// Number of leaves in the records of section `numbers` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const NUMBERS_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `mark` in section `numbers` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type MarkInNumbers = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Record `kinds` in section `numbers` as a type.
@@ -2852,6 +2882,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Reads the records of section `numbers`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Numbers {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Numbers<Bytes>;
@@ -2876,9 +2907,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -2896,8 +2926,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -2946,13 +2976,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `lists`, including those of comments.
+    /// Number of leaves in the records of section `lists` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const LISTS_LEAVES: usize = runtime::leaves_of(&FORMAT, 2);
 
     /// Record `mark` in section `lists` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type MarkInLists = runtime::RecordIn<Protocol, 2, 3>;
 
     /// Record `leaves` in section `lists` as a type.
@@ -2976,6 +3007,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Reads the records of section `lists`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Lists {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 2;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Lists<Bytes>;
@@ -3012,9 +3044,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3046,8 +3077,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3110,13 +3141,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `bytes`, including those of comments.
+    /// Number of leaves in the records of section `bytes` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const BYTES_SECTION_LEAVES: usize = runtime::leaves_of(&FORMAT, 3);
 
     /// Record `mark` in section `bytes` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type MarkInBytesSection = runtime::RecordIn<Protocol, 3, 3>;
 
     /// Record `direct` in section `bytes` as a type.
@@ -3131,6 +3163,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Reads the records of section `bytes`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for BytesSection {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 3;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = BytesSection<Bytes>;
@@ -3158,9 +3191,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3181,8 +3213,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3235,13 +3267,14 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// Number of leaves in section `refs`, including those of comments.
+    /// Number of leaves in the records of section `refs` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const REFS_LEAVES: usize = runtime::leaves_of(&FORMAT, 7);
 
     /// Record `mark` in section `refs` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type MarkInRefs = runtime::RecordIn<Protocol, 7, 3>;
 
     /// Record `ref` in section `refs` as a type.
@@ -3250,6 +3283,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Reads the records of section `refs`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Refs {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 7;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Refs;
@@ -3271,9 +3305,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3288,8 +3321,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -3499,21 +3532,22 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
+    /// Describes the format as data, for the slow path and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Repeat, Section, Step,
             in_order, repeating,
         };
         use std::borrow::Cow::Borrowed;
-        /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
+        /// The tables of the format. The fingerprint is a hash of the DTD's meaning, without comments, which identifies
+        /// traces of the same format.
         pub static FORMAT: Format = Format::new(super::DTD, SECTIONS, RECORDS)
             .fingerprint(0x6090_e3da_6152_5a0d);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
-        /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values, and `comment` has the last numbers.
+        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
+        /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
+        /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
         /// `initials` are the initial values of the cells, where one is not 0.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2, 3]).cells(&[2, 3, 4, 0, 1]),
@@ -3542,6 +3576,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
                 .cells(&[6, 7, 8, 0, 1, 2, 3, 4, 5]),
         ];
         /// The records, each with its name, its tag, its leaves and the order in which they are stored.
+        /// `was` lists earlier names of a record or a leaf, by which older traces are read.
         const RECORDS: &[Record] = &[
             Record::tagged("comment", 1, COMMENT, &in_order(COMMENT)),
             Record::tagged("section", 2, SECTION, &in_order(SECTION)),
@@ -3566,7 +3601,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
         /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-        /// counts that are expressions consist of steps in postfix order.
+        /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),

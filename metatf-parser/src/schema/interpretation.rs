@@ -49,7 +49,7 @@ words! {
     None = "none" [],
         "The stored integer.";
     Default = "default" [Number],
-        "Stores no bytes. The field always has this value.";
+        "Stores no bytes. The value is the argument.";
     BaseOffset = "baseOffset" [Base],
         "The base plus the sign-extended stored integer. The base is a number, or the last value of a field in another \
          record.";
@@ -59,13 +59,13 @@ words! {
         "Stores no bytes. The value is the previous value plus the stride. The arguments are the initial previous value \
          and the stride.";
     SectionOffset = "sectionOffset" [Stream],
-        "The offset of an element in the content of the stream section with this number.";
+        "The offset of an element, in bytes from the start of the stream section with this number.";
     SectionStride = "sectionStride" [NumberStream, Steps],
-        "Stores no bytes. The value is the next element of the stream section with this number. The second argument is \
-         the number of elements by which the section advances for each value.";
+        "Stores no bytes. The value is the next element of the stream section with this number, which all leaves of a \
+         section share. The second argument is the number of elements by which each value advances.";
     Predicted = "predicted" [Model, NumberStream],
-        "A model computes candidates for the value from earlier records, and the stored integer selects a candidate or \
-         the next element of a stream section. The arguments are the model's revision and description, and the \
+        "A model computes candidates for the value from earlier records and leaves, and the stored integer selects a \
+         candidate or the next element of a stream section. The arguments are the model's revision and description, and the \
          number of that section.";
 }
 

@@ -6,7 +6,7 @@ use metatf::container::{FlushEvery, WriteOptions};
 #[metatf_derive::metatf(dtd = "tests/dtds/implied.dtd")]
 mod implied {}
 
-use implied::{Close, Log, Open, Record, Trace, Writer};
+use implied::{Close, Log, Note, Open, Record, Trace, Writer};
 
 fn options() -> WriteOptions {
     WriteOptions { flush: FlushEvery::NEVER, ..WriteOptions::default() }
@@ -44,4 +44,19 @@ fn supplied_values_take_no_bytes() {
     writer.open(&writer.next_open()).unwrap();
     assert_eq!(writer.records_written(), 101);
     writer.finish().unwrap();
+}
+
+#[test]
+fn an_optional_field_must_agree_with_its_condition() {
+    let mut writer = Writer::with_options(Vec::new(), &options()).unwrap();
+    for (flags, extra) in [(0, Some(1)), (1, None), (2, Some(1))] {
+        assert!(writer.note(&Note { flags, extra }).is_err(), "{flags} {extra:?}");
+    }
+    for (flags, extra) in [(0, None), (1, Some(7)), (2, None)] {
+        writer.note(&Note { flags, extra }).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let mut read = Vec::new();
+    Trace::from_slice(&bytes).unwrap().only::<Note>().for_each(|note| read.push((note.flags, note.extra))).unwrap();
+    assert_eq!(read, [(0, None), (1, Some(7)), (2, None)]);
 }
