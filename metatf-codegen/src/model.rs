@@ -195,6 +195,8 @@ pub(crate) struct Stream {
     /// The method of `Trace` and, if users fill the stream, of `Writer`.
     pub(crate) method: String,
     pub(crate) filled: Filled,
+    /// Whether a field contains offsets of elements.
+    pub(crate) is_table: bool,
     pub(crate) docs: Vec<String>,
 }
 

@@ -286,7 +286,9 @@ impl<'d> Planner<'_, 'd> {
         let docs = docs::lines(section.doc.as_deref());
         let variant = self.variants_of_elements(&camel(&wanted));
         let title = name.to_owned();
-        self.model.streams.push(Stream { index, number: section.number, title, item, variant, method, filled, docs });
+        let (number, offset) = (section.number, Interpretation::SectionOffset(section.number));
+        let is_table = self.dtd.records.iter().flat_map(|r| &r.leaves).any(|leaf| leaf.interpretation == offset);
+        self.model.streams.push(Stream { index, number, title, item, variant, method, filled, is_table, docs });
     }
 
     /// Chooses the names of the methods that return the next values of fields that store no bytes. These names are chosen

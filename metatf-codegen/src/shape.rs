@@ -84,7 +84,7 @@ impl Shaper<'_, '_> {
                 if let Some(count) = leaf(record, *count).filter(|l| l.computed.is_some()) {
                     docs.push(match optional {
                         true => format!(
-                            "Present if `{}` is 1. A record in which it is present otherwise cannot be written.",
+                            "Present exactly if `{}` is 1. The writer returns an error if they disagree.",
                             count.key
                         ),
                         false => format!("The number of items is `{}`.", count.key),

@@ -33,9 +33,9 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         #[derive(Clone, Debug)]
         pub struct Columns(runtime::Columns);
         impl Columns {
-            /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
-            /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
-            /// fields where they can.
+            /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
+            /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+            /// readers skip these fields where they can.
             ///
             /// # Errors
             /// Returns the first name that is not a field of a record.

@@ -142,8 +142,8 @@ fn data_records(model: &Model) -> TokenStream {
     };
     quote! {
         /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-        /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
-        /// if all records belong to one section, which allows for faster loops.
+        /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
+        /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
         impl #parameters runtime::DataRecord for #name {
             const SECTION: Option<usize> = #only;
             #[inline]
@@ -228,7 +228,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
             }
             /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
             /// the slow path. The tags of the section's first three records are compared first, and then the others in
-            /// ascending order.
+            /// ascending order, in groups of three after a check of the group's range.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
                 #tag: u32,

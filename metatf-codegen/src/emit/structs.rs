@@ -49,6 +49,9 @@ pub(super) fn coding(model: &Model) -> TokenStream {
                     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
                     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
                     /// number of the first leaf, which is not 0 if another record contains the fields.
+                    ///
+                    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
+                    /// no bytes: the row computes it when it is read, and compares it when it is written.
                 },
             ),
         );
@@ -69,7 +72,7 @@ pub(super) fn coding(model: &Model) -> TokenStream {
                     quote! {
                         /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
                         /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-                        /// same type.
+                        /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
                     },
                 ),
             )

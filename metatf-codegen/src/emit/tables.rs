@@ -51,17 +51,17 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let heap = dtd.models.iter().any(|model| matches!(model.kind, ModelKind::Heap { .. })).then(|| {
         quote! {
             ///
-            /// The `allocated`, `freed` and `used` models of a section share a model of the heap, which contains the live and the
-            /// recently freed blocks for each value of `by`. `allocated` predicts the address of a new block from the size in
-            /// another leaf, `freed` predicts the block that ends, and `used` predicts a block that stays live.
+            /// The `allocated`, `freed` and `used` models of a section share one set of live and recently freed blocks, which
+            /// notes the value of `by` for each block. `allocated` predicts the address of a new block from the size in another
+            /// leaf, `freed` predicts the block that ends, and `used` predicts a block that stays live.
         }
     });
     let models = (!dtd.models.is_empty()).then(|| {
         let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
-            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. There is a
-            /// separate model for each value of the leaf `by`, and `misses_in` is the number of the section for the values that the
-            /// model does not predict.
+            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by`
+            /// is a leaf, such as a thread, whose values have separate histories in the model. `misses_in` is the number of the
+            /// section for the values that the model does not predict.
             #heap
             const MODELS: &[Model] = &[#(#models),*];
         }
@@ -94,7 +94,7 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let was =
         dtd.records.iter().any(|record| !record.was.is_empty() || !record.earlier_paths().is_empty()).then(|| {
             quote! {
-                /// `was` lists earlier names of a record or a leaf, by which older traces are read.
+                /// `was` lists other names of a record or a leaf, by which older traces may call it.
             }
         });
     let items = quote! {
@@ -259,14 +259,20 @@ fn leaves(constant: &Ident, record: &Record) -> TokenStream {
         .map(|(id, l)| leaf(l, record.catch_all && id == 0, earlier.get(&id).map_or(&[][..], Vec::as_slice)));
     let count = number(record.leaves.len() as u64);
     let docs = format!(" The leaves of `{}`.", record.name);
+    let metadata = (record.name == "metadata").then(|| {
+        quote! {
+            /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
+            /// an interpretation, and `value` is its argument.
+        }
+    });
     let explained = (record.name == "comment").then(|| {
         quote! {
-            /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-            /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+            /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
+            /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
             /// counts that are expressions consist of operators in postfix order.
         }
     });
-    quote!(#[doc = #docs] #explained const #constant: &[Leaf; #count] = &[#(#leaves),*];)
+    quote!(#[doc = #docs] #metadata #explained const #constant: &[Leaf; #count] = &[#(#leaves),*];)
 }
 
 /// Emits a leaf. `any_tag` marks the tag of a catch-all record.

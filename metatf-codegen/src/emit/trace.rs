@@ -28,7 +28,10 @@ pub(super) fn trace(model: &Model) -> TokenStream {
     let elements = model.streams.iter().map(|stream| {
         let mut docs = docs::above(
             &stream.docs,
-            format!("Returns a table for looking up the elements of section `{}` by offset.", stream.title),
+            format!(
+                "Returns the elements of section `{}` in the part of the trace read so far, to be looked up by offset.",
+                stream.title
+            ),
         );
         if let Some(values) = filled(stream) {
             docs.extend([String::new(), format!("The writer adds these elements, {values}.")]);
@@ -133,7 +136,12 @@ pub(super) fn writer(model: &Model) -> TokenStream {
         })
     });
     let tables = model.streams.iter().filter(|stream| filled(stream).is_none()).map(|stream| {
-        let docs = docs::above(&stream.docs, format!("Returns section `{}`, to add elements to it.", stream.title));
+        let mut docs = docs::above(&stream.docs, format!("Returns section `{}`, to add elements to it.", stream.title));
+        if !stream.is_table {
+            let unused = "The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a \
+                          field, the writer adds its values.";
+            docs.extend([String::new(), unused.to_owned()]);
+        }
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
         quote! {
@@ -228,7 +236,7 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
     });
     let others = (listed.implied.len() < item.shape.fields.len()).then(|| quote!(..#name::default()));
     let names: Vec<String> = listed.implied.iter().map(|implied| format!("`{}`", implied.field)).collect();
-    let docs = format!(" Returns a record with the next values of fields that store no bytes: {}.", names.join(", "));
+    let docs = format!(" Returns a record with the values that cost no bytes: {}.", names.join(", "));
     let given = item.shape.fields.iter().map(|field| &field.name).find(|name| !names.contains(&format!("`{name}`")));
     let example = given.map(|given| {
         let example = format!(
@@ -240,8 +248,8 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
     let strides = listed.implied.iter().any(|implied| implied.value.is_none()).then(|| {
         quote! {
             ///
-            /// Each call advances the fields with the interpretation `stride`, whether or not the record is written. A record
-            /// with another value costs a metadata record.
+            /// Each call advances the fields with the interpretation `stride`, so call it once for each record. If a record
+            /// skips a value, and in the first record of each group but the first, the writer adds a metadata record.
         }
     });
     quote! {
@@ -281,8 +289,9 @@ fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
     let [field] = item.shape.fields.as_slice() else { return None };
     let (name, field_name) = (ident(&item.name), raw(&field.name));
     let forms = if field.ty == Ty::Bytes { ", as bytes or as a string" } else { "" };
+    let add = if stream.is_table { "intern" } else { "push" };
     let docs =
-        format!(" Lets `writer.{}().intern(..)` accept the value of the only field{forms}.", ident(&stream.method));
+        format!(" Lets `writer.{}().{add}(..)` accept the value of the only field{forms}.", ident(&stream.method));
     match field.ty {
         Ty::U64 => Some(quote! {
             #[doc = #docs]

@@ -6,8 +6,8 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
-/// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
-/// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
+/// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
 /// *chunks*, each with consecutive records or elements of one section.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
@@ -18,18 +18,20 @@
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
-/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number,
-///   which all leaves of a section share. The second argument is the number of elements by which each value
-///   advances.
+/// - `sectionStride`: Stores no bytes. The value is the next element of the stream section with this number. All
+///   such leaves of a section share one position in the stream section, and each value advances it by the second
+///   argument.
 ///
-/// The *previous value* of a leaf is its value in the last record of the section that contains the leaf. Leaves
-/// share a previous value if they inherit `delta`, `stride` or `predicted` from the same declaration of a section
-/// or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
+/// previous item of a repetition. Leaves share a previous value if they inherit `delta`, `stride` or `predicted`
+/// from the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group
+/// starts with the initial values.
 ///
 /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
 /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
 /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
-/// Section 0, the global section, contains only records that the DTD declares outside of sections.
+/// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
+/// sections.
 ///
 /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
 /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
@@ -199,19 +201,19 @@ section t 8 { Bytes: (vfield) { } }
             self.0.section()
         }
 
-        /// Returns a table for looking up the elements of section `open` by offset.
+        /// Returns the elements of section `open` in the part of the trace read so far, to be looked up by offset.
         pub fn open_section(&mut self) -> runtime::Elements<'t, Protocol, Next> {
             self.0.elements(3)
         }
 
-        /// Returns a table for looking up the elements of section `next` by offset.
+        /// Returns the elements of section `next` in the part of the trace read so far, to be looked up by offset.
         ///
         /// The writer adds these elements, which are the values of `sectionStride` fields.
         pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(4)
         }
 
-        /// Returns a table for looking up the elements of section `t` by offset.
+        /// Returns the elements of section `t` in the part of the trace read so far, to be looked up by offset.
         pub fn t(&mut self) -> runtime::Elements<'t, Protocol, TBytes> {
             self.0.elements(8)
         }
@@ -612,11 +614,15 @@ section t 8 { Bytes: (vfield) { } }
         }
 
         /// Returns section `open`, to add elements to it.
+        ///
+        /// The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a field, the writer adds its values.
         pub fn open_section(&mut self) -> runtime::Table<'_, AnySink, Next> {
             self.0.table(3)
         }
 
         /// Returns section `t`, to add elements to it.
+        ///
+        /// The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a field, the writer adds its values.
         pub fn t(&mut self) -> runtime::Table<'_, AnySink, TBytes> {
             self.0.table(8)
         }
@@ -635,7 +641,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Lets `writer.open_section().intern(..)` accept the value of the only field, as bytes or as a string.
+    /// Lets `writer.open_section().push(..)` accept the value of the only field, as bytes or as a string.
     impl<'b> From<&'b [u8]> for Next<&'b [u8]> {
         fn from(vfield: &'b [u8]) -> Self {
             Self { vfield }
@@ -654,7 +660,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// Lets `writer.t().intern(..)` accept the value of the only field, as bytes or as a string.
+    /// Lets `writer.t().push(..)` accept the value of the only field, as bytes or as a string.
     impl<'b> From<&'b [u8]> for TBytes<&'b [u8]> {
         fn from(vfield: &'b [u8]) -> Self {
             Self { vfield }
@@ -869,7 +875,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// An element of any stream section.
+    /// An element of any stream section, which `next_event` of [`Trace`] returns after `set_all`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `open`.
@@ -1306,9 +1312,9 @@ section t 8 { Bytes: (vfield) { } }
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
-        /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
-        /// fields where they can.
+        /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
+        /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+        /// readers skip these fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -2294,6 +2300,9 @@ section t 8 { Bytes: (vfield) { } }
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
     /// number of the first leaf, which is not 0 if another record contains the fields.
+    ///
+    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
+    /// no bytes: the row computes it when it is read, and compares it when it is written.
     impl<'a> runtime::ReadFields<'a> for GlobalMark {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -2319,7 +2328,7 @@ section t 8 { Bytes: (vfield) { } }
 
     /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
     /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-    /// same type.
+    /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
     impl runtime::Family for GlobalMark {
         type With<Bytes> = GlobalMark;
         #[inline]
@@ -3562,8 +3571,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
-    /// if all records belong to one section, which allows for faster loops.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
+    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -3627,7 +3636,7 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -3822,7 +3831,7 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4076,7 +4085,7 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4242,7 +4251,7 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4338,7 +4347,7 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4434,7 +4443,7 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -4918,8 +4927,8 @@ section t 8 { Bytes: (vfield) { } }
             Record::element("Bytes", BYTES, &in_order(BYTES)),
         ];
         /// The leaves of `comment`.
-        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
+        /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
         /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
@@ -4932,6 +4941,8 @@ section t 8 { Bytes: (vfield) { } }
             Leaf::number("number", 1, Interpretation::None),
         ];
         /// The leaves of `metadata`.
+        /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
+        /// an interpretation, and `value` is its argument.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 2, Interpretation::None),

@@ -6,8 +6,8 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
-/// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
-/// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
+/// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
 /// *chunks*, each with consecutive records or elements of one section.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
@@ -19,14 +19,16 @@
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 ///
-/// The *previous value* of a leaf is its value in the last record of the section that contains the leaf. Leaves
-/// share a previous value if they inherit `delta`, `stride` or `predicted` from the same declaration of a section
-/// or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
+/// previous item of a repetition. Leaves share a previous value if they inherit `delta`, `stride` or `predicted`
+/// from the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group
+/// starts with the initial values.
 ///
 /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
 /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
 /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
-/// Section 0, the global section, contains only records that the DTD declares outside of sections.
+/// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
+/// sections.
 ///
 /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
 /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
@@ -123,7 +125,7 @@ section items 2 { item: (line) }
             self.0.section()
         }
 
-        /// Returns a table for looking up the elements of section `items` by offset.
+        /// Returns the elements of section `items` in the part of the trace read so far, to be looked up by offset.
         pub fn items(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(2)
         }
@@ -217,6 +219,8 @@ section items 2 { item: (line) }
         }
 
         /// Returns section `items`, to add elements to it.
+        ///
+        /// The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a field, the writer adds its values.
         pub fn items(&mut self) -> runtime::Table<'_, AnySink, Item> {
             self.0.table(2)
         }
@@ -235,7 +239,7 @@ section items 2 { item: (line) }
         }
     }
 
-    /// Lets `writer.items().intern(..)` accept the value of the only field.
+    /// Lets `writer.items().push(..)` accept the value of the only field.
     impl From<u64> for Item {
         fn from(line: u64) -> Self {
             Self { line }
@@ -307,7 +311,7 @@ section items 2 { item: (line) }
         }
     }
 
-    /// An element of any stream section.
+    /// An element of any stream section, which `next_event` of [`Trace`] returns after `set_all`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `items`.
@@ -430,9 +434,9 @@ section items 2 { item: (line) }
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
-        /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
-        /// fields where they can.
+        /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
+        /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+        /// readers skip these fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -549,6 +553,9 @@ section items 2 { item: (line) }
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
     /// number of the first leaf, which is not 0 if another record contains the fields.
+    ///
+    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
+    /// no bytes: the row computes it when it is read, and compares it when it is written.
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -658,7 +665,7 @@ section items 2 { item: (line) }
 
     /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
     /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-    /// same type.
+    /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
     impl runtime::Family for Jump {
         type With<Bytes> = Jump<Bytes>;
         #[inline]
@@ -807,8 +814,8 @@ section items 2 { item: (line) }
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
-    /// if all records belong to one section, which allows for faster loops.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
+    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -864,7 +871,7 @@ section items 2 { item: (line) }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -964,7 +971,7 @@ section items 2 { item: (line) }
             Section::stream(2, "items", &[5]).cells(&[0]),
         ];
         /// The records, each with its name, its tag, its leaves and the order in which they are stored.
-        /// `was` lists earlier names of a record or a leaf, by which older traces are read.
+        /// `was` lists other names of a record or a leaf, by which older traces may call it.
         const RECORDS: &[Record] = &[
             Record::tagged("comment", 1, COMMENT, &in_order(COMMENT)),
             Record::tagged("section", 2, SECTION, &in_order(SECTION)),
@@ -975,8 +982,8 @@ section items 2 { item: (line) }
             Record::element("item", ITEM, &in_order(ITEM)),
         ];
         /// The leaves of `comment`.
-        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
+        /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
         /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
@@ -989,6 +996,8 @@ section items 2 { item: (line) }
             Leaf::number("number", 1, Interpretation::None),
         ];
         /// The leaves of `metadata`.
+        /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
+        /// an interpretation, and `value` is its argument.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

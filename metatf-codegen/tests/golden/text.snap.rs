@@ -6,8 +6,8 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
-/// without tags: a table, to whose elements records refer by their offsets in bytes, or values that records take in
-/// order. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
+/// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
 /// *chunks*, each with consecutive records or elements of one section.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
@@ -20,7 +20,8 @@
 /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
 /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
 /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
-/// Section 0, the global section, contains only records that the DTD declares outside of sections.
+/// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
+/// sections.
 ///
 /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
 /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
@@ -245,9 +246,9 @@ mod generated {
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field, and of the nested records between
-        /// them: `record.field` or `record.items.field`. The columns of other fields stay empty, and readers skip these
-        /// fields where they can.
+        /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
+        /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+        /// readers skip these fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -312,6 +313,9 @@ mod generated {
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
     /// number of the first leaf, which is not 0 if another record contains the fields.
+    ///
+    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
+    /// no bytes: the row computes it when it is read, and compares it when it is written.
     impl<'a> runtime::ReadFields<'a> for R {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -337,7 +341,7 @@ mod generated {
 
     /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
     /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-    /// same type.
+    /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
     impl runtime::Family for R {
         type With<Bytes> = R;
         #[inline]
@@ -408,8 +412,8 @@ mod generated {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section
-    /// if all records belong to one section, which allows for faster loops.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
+    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
     impl runtime::DataRecord for Record {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -461,7 +465,7 @@ mod generated {
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
         /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order.
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -552,8 +556,8 @@ mod generated {
             Record::tagged("r", 4, R, &in_order(R)),
         ];
         /// The leaves of `comment`.
-        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
+        /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
         /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
@@ -566,6 +570,8 @@ mod generated {
             Leaf::number("number", 1, Interpretation::None),
         ];
         /// The leaves of `metadata`.
+        /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
+        /// an interpretation, and `value` is its argument.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

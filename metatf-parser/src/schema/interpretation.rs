@@ -61,8 +61,8 @@ words! {
     SectionOffset = "sectionOffset" [Stream],
         "The offset of an element, in bytes from the start of the stream section with this number.";
     SectionStride = "sectionStride" [NumberStream, Steps],
-        "Stores no bytes. The value is the next element of the stream section with this number, which all leaves of a \
-         section share. The second argument is the number of elements by which each value advances.";
+        "Stores no bytes. The value is the next element of the stream section with this number. All such leaves of a \
+         section share one position in the stream section, and each value advances it by the second argument.";
     Predicted = "predicted" [Model, NumberStream],
         "A model computes candidates for the value from earlier records and leaves, and the stored integer selects a \
          candidate or the next element of a stream section. The arguments are the model's revision and description, and the \

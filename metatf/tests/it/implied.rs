@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use metatf::container::{FlushEvery, WriteOptions};
+use metatf::typed::Event;
 
 #[metatf_derive::metatf(dtd = "tests/dtds/implied.dtd")]
 mod implied {}
@@ -21,6 +22,14 @@ fn sequences_continue_across_records_and_groups() {
     writer.open(&Open { path: 4, ..writer.next_open() }).unwrap();
     writer.close(&writer.next_close()).unwrap();
     let bytes = writer.finish().unwrap();
+
+    // Each sequence costs a metadata record in the second group.
+    let mut trace = Trace::from_slice(&bytes).unwrap();
+    let mut changes = 0;
+    while let Some(event) = trace.next_event().unwrap() {
+        changes += usize::from(matches!(event, Event::Metadata { .. }));
+    }
+    assert_eq!(changes, 2);
 
     let records: Vec<Record> = Trace::from_slice(&bytes).unwrap().into_iter().collect::<Result<_, _>>().unwrap();
     let expected = [
