@@ -224,8 +224,7 @@ impl<'a> Reporter<'a> {
         self.errors >= MOST_DIAGNOSTICS
     }
 
-    /// Returns the diagnostics in text order. After a syntax error, diagnostics that may be its consequence are
-    /// removed.
+    /// Returns the diagnostics in text order. If there is a syntax error, removes diagnostics that it may have caused.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());

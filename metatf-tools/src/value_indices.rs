@@ -20,7 +20,7 @@ impl ValueIndices {
         let Ok(()) = record.walk(record.first_value(), &mut IndexFinder { indices: self, owned, next: 0 });
     }
 
-    /// Returns the indices for a record without repetitions, which are the same in every owned record.
+    /// Returns the indices for a record without repetitions; these indices are the same in every owned record.
     pub(crate) fn fixed(record: &Record) -> Option<Self> {
         let repeats = record.steps.iter().any(|step| matches!(step, Step::Repeat { .. }));
         let mut indices = Self::default();

@@ -196,7 +196,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
                 text.len() >> 10
             ));
         }
-        let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
+        let parsed = parse(&format!("{trace} (embedded DTD)"), text);
         let embedded = parsed.inspect_err(|_| {
             print_message(&format!("{trace}: the embedded DTD has errors; to use another DTD, add --force-dtd FILE"));
         })?;

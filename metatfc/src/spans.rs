@@ -33,7 +33,7 @@ pub(crate) enum Form<'a> {
     Chrome,
 }
 
-/// Prints the spans and events of a trace that these options select. `name` is the name of the trace in messages.
+/// Prints the spans and events of a trace that match `filter`. Messages refer to the trace as `name`.
 pub(crate) fn run(
     name: &str,
     (schema, reader): (Schema, Reader<'static>),

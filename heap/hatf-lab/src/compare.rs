@@ -212,7 +212,7 @@ impl Limit {
     /// The maximum number of decimal places in a percentage. Up to this number, the products below are exact.
     const PLACES: usize = 9;
 
-    /// Returns the amount to which this limit restricts a part of `whole`.
+    /// Returns the limit for a total of `whole`: the amount itself, or the percentage of `whole`.
     #[must_use]
     pub fn of(self, whole: u64) -> u64 {
         match self {

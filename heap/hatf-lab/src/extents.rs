@@ -229,7 +229,8 @@ fn recent(region: u64) -> usize {
     usize::from(u16::from_le_bytes([low, high])) % RECENT
 }
 
-/// Returns the index of a byte's slot in its word, if a block that begins at this byte has a slot.
+/// Returns the index, within its bitmap word, of the slot for a block that begins at this byte. Returns `None` if such
+/// a block has no slot.
 #[inline]
 fn grain(byte: u64) -> Option<usize> {
     byte.is_multiple_of(GRAIN).then_some((byte % 64 / GRAIN) as usize)

@@ -100,7 +100,7 @@ pub(super) fn declare(table: &EventC) -> String {
     let Some(nested) = &table.nested else { return String::new() };
     let (name, parameters) = (&table.name, &nested.body.parameters);
     let mut docs = vec![
-        format!("Returns the offset of an element of `{name}`, the same each time, for events that refer to the element. A new element is"),
+        format!("Returns the offset of an element of `{name}` for events; equal elements have the same offset. A new element is"),
         "written immediately, as a separate chunk. Returns PFX_NO_ELEMENT if the element does not fit in PFX_STRING_BYTES or".to_owned(),
         "PFX_ELEMENT_BYTES, a value does not fit in the width that the DTD declares, the write failed, or a signal handler".to_owned(),
         "interrupted the thread that writes to the trace.".to_owned(),

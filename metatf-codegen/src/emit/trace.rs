@@ -236,7 +236,10 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
     });
     let others = (listed.implied.len() < item.shape.fields.len()).then(|| quote!(..#name::default()));
     let names: Vec<String> = listed.implied.iter().map(|implied| format!("`{}`", implied.field)).collect();
-    let docs = format!(" Returns a record with the values that cost no bytes: {}.", names.join(", "));
+    let docs = format!(
+        " Returns a record in which the fields that store no bytes have their next values: {}.",
+        names.join(", ")
+    );
     let given = item.shape.fields.iter().map(|field| &field.name).find(|name| !names.contains(&format!("`{name}`")));
     let example = given.map(|given| {
         let example = format!(
@@ -248,8 +251,9 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
     let strides = listed.implied.iter().any(|implied| implied.value.is_none()).then(|| {
         quote! {
             ///
-            /// Each call advances the fields with the interpretation `stride`, so call it once for each record. If a record
-            /// skips a value, and in the first record of each group but the first, the writer adds a metadata record.
+            /// Each call advances the fields with the interpretation `stride`, so call it once for each record. If a
+            /// record skips a value, and in the first record of each group but the first, the writer adds a metadata
+            /// record.
         }
     });
     quote! {

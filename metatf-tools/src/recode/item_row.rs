@@ -32,7 +32,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     fn number(&mut self, _: u8) -> Result<u64> {
         match self.take()? {
             Item::Number(value) => Ok(value),
-            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("the record has bytes, but a number was expected"))),
+            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("expected a number, found bytes"))),
         }
     }
 

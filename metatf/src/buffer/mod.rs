@@ -79,7 +79,7 @@ impl Buffer {
         self.vec().get(start..end).unwrap_or_default()
     }
 
-    /// Returns all bytes up to the end of the bytes in use.
+    /// Returns the bytes from the start of the buffer to the end of the used range.
     #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {
         let end = self.used;

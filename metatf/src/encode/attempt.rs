@@ -68,7 +68,7 @@ impl Default for Attempt {
     }
 }
 
-/// The codes of those predicted leaves of the record whose values the models have already learned.
+/// The codes of the record's predicted leaves whose values the models have already learned.
 #[derive(Debug, Default)]
 struct LearntCodes {
     codes: Vec<StoredCode>,
@@ -269,9 +269,9 @@ impl Attempt {
     }
 
     /// Runs the models of the record's predicted leaves and stores their codes. Misfits arise in two cases. If a code
-    /// does not fit in its width, the models do not learn again in the next attempt at the record. If a value matches no
-    /// candidate and the stream section does not accept it, or if a strict writer would have to widen a leaf, the models
-    /// have learned nothing.
+    /// does not fit in its width, the models do not learn again in the next attempt at the record. If a value matches
+    /// no candidate and the stream section does not accept it, or if a strict writer would have to widen a leaf, the
+    /// models have learned nothing.
     pub(crate) fn predict(
         &mut self,
         format: &Format,

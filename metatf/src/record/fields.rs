@@ -106,7 +106,7 @@ pub fn optional<'a, R: Source<'a>, T>(
     }
 }
 
-/// Writes the items of a field, whose number must equal the leaf `count`.
+/// Writes the items of a field. Their number must equal the value of the leaf `count`.
 ///
 /// # Errors
 /// Returns an error if the number of items differs from the count already written, or an error from the row or from

@@ -48,8 +48,8 @@ pub(crate) enum FileWriter {
     Extents(Box<Extents>),
 }
 
-/// Everything that [`RecordWriter`] does, compiled once: its methods belong to `RecordCore<dyn Sink>` rather than to each
-/// type of sink.
+/// Everything that [`RecordWriter`] does, compiled once: its methods belong to `RecordCore<dyn Sink>` rather than to
+/// each type of sink.
 pub(crate) struct RecordCore<S: ?Sized> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<FileWriter>,
@@ -137,7 +137,7 @@ fn start(
     let is_volatile = sink.is_volatile();
     let layout = match options.version {
         0 if sink.existing().is_some() => {
-            return Err(Error::at(0, ErrorKind::Usage("a trace can only be continued in version 1")));
+            return Err(Error::at(0, ErrorKind::Usage("only traces in version 1 can be continued")));
         }
         0 => {
             let mut writer = Extents::new(&options, format.tag_width)?;

@@ -18,7 +18,7 @@ const BOX: usize = 30;
 const STEP: usize = 72;
 /// Maximum number of bytes drawn to scale. A longer field gets a box of this width.
 const MOST_BYTES: usize = 8;
-/// Maximum number of letters to draw of a name.
+/// Maximum number of letters of a name to draw.
 const MOST_LETTERS: usize = 40;
 /// Maximum number of boxes; a record has at most 255 fields.
 const MOST_BOXES: usize = 256;

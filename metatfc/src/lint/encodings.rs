@@ -138,7 +138,7 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// Groups the leaves that one statement of the DTD sets.
+    /// Groups the leaves set by the same DTD statement.
     fn groups(&self, schema: &Schema, surveys: &[LeafSurvey]) -> Vec<Group<'d>> {
         let mut groups = BTreeMap::new();
         for survey in surveys {

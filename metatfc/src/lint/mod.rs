@@ -30,7 +30,7 @@ pub(crate) struct LintArgs {
     /// Disable these rules of --lint
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     allow: Vec<Rule>,
-    /// Enable these rules of --lint, which are off by default
+    /// Enable these --lint rules, in addition to the rules that are on by default
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     deny: Vec<Rule>,
     /// With --trace: minimum savings of an edit, in percent of the bytes of all records

@@ -51,8 +51,8 @@ pub(super) fn has_nested(schema: &Schema) -> bool {
     schema.dtd.records.iter().flat_map(|record| &record.leaves).any(|leaf| leaf.section.is_some())
 }
 
-/// Returns whether a DTD describes the heap of a single program, because it would confuse the addresses of several
-/// programs.
+/// Returns whether a DTD can describe only the heap of a single program. Traces with such a DTD cannot be merged,
+/// because the addresses of different programs would collide.
 pub(super) fn is_heap(schema: &Schema) -> bool {
     let is_model = |model: &Model| matches!(model.kind, ModelKind::Heap { .. });
     schema.dtd.models.iter().any(is_model) || dtd::is_built_in_heap(&schema.dtd)

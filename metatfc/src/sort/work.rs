@@ -1,4 +1,5 @@
-//! Writes the records of all traces to the new trace. Each trace is opened when needed, up to a maximum number of open traces.
+//! Writes the records of all traces to the new trace. Each trace is opened when needed, up to a maximum number of open
+//! traces.
 
 use super::clock::Clock;
 use super::input::{self, Input, Moving, Order, Out};
@@ -161,8 +162,8 @@ impl Work<'_> {
         self.kept.borrow_mut().extend(kept.map(|(section, offset)| (moving.index, section, offset)));
     }
 
-    /// Checks the offsets at which a trace contains no element. These offsets were kept, so the new trace must not
-    /// contain an element of another trace there.
+    /// Checks references to offsets at which the input contains no element. These offsets were copied unchanged, so the
+    /// merged trace must not contain another trace's element there.
     fn check_offsets(&self, out: &Out) -> Result<()> {
         let kept = self.kept.borrow();
         let wrong = kept

@@ -138,7 +138,7 @@ impl fmt::Display for Death {
         match self {
             _ if self.is_memory() => f.write_str("takes too much memory for a file of its size"),
             _ if self.is_time() => f.write_str("takes too long for a file of its size"),
-            Self::System(error) => write!(f, "failed, as its child process could not be run: {error}"),
+            Self::System(error) => write!(f, "failed because its child process could not be started: {error}"),
             Self::Ended(status) => write!(f, "failed in its child process: {status}"),
         }
     }

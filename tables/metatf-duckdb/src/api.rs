@@ -124,7 +124,7 @@ pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
     type Bound: Send + Sync;
     /// One scan of the table.
     type Scan: Send + Sync;
-    /// The state of a scan that belongs to a single thread.
+    /// The per-thread state of a scan.
     type Local: Default;
 
     /// Returns the function's name in SQL.
@@ -206,7 +206,8 @@ unsafe extern "C" fn bind<F: TableFunction>(info: duckdb::duckdb_bind_info) {
 
 unsafe extern "C" fn init<F: TableFunction>(info: duckdb::duckdb_init_info) {
     let run = || {
-        // SAFETY: `bind` has set a boxed `F::Bound`, which lives as long as the plan; `info` is valid during the callback.
+        // SAFETY: `bind` has set a boxed `F::Bound`, which lives as long as the plan; `info` is valid during the
+        // callback.
         unsafe {
             let bound = duckdb::duckdb_init_get_bind_data(info).cast::<F::Bound>().as_ref().ok_or("no table")?;
             let columns: Vec<_> = (0..duckdb::duckdb_init_get_column_count(info))

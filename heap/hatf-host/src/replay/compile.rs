@@ -1,7 +1,8 @@
 //! Compiles a trace into operations in a file, so that a replay does not include the time for reading the trace.
 //!
-//! The compiler tracks live blocks itself instead of using `hatf_lab::Objects`, because here each block has a slot and
-//! turns. Calls that no correct program makes are repaired or rejected, whereas the laboratory counts them.
+//! The compiler tracks live blocks itself instead of using `hatf_lab::Objects`, because it also needs a slot for each
+//! block and a turn number for each operation on that slot. It repairs or rejects invalid calls, whereas the laboratory
+//! counts them.
 //!
 //! The file is long because one pass handles live blocks, threads, turns and repairs, and each event affects most of
 //! them.

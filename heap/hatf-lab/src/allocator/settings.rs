@@ -150,7 +150,7 @@ impl Settings<'_> {
         let least = self.take("least", 4 * word, room)?;
         let grow = self.take("grow", default.grow, power)?;
         if !grow.is_multiple_of(word) {
-            return Err(self.wrong("grow must be a multiple of word"));
+            return Err(self.wrong("`grow` must be a multiple of `word`"));
         }
         Ok(TagSettings { word, least, grow })
     }

@@ -1,4 +1,4 @@
-//! Compact strings of numbers, which are encoded as base 64 of LEB128 with run lengths for zeros.
+//! Lists of numbers as compact strings: base64-encoded LEB128, with run-length encoding for zeros.
 
 use serde::{Deserialize, Serialize};
 

@@ -41,7 +41,7 @@ struct MalloclabSource<R> {
     number: u64,
     heap: u64,
     weight: u64,
-    /// The number of operations that the head announces.
+    /// The number of operations declared in the header.
     announced: u64,
     /// The number of operations read so far.
     operations: u64,

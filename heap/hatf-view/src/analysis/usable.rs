@@ -24,7 +24,7 @@ pub(super) struct Usable {
     report: UsableReport,
     /// Excess bytes of live blocks, by address. Blocks without excess bytes are not included.
     spare: AddressMap<u64>,
-    /// The total of these excess bytes.
+    /// The total excess bytes of live blocks.
     live: u64,
 }
 

@@ -101,7 +101,7 @@ impl<'f> Bytes<'f> {
             let bytes = count.checked_mul(least);
             bytes.is_some_and(|bytes| bytes <= self.end - self.at)
         });
-        let why = || format!("{what} is {count}, but its section is too short for that many");
+        let why = || format!("{what} is {count}, which exceeds the space left in its section");
         fits.ok_or(()).or_else(|()| start.error(&why()))
     }
 }
@@ -110,7 +110,7 @@ impl<'f> Bytes<'f> {
 fn profile(start: Bytes<'_>) -> Result<(HeapProfile, usize)> {
     let mut header = start;
     if header.u64("the magic number").ok() != Some(MAGIC) {
-        return start.error("not a raw memory profile of LLVM: the magic number is missing");
+        return start.error("not a raw LLVM memory profile: the magic number is missing");
     }
     let version = header.u64("the version")?;
     if !(3..=5).contains(&version) {

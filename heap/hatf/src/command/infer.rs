@@ -56,7 +56,7 @@ pub(crate) struct Infer {
     #[command(flatten)]
     source: Source,
 
-    /// Scopes that enclose allocations [default: functions or phases if they enclose half of the objects, otherwise
+    /// Kind of scope to use for arenas [default: functions or phases if they enclose half of the objects; otherwise,
     /// stacks].
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<Encloses>,

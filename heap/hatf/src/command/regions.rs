@@ -96,7 +96,7 @@ enum Part {
 enum IntraName {
     /// The first block with enough space
     First,
-    /// The block with the smallest sufficient space
+    /// The block with the least sufficient free space
     Best,
 }
 
@@ -112,7 +112,7 @@ enum InterName {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum OversizeName {
-    /// Round the size of its block up to a multiple of the block size
+    /// Use a larger block, with a size that is a multiple of the block size
     Grow,
     /// Report an error
     Error,

@@ -16,10 +16,10 @@ use crate::command::output::show;
 
 /// Run a trace through simulated allocators, and show the heap each would need and the work it would do.
 ///
-/// Settings follow an allocator's name, as in first:grow=4096; all other settings keep their defaults. bsd, first, best
-/// and cache are those of Zorn and Grunwald's paper (CU-CS-603-92, Table 6); glibc, jemalloc, mimalloc and tcmalloc
-/// model the libraries of these names; tlsf, buddy and bump are from the literature. Sizes and operation counts are
-/// exact for these models; time is not measured.
+/// Append settings to an allocator's name, as in first:grow=4096; all other settings keep their defaults. bsd, first,
+/// best and cache are the allocators of Zorn and Grunwald's paper (CU-CS-603-92, Table 6); glibc, jemalloc, mimalloc
+/// and tcmalloc model the libraries of the same names; tlsf, buddy and bump are from the literature. Sizes and
+/// operation counts are exact for these models; time is not measured.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -120,7 +120,7 @@ impl Group {
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Folded {
     /// Fold frames whose function, file or module name contains this text into their callers, in addition to allocation
-    /// wrappers: allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. Can be repeated.
+    /// wrappers (allocators, the C and C++ libraries, `std`, `alloc`, `core` and interpreters). Can be repeated.
     #[arg(long, value_name = "TEXT")]
     skip: Vec<String>,
 

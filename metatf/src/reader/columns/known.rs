@@ -105,8 +105,8 @@ impl<'r> Reads<'r> for ColumnSink<'_, 'r> {
 }
 
 impl ColumnSink<'_, '_> {
-    /// Reads the next records leaf by leaf, as long as their types are not stored in slots or the end of the part is
-    /// near. If `any` is set, reads the first record in any case. Returns whether any records were read.
+    /// Reads the following records leaf by leaf. Stops at a record whose type is stored in slots, unless the end of the
+    /// part is near. If `any` is set, always reads the first record. Returns whether any records were read.
     #[inline(never)]
     fn push_others(&mut self, section: usize, any: bool) -> bool {
         let Self { run, columns } = self;

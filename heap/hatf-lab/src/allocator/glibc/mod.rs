@@ -28,7 +28,7 @@ pub struct GlibcSettings {
     pub fast: u64,
     /// The maximum number of arenas (`glibc.malloc.arena_max`). glibc's default is 8 per core; the default here is 64.
     pub arenas: u64,
-    /// The size from which blocks are mapped (`glibc.malloc.mmap_threshold`).
+    /// The minimum size of a block that is mapped (`glibc.malloc.mmap_threshold`).
     pub mmap: u64,
     /// The size of the top chunk above which memory is returned (`glibc.malloc.trim_threshold`).
     pub trim: u64,

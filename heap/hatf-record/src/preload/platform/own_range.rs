@@ -20,7 +20,8 @@ pub(crate) struct OwnRange {
 }
 
 impl OwnRange {
-    /// Reserves at least this many bytes of address space at a multiple of `align`, a power of two of at least a page.
+    /// Reserves at least this many bytes of address space, aligned to `align`, which must be a power of two and at
+    /// least the page size.
     pub(crate) fn reserve(bytes: usize, align: usize) -> Option<Self> {
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
         let more = align - PAGE;

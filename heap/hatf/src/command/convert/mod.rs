@@ -136,7 +136,7 @@ pub(crate) struct Convert {
 enum Target {
     Trace(&'static Form),
     Profile(&'static ProfileForm),
-    /// A format of tables, by its name.
+    /// A table format, by name.
     Tables(&'static str),
 }
 

@@ -63,8 +63,7 @@ impl Names for Resolved {
 pub(super) fn run(options: &Convert, form: &str, traces: &[PathBuf], root: &Path) -> Result<u8> {
     let TableArgs { tables: wanted, partition, resolve } = &options.tables;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
-        let text =
-            format!("{}: the directory is not empty: choose a new one, so that tables are not mixed", root.display());
+        let text = format!("{}: the directory is not empty: choose an empty or a new directory", root.display());
         return Err(Error::Trace(text.into()));
     }
     let names: Arc<dyn Names> =

@@ -58,11 +58,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TICK", default_value = "1us", value_parser = clock, help_heading = "Trace")]
     pub(crate) clock: u64,
 
-    /// Trade trace size for recording speed: fast, default, archive or columns. `fast` uses the least CPU time because it stores
-    /// addresses and times uncompressed: 4 to 8 bytes per event, compared with 0.1 to 0.6 for `default`. `hatf convert`
-    /// compresses such a trace afterwards, and `hatf convert --preset archive` shrinks any trace further, without
-    /// slowing the program down. `debug` is `default` plus --stacks, --usable and --pages, for finding out where memory
-    /// goes; it uses a third more CPU time and 1.5 times the space.
+    /// Trade trace size for recording speed: fast, default, archive or columns. `fast` uses the least CPU time because
+    /// it stores addresses and times uncompressed: 4 to 8 bytes per event, compared with 0.1 to 0.6 for `default`.
+    /// `hatf convert` compresses such a trace afterwards, and `hatf convert --preset archive` shrinks any trace
+    /// further, without slowing the program down. `debug` is `default` plus --stacks, --usable and --pages, for finding
+    /// out where memory goes; it uses a third more CPU time and 1.5 times the space.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = RecordPreset::Trace(Preset::Default), conflicts_with = "no_trace", help_heading = "Trace")]
     pub(crate) preset: RecordPreset,
 
@@ -126,8 +126,8 @@ pub(crate) struct Record {
     pub(crate) only_threads: Vec<String>,
 
     /// Record only blocks allocated by code in these modules, and the frees of those blocks. A module is the program or
-    /// a library, given by its file name; a trailing `*` matches any suffix. A call that the C library or a C++ library
-    /// makes on behalf of a module counts as a call of that module. Has the same requirements as --stacks.
+    /// a library, given by file name; a trailing `*` matches any suffix. A call that the C library or a C++ library
+    /// makes on behalf of a module counts as a call by that module. Has the same requirements as --stacks.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name, help_heading = "What to record")]
     pub(crate) only_modules: Vec<String>,
 
