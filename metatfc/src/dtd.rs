@@ -9,7 +9,7 @@ use metatf_parser::schema::Dtd;
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
 use metatf_tools::built_in::{self, file_name};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -72,38 +72,41 @@ fn named_built_in(path: &Path) -> Option<(&'static str, &'static str)> {
     if input::is_standard(path) || path.exists() { None } else { built_in::find(path.to_str()?) }
 }
 
-/// Returns the names and schemas of the DTDs that describe how files without a header begin. DTDs on `METATF_PATH` take
-/// precedence over built-in DTDs. DTDs with errors are skipped.
+/// Returns the names and schemas of the DTDs that describe how files without a header begin, in the order in which they
+/// are tried (spec 5.4): the DTDs on `METATF_PATH`, followed by the built-in DTDs. Of several DTDs with the same name,
+/// only the first one is returned. DTDs with errors are skipped.
 pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
-    let mut texts: BTreeMap<String, Vec<u8>> =
-        built_in::DTDS.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
-    for path in all_on_path() {
-        if let (Some(name), Ok(text)) = (path.file_name(), input::read(&path)) {
-            texts.insert(name.to_string_lossy().into_owned(), text);
-        }
-    }
-    // Parse only the DTDs that contain this role.
-    texts.retain(|_, text| text.windows(7).any(|word| word == b"\"magic\""));
-    let parsed = texts.iter().filter_map(|(name, text)| {
-        let dtd = metatf_parser::parse(name, text).dtd?;
-        Some((name.trim_end_matches(".dtd").to_owned(), Schema::new(dtd)))
+    let on_path = all_on_path().into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some((name, input::read(&path).ok()?))
+    });
+    let built_in = built_in::DTDS.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+    let mut names = HashSet::new();
+    let parsed = on_path.chain(built_in).filter_map(|(name, text)| {
+        let name = name.trim_end_matches(".dtd").to_owned();
+        // Parse only the DTDs that contain this role.
+        let is_first = names.insert(name.clone());
+        let has_role = is_first && text.windows(7).any(|word| word == b"\"magic\"");
+        let dtd = has_role.then(|| metatf_parser::parse(&name, &text).dtd)??;
+        Some((name, Schema::new(dtd)))
     });
     parsed.filter(|(_, schema)| schema.format.raw.is_some()).collect()
 }
 
-/// Returns the DTDs listed in `METATF_PATH` or found in its directories. The order is reversed, so that the first of
-/// several DTDs with the same name comes last.
+/// Returns the DTDs listed in `METATF_PATH` or found in its directories, which are sorted by file name.
 fn all_on_path() -> Vec<PathBuf> {
     let is_dtd = |path: &PathBuf| has_extension(path) && path.is_file();
     let list = std::env::var_os("METATF_PATH").unwrap_or_default();
     let entries = std::env::split_paths(&list).filter(|entry| !entry.as_os_str().is_empty());
     let within = entries.flat_map(|entry| match std::fs::read_dir(&entry) {
-        Ok(folder) => folder.flatten().map(|file| file.path()).collect(),
+        Ok(folder) => {
+            let mut files: Vec<PathBuf> = folder.flatten().map(|file| file.path()).collect();
+            files.sort();
+            files
+        }
         Err(_) => vec![entry],
     });
-    let mut found: Vec<PathBuf> = within.filter(is_dtd).collect();
-    found.reverse();
-    found
+    within.filter(is_dtd).collect()
 }
 
 /// Returns whether a DTD is one of the built-in DTDs for heap traces.

@@ -183,29 +183,28 @@ impl<'a> Known<'a> {
             .unwrap_or(Some(false))
     }
 
-    /// Returns the DTD of a file, and how to read the file.
+    /// Returns the first DTD that describes a file without an error, and how to read the file (spec 5.4).
     fn recognized(&self, reader: &Reader<'_>, name: &str) -> Result<(Schema, RecognizedFile)> {
         let bytes = reader.input().unwrap_or_default();
-        let mut found = Vec::new();
+        let mut first_error = None;
         for (dtd, schema) in self.schemas()? {
             match recognize(&shared(schema), bytes, reader.header().class) {
-                Ok(file) => found.extend(file.map(|file| (dtd, schema, file))),
+                Ok(Some(file)) => return Ok((schema.clone(), file)),
+                Ok(None) => {}
                 Err(error) => {
-                    let error = metatf::explain(&schema.format, &error);
-                    return failed(format!("{name}: it begins like a file of {dtd}, but {error}"));
+                    first_error.get_or_insert_with(|| {
+                        let error = metatf::explain(&schema.format, &error);
+                        format!("{name}: it begins like a file of {dtd}, but {error}")
+                    });
                 }
             }
         }
-        match found.as_slice() {
-            [(_, schema, file)] => Ok(((*schema).clone(), file.clone())),
-            [] => match Reader::from_slice(bytes) {
-                Err(error) => failed(format!("{name}: {}", self.unknown(&error)?)),
-                Ok(_) => usage(format!("{name} is a trace: omit --raw")),
-            },
-            several => {
-                let names: Vec<&str> = several.iter().map(|(dtd, ..)| dtd.as_str()).collect();
-                usage(format!("{name}: several DTDs match ({}): choose one with --dtd NAME", names.join(", ")))
-            }
+        if let Some(message) = first_error {
+            return failed(message);
+        }
+        match Reader::from_slice(bytes) {
+            Err(error) => failed(format!("{name}: {}", self.unknown(&error)?)),
+            Ok(_) => usage(format!("{name} is a trace: omit --raw")),
         }
     }
 

@@ -340,7 +340,7 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
     metatfc(here, &["dump", "cut"]).exits(1).says("metatfc: cut: offset");
 }
 
-/// A file can be read with a user's DTD. If no DTD or several DTDs match, the error contains a hint.
+/// A file can be read with a user's DTD. If no DTD matches, the error contains a hint.
 #[test]
 fn a_file_by_a_dtd_of_its_own() {
     let here = &Folder::new();
@@ -360,15 +360,26 @@ fn a_file_by_a_dtd_of_its_own() {
     metatfc(here, &[&jsonl[..], &["--all"]].concat()).exits(0).prints("\"name\":\"abc\"");
     // The DTD is found on METATF_PATH.
     metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
-    // Two DTDs match the file, but only one is specified.
-    here.write("twin.dtd", dtd);
-    metatfc(here, &["dump", "a.log"]).exits(2).says("several DTDs match (log, twin)");
-    metatfc(here, &["dump", "--dtd", "twin.dtd", "a.log"]).exits(0).prints("a=258");
+    // Of two DTDs that match the file, the first by name reads it.
+    here.write("twin.dtd", dtd.replace("a.width", "b.width").replace("a.inter", "b.inter").replace("(tag, a)", "(tag, b)"));
+    metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
+    metatfc(here, &["dump", "--dtd", "twin.dtd", "a.log"]).exits(0).prints("b=258");
+    // If its prologue does not end, the next DTD is tried; if all fail, the first error is reported.
+    here.write("log.dtd", dtd.replace("length.width = 2", "length.width = 4"));
+    metatfc(here, &["dump", "a.log"]).exits(0).prints("b=258");
+    here.write("log.dtd", dtd);
+    here.write("cut.log", &log[..7]);
+    metatfc(here, &["dump", "cut.log"]).exits(1).says("it begins like a file of log, but offset 6");
     std::fs::remove_file(here.join("twin.dtd")).expect("it is there");
+    // A DTD on METATF_PATH is tried before a built-in DTD, even if its name comes later.
+    here.write("same.dtd", dtd.replace("0x6c6f6731", "0xa1b2c3d4"));
+    here.write("capture", [&PCAP.bytes[..4], b"\x03\0abc\x04\x01\x02"].concat());
+    metatfc(here, &["dump", "capture"]).exits(0).prints("a=513");
+    std::fs::remove_file(here.join("same.dtd")).expect("it is there");
     here.write("other", b"log2");
     metatfc(here, &["dump", "other"])
         .exits(1)
-        .says("match none of hprof, log, mps, ")
+        .says("match none of log, hprof, mps, ")
         .says("to try another DTD, use --dtd FILE");
     metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("its first bytes do not match pcap");
     metatfc(here, &["dump", "--dtd", "heap", "a.log"])
