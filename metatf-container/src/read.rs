@@ -362,13 +362,15 @@ impl<'a> Reader<'a> {
         self.warnings.push(warning);
     }
 
-    /// Warns if `found`, the number of data records in the trace, differs from the number in the header. Must be called
-    /// after all records have been read. When salvaging, the loss report covers this case.
+    /// Warns if `found`, the number of data records in the trace, differs from the number in the header of a trace
+    /// without a footer (spec 5.1). Must be called after all records have been read. When salvaging, the loss report
+    /// covers this case.
     #[doc(hidden)]
     pub fn check_records(&mut self, found: u64) {
         let declared = self.header.nrecords;
-        // A header contains a nonzero count only if the trace was finished, so all records should be present.
-        if declared != 0 && declared != found && self.salvage.is_none() {
+        // A header contains a nonzero count only if the trace was finished, so the end of the file is missing.
+        let is_open = self.warnings().contains(&Warning::NotClosed);
+        if is_open && declared != 0 && declared != found && self.salvage.is_none() {
             self.warn(Warning::Records { declared, found });
         }
     }

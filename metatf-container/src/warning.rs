@@ -9,8 +9,8 @@ pub enum Warning {
     /// The chunks are intact, but there is no footer, because the file was not closed or was received through an
     /// interrupted pipe (spec 5.2).
     NotClosed,
-    /// The header contains the number of records, which is written when a trace is finished, but the actual number
-    /// differs.
+    /// There is no footer, and the header contains a number of records, which is written when a trace is finished, but
+    /// the actual number differs.
     Records {
         /// The number in the header.
         declared: u64,

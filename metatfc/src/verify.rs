@@ -172,6 +172,10 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     if container.warnings().iter().any(|warning| warning.is_loss()) {
         return Err(Failure::Printed);
     }
+    let (declared, found) = (container.header().nrecords, trace.reader().records_read());
+    if declared != 0 && declared != found {
+        return failed(format!("{name}: {}", Warning::Records { declared, found }));
+    }
     check_labels(args, name, file, &fail)?;
     let is_open = container.warnings().iter().any(|warning| matches!(warning, Warning::NotClosed));
     let unfinished = is_open.then(|| {
