@@ -318,7 +318,7 @@ impl Oracle {
         let mut found = 0;
         while row.at < part.content.len() {
             let start = row.at;
-            d.record(part.section, id, &mut row)?;
+            d.element(part.section, id, start, &mut row)?;
             if row.at == start {
                 return Err("an element without a byte".into());
             }
@@ -403,7 +403,7 @@ fn nested(dtd: &Dtd, order: Order, number: u8, bytes: &[u8], rules: Rules) -> Op
         let start = row.at;
         let id = match section.stream {
             Some(id) => {
-                d.record(number, id, &mut row).ok()?;
+                d.element(number, id, start, &mut row).ok()?;
                 id
             }
             None => {

@@ -232,11 +232,16 @@ impl<'d> Decoder<'d> {
         start: usize,
         row: &mut Row<'_>,
     ) -> Result<(), Wrong> {
-        row.items = 0;
         if self.dtd.record(id).is_some_and(|r| r.catch_all) {
             // The tag is an ordinary field of the record.
             row.at = start;
         }
+        self.element(section, id, start, row)
+    }
+
+    /// Reads an element that begins at `start`, or the rest of such a record.
+    pub(super) fn element(&mut self, section: u8, id: RecordId, start: usize, row: &mut Row<'_>) -> Result<(), Wrong> {
+        row.items = 0;
         self.record(section, id, row)?;
         let bounded = row.items <= (row.at - start) as u64 + 65_536;
         self.rules.demand(Rule::ItemsBounded, bounded, "too many items")

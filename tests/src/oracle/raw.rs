@@ -189,7 +189,7 @@ fn not_zero(values: Vec<u64>) -> usize {
     values.iter().map(|v| v.to_le_bytes().iter().filter(|b| **b != 0).count()).min().unwrap_or(0)
 }
 
-/// Returns whether two records are complete, or one that reaches the end. Catch-all records do not count.
+/// Returns whether two data records are complete, or one that reaches the end. Catch-all records do not count.
 fn two_whole(dtd: &Dtd, order: Order, section: u8, bytes: &[u8], rules: Rules) -> bool {
     let mut d = Decoder::new(dtd, order, 8, 0, rules);
     let mut row = Row::new(bytes);
@@ -199,8 +199,8 @@ fn two_whole(dtd: &Dtd, order: Order, section: u8, bytes: &[u8], rules: Rules) -
         }
         let start = row.at;
         let whole = match d.tag(section, &mut row) {
+            Ok(id) if id.0 < 3 => Err("a record without data".into()),
             Ok(id) if dtd.record(id).is_some_and(|r| r.catch_all) => Err("a catch-all record".into()),
-            Ok(RecordId(2)) => d.metadata(section, &mut row).map(drop),
             Ok(id) => d.data_record(section, id, start, &mut row),
             Err(wrong) => Err(wrong),
         };

@@ -312,11 +312,33 @@ impl Parser<'_> {
         Ok(Setting { path, name, value })
     }
 
+    /// Returns whether a `*` follows the parenthesis that closes the one here.
+    fn at_count(&self) -> bool {
+        let mut ahead = Parser { rest: self.rest, rules: self.rules };
+        let mut open = 0;
+        while !ahead.at_end() {
+            if ahead.at('\'') {
+                if ahead.integer().is_err() {
+                    return false;
+                }
+                continue;
+            }
+            open += usize::from(ahead.at('('));
+            if ahead.takes(')') {
+                open -= 1;
+                if open == 0 {
+                    return ahead.at('*');
+                }
+            } else {
+                ahead.rest = ahead.rest.split_at(ahead.rest.chars().next().map_or(0, char::len_utf8)).1;
+            }
+        }
+        false
+    }
+
     fn field(&mut self) -> Result<Field, Wrong> {
         if self.at('(') {
-            let inside = self.rest.trim_start_matches(|c: char| c == '(' || c.is_ascii_whitespace());
-            let behind = inside.trim_start_matches(is_of_name).trim_start();
-            if inside.starts_with(|c: char| c.is_ascii_digit() || c == '\'') || behind.starts_with('.') {
+            if self.at_count() {
                 self.needs('(')?;
                 let count = self.expression()?;
                 self.needs(')')?;

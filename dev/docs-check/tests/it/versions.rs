@@ -2,6 +2,7 @@
 //! error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use metatf_parser::schema::Format;
 use metatf_test::root;
 
 fn text(path: &str) -> String {
@@ -58,6 +59,19 @@ fn each_error_of_the_runtime_has_its_rule() {
     sorted.sort();
     assert!(variants.len() > 20, "{variants:?}");
     assert_eq!(rows, sorted, "errors of section 7.1, and those of the runtime");
+}
+
+#[test]
+fn the_registry_lists_each_format() {
+    let page = text("docs/registry.md");
+    let (_, rest) = page.split_once("<!-- formats -->").unwrap();
+    let (table, _) = rest.split_once("\n\n").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let mut rows: Vec<&str> = rows.map(|(name, _)| name).collect();
+    rows.sort_unstable();
+    let mut known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    known.sort_unstable();
+    assert_eq!(rows, known, "formats of docs/registry.md, and those of the parser");
 }
 
 /// Returns the text between `before` and the next `"`.
