@@ -6,7 +6,7 @@ use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf_cli::{Style, stderr};
 use metatf_parser::schema::Dtd;
-use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
+use metatf_parser::{Code, Diagnostic, MOST_EMBEDDED_BYTES, Severity};
 use metatf_tools::built_in::{self, file_name};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -201,7 +201,13 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         }
         let parsed = parse(&format!("{trace} (embedded DTD)"), text);
         let embedded = parsed.inspect_err(|_| {
-            print_message(&format!("{trace}: the embedded DTD has errors; to use another DTD, add --force-dtd FILE"));
+            let diagnostics = metatf_parser::parse("", text).diagnostics;
+            let hint = if diagnostics.iter().any(|diagnostic| diagnostic.code == Code::ModelRevision) {
+                "the embedded DTD has models that this version cannot read; record traces from before version 1.0 again"
+            } else {
+                "the embedded DTD has errors; to use another DTD, add --force-dtd FILE"
+            };
+            print_message(&format!("{trace}: {hint}"));
         })?;
         if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name && !args.any_version) {
             check_version(&embedded, trace, path)?;

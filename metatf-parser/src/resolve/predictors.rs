@@ -95,12 +95,16 @@ fn revision(model: &ast::Model, report: &mut Reporter) {
             Draft::new(Code::ModelRevision, n.span, message)
                 .help(format!("{knows}; if the number is correct, use a later version of the program"))
         }
-        None => Draft::new(Code::ModelRevision, model.span, "this model has no revision")
-            .help(format!(
-                "write `predicted {MODEL_REVISION} ...`, because {knows}; versions before 1.0 wrote traces without the \
-                 number, according to other rules"
-            ))
-            .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
+        None => Draft::new(
+            Code::ModelRevision,
+            model.span,
+            "this model has no revision, as in traces from before version 1.0",
+        )
+        .help(format!(
+            "in a new DTD, write `predicted {MODEL_REVISION} ...`, because {knows}; a trace from before version 1.0 \
+                 follows other rules, so record it again or write it again from its source"
+        ))
+        .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
     };
     report.add(draft);
 }
