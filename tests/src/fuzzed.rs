@@ -2,7 +2,7 @@
 //! take minutes to compile. `tests/tests/it/every_shape.rs` checks that these formats cover every shape.
 
 /// Vectors whose formats are included. They come first in every build, so that their numbers are the same.
-pub const VECTORS: [&str; 23] = [
+pub const VECTORS: [&str; 24] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -26,6 +26,7 @@ pub const VECTORS: [&str; 23] = [
     "x-nested",
     "x-prologue-little",
     "x-paths",
+    "x-items-of-elements",
 ];
 
 /// Additional vectors that tests refer to by name. Together with [`VECTORS`] they represent all vectors, unless

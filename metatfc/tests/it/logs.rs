@@ -361,7 +361,10 @@ fn a_file_by_a_dtd_of_its_own() {
     // The DTD is found on METATF_PATH.
     metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
     // Of two DTDs that match the file, the first by name reads it.
-    here.write("twin.dtd", dtd.replace("a.width", "b.width").replace("a.inter", "b.inter").replace("(tag, a)", "(tag, b)"));
+    here.write(
+        "twin.dtd",
+        dtd.replace("a.width", "b.width").replace("a.inter", "b.inter").replace("(tag, a)", "(tag, b)"),
+    );
     metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
     metatfc(here, &["dump", "--dtd", "twin.dtd", "a.log"]).exits(0).prints("b=258");
     // If its prologue does not end, the next DTD is tried; if all fail, the first error is reported.

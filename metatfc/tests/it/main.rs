@@ -370,6 +370,28 @@ fn errors_come_after_the_records_before_them() {
     }
 }
 
+/// Dumping delivers the records whatever the header declares, and verification reports a wrong number.
+#[test]
+fn a_wrong_number_of_records_in_the_header_is_for_verification() {
+    for vector in ["good/x-v0-header-nrecords", "good/x-v1-header-nrecords"] {
+        let case = vectors(vector);
+        metatfc(&case, &["dump", "trace.mtf"]).exits(0);
+        metatfc(&case, &["verify", "trace.mtf"])
+            .exits(1)
+            .says("the header declares 7 records, but the trace contains 1");
+    }
+}
+
+/// A trace from before 1.0 names its age and the remedy.
+#[test]
+fn a_trace_from_before_the_first_version_must_be_recorded_again() {
+    let case = vectors("bad/trace/x-predicted-revision-none");
+    metatfc(&case, &["dump", "trace.mtf"])
+        .exits(1)
+        .says("this model has no revision, as in traces from before version 1.0")
+        .says("record traces from before version 1.0 again");
+}
+
 #[test]
 fn raw() {
     let folder = folder();
