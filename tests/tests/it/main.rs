@@ -18,6 +18,7 @@ mod prologues;
 mod random;
 mod recode_memory;
 mod regress;
+mod second_writer;
 mod send;
 mod symbolizing;
 mod times;
