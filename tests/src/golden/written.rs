@@ -20,6 +20,7 @@ pub fn options() -> Vec<(String, WriteOptions)> {
         ("record-dictionary", Filter::RecordDictionary),
         ("split-suffix", Filter::SplitSuffix),
         ("auto", Filter::Auto),
+        ("columns", Filter::Columns),
     ];
     let kinds = [
         ("32-little", Class::Bits32, Order::Little),
