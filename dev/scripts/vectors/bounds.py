@@ -325,35 +325,35 @@ def column_edges():
 
 
 def model_edges():
-    clear("x-model-", "x-heap-")
+    clear("x-predicted-edge-")
     begin = [0, 0]
     steps = [(5, 2, True), (5, 2, True), (10, 0)]
-    values("x-model-first-difference", "the differences before the first value are 0", "dfcm 1", steps)
+    values("x-predicted-edge-first-difference", "the differences before the first value are 0", "dfcm 1", steps)
     sizes = [a(24, 0x1000, 36, fold(0x1000)), a(25, 0x1020, 4), a(24, 0x1050, 4), a(40, 0x1070, 4), a(41, 0x10A0, 4), a(24, 0x10E0, 4)]
-    heap("x-heap-rule-0", "sizes at the bounds of size rule 0", (begin, sizes))
+    heap("x-predicted-edge-rule-0", "sizes at the bounds of size rule 0", (begin, sizes))
     sizes = [a(16, 0x1000, 36, fold(0x1000)), a(17, 0x1010, 4), a(16, 0x1030, 4), a(128, 0x1040, 4), a(129, 0x10C0, 4), a(160, 0x1160, 4), a(161, 0x1200, 4), a(1, 0x12C0, 4)]
-    heap("x-heap-rule-1", "sizes at the bounds of size rule 1", ([1, 0], sizes))
+    heap("x-predicted-edge-rule-1", "sizes at the bounds of size rule 1", ([1, 0], sizes))
     # The order of 65 slots and more: the object in the last slot of each window, with empty slots in between.
     objects = lambda n: [a(24, 0x1000, 36, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 4) for i in range(1, n)]
     free = lambda slot, mark: f(0x1000 + 0x20 * slot, 48, fold(slot - mark))
     frees = [free(1, 0)] + [free(slot, slot - 1) for slot in range(2, 63)]
-    heap("x-heap-window-newest", "the 64th slot from the end", (begin, objects(64) + frees + [f(0x1000, 1)]))
+    heap("x-predicted-edge-window-newest", "the 64th slot from the end", (begin, objects(64) + frees + [f(0x1000, 1)]))
     # The mark is slot 0, and only slots 64 and 65 are live.
     frees = [free(1, 0)] + [free(slot, slot - 1) for slot in range(2, 64)] + [free(0, 63)]
-    heap("x-heap-window-after", "the 64th slot after the mark", (begin, objects(66) + frees + [f(0x1000 + 0x20 * 64, 32)]))
+    heap("x-predicted-edge-window-after", "the 64th slot after the mark", (begin, objects(66) + frees + [f(0x1000 + 0x20 * 64, 32)]))
     # 1,100 slots, one of them empty: the empty slot stays.
     order = objects(1100) + [free(10, 0), a(24, 0x1000 + 0x20 * 10, 0), f(0x1000 + 0x20 * 5, 49, 0, 1100 - 5)]
-    heap("x-heap-order-kept", "an order of more than 1,024 slots with one empty slot", (begin, order))
+    heap("x-predicted-edge-order-kept", "an order of more than 1,024 slots with one empty slot", (begin, order))
     # 2 used + 1 slots, of which the last is new.
     # Of 1,026 objects, 511 and the last are left, and the new one has slot 1,026: 1,027 slots, 513 in use.
     frees = [free(511, 0)] + [free(slot, slot - 1) for slot in range(512, 1025)]
     new = [a(56, 0x100000, 36, fold(0x100000 - 0x1000))]
     order = objects(1026) + frees + new + [f(0x1000 + 0x20 * 5, 49, 0, 512 - 5)]
-    heap("x-heap-order-closed", "an order of 2 used + 1 slots is closed up", (begin, order))
+    heap("x-predicted-edge-order-closed", "an order of 2 used + 1 slots is closed up", (begin, order))
     # The last code of *recent* makes a bump, and sets *fresh*.
     frees = [f(0x1000 + 0x20 * (127 - n), 0) for n in range(128)]
     order = objects(128) + frees + [a(56, 0x1000 + 0x20 * 127, 165), a(8, 0x1000 + 0x20 * 127 + 0x40, 4), a(56, 0x1000 + 0x20 * 127 + 0x40, 3)]
-    heap("x-heap-recent-last", "the 128th of the most recently freed addresses", (begin, order))
+    heap("x-predicted-edge-recent-last", "the 128th of the most recently freed addresses", (begin, order))
     # 3,000 contexts with an object each are fewer than 2^21.
     dtd = HEAP.replace("thread.width = 1", "thread.width = 2")
     raw, lines, elements, miss = b"", [], [], 0
@@ -368,7 +368,7 @@ def model_edges():
     trace = Trace(dtd)
     trace.stream(2, begin + elements)
     trace.chunk(raw, 1, 0, 1, records=len(lines), zipped=True)
-    place("good", "x-heap-contexts", {"format.dtd": dtd, "trace.mtf": trace.finish(len(lines)), "expected.jsonl": lines,
+    place("good", "x-predicted-edge-contexts", {"format.dtd": dtd, "trace.mtf": trace.finish(len(lines)), "expected.jsonl": lines,
                                       "case.json": {"about": "3,000 contexts, whose heap is not cleared", "spec": "4.2.2", "mode": "dump"}})
 
 

@@ -173,7 +173,7 @@ static bool pfx_token_(uint8_t first, pfx_packed_ *seconds, size_t numbered, siz
     return *entry < numbered;
 }
 
-/* Numbers the suffixes of the entries, which are sorted by entry, and checks that each entry is used. Moves `seconds` to its end. */
+/* Numbers the suffixes of the entries, which are sorted by entry, and checks that each other entry is used. Moves `seconds` to its end. */
 static bool pfx_suffixes_(const uint8_t *tokens, size_t count, pfx_packed_ *seconds, size_t numbered, pfx_entry_ *entries, size_t total)
 {
     size_t other = numbered;
@@ -188,7 +188,7 @@ static bool pfx_suffixes_(const uint8_t *tokens, size_t count, pfx_packed_ *seco
     }
     for (i = 0; i < total; i++) {
         uint32_t uses = entries[i].suffix;
-        if (uses == 0) {
+        if (uses == 0 && i >= numbered) {
             return false;
         }
         entries[i].suffix = (uint32_t)suffix;
@@ -221,7 +221,7 @@ static bool pfx_expand_(uint8_t *to, size_t length, pfx_packed_ in, bool split, 
     total = (size_t)(numbered + others);
     entry_bytes = total * sizeof *entries;
     bytes = scratch + entry_bytes;
-    if (total > count || count > (size_t)(in.end - in.at) - total || entry_bytes > room
+    if (count > (size_t)(in.end - in.at) - total || entry_bytes > room
         || !pfx_entries_(&in, entries, total, bytes, room - entry_bytes) || count > (size_t)(in.end - in.at)) {
         return false;
     }
@@ -256,7 +256,7 @@ static bool pfx_expand_(uint8_t *to, size_t length, pfx_packed_ in, bool split, 
 static const uint8_t *pfx_unfilter_(
     pfx_reader *reader, uint8_t filter, uint8_t width, const uint8_t *payload, size_t length, size_t size, uint64_t chunk)
 {
-    size_t scratch = filter < 2 ? 0 : length * (sizeof(pfx_entry_) / 2 + 1);
+    size_t scratch = filter < 2 ? 0 : length * (sizeof(pfx_entry_) + 1);
     pfx_packed_ in;
     if (filter == 0) {
         return payload;
