@@ -86,7 +86,7 @@ impl Namer<'_> {
 
     fn kind(&self, id: LeafId, l: &Leaf) -> ColumnKind {
         match (&l.width, l.format) {
-            (Width::Array(_) | Width::Variable(_) | Width::Until(_), _) => ColumnKind::Arrays,
+            (Width::Array(_) | Width::Variable(_) | Width::Until(_) | Width::Rest, _) => ColumnKind::Arrays,
             // A count or length is a plain number regardless of its format.
             _ if self.uses.any(id) => ColumnKind::Unsigned,
             (_, Format::Signed) => ColumnKind::Signed,

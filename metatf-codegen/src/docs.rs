@@ -61,6 +61,7 @@ pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -
         }
         Width::Unset | Width::Number(_) | Width::Array(_) => vec!["no bytes".to_owned()],
         Width::Until(end) => vec![format!("bytes up to a byte {end}")],
+        Width::Rest => vec!["bytes up to the end".to_owned()],
         Width::Variable(_) => vec![format!("`{}` bytes", record.width_text(&leaf.width))],
     };
     if leaf.is_numeric() {
@@ -165,7 +166,7 @@ fn stored(leaf: &Leaf) -> Option<u32> {
         Width::Number(width) if leaf.interpretation.stores() => Some(width.into()),
         Width::Unset | Width::Number(_) => Some(0),
         Width::Array(n) => Some(n),
-        Width::Until(_) | Width::Variable(_) => None,
+        Width::Until(_) | Width::Variable(_) | Width::Rest => None,
     }
 }
 

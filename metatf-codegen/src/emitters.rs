@@ -275,6 +275,9 @@ struct Planner<'s, 'd> {
     tables: Scope,
 }
 
+/// The reason why emitters omit a byte array without a length.
+const EXTENDS: &str = "extends to the end of its content";
+
 /// The role of a record for emitters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -289,6 +292,14 @@ impl Planner<'_, '_> {
         // Without nested records, a catch-all record only reads records emitted by other programs.
         let is_read_only = record.catch_all && self.reach == Reach::Plain;
         let Some(tag) = record.tag.filter(|_| !is_read_only) else { return Ok(()) };
+        if let Some(leaf) = record.ends_by_content() {
+            let reason = match leaf.width {
+                Width::Rest => format!("`{}` {EXTENDS}", named(leaf)),
+                _ => format!("its items are not counted: `{}`", leaf.key),
+            };
+            self.out.without.push(Missing { record: record.name.clone(), reason });
+            return Ok(());
+        }
         let role = role(record)?;
         let complex = not_plain(record);
         let plain = complex.is_none() && !record.catch_all;
@@ -470,6 +481,7 @@ fn not_plain(record: &Record) -> Option<String> {
             },
             (Width::Array(bytes), _) if *bytes > PLAIN_MOST => "has more than 1024 bytes",
             (Width::Until(_), _) => "ends at a terminator",
+            (Width::Rest, _) => EXTENDS,
             (Width::Unset | Width::Number(_) | Width::Array(_), _) => return None,
         };
         Some(format!("`{}` {reason}", named(l)))
@@ -650,7 +662,7 @@ fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionEr
     let own = match (&l.width, l.format, l.interpretation) {
         (Width::Array(bytes), _, _) => Machine::Array(*bytes),
         (Width::Variable(_), Format::Utf8, _) => Machine::Text,
-        (Width::Variable(_) | Width::Until(_), _, _) => Machine::Bytes,
+        (Width::Variable(_) | Width::Until(_) | Width::Rest, _, _) => Machine::Bytes,
         _ if interns && annotation(l, "role").as_deref() == Some("string_id") => Machine::Id,
         (_, Format::F64, _) => Machine::F64,
         (_, Format::Bool, _) => Machine::Bool,

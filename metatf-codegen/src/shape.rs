@@ -87,6 +87,7 @@ impl Shaper<'_, '_> {
                             "Present exactly if `{}` is 1. The writer returns an error if they disagree.",
                             count.key
                         ),
+                        false if record.ends_by_content().is_some() => format!("The items are counted by `{}`.", count.key),
                         false => format!("The number of items is `{}`.", count.key),
                     });
                 }
@@ -202,7 +203,7 @@ impl Shaper<'_, '_> {
     fn kind(&self, id: LeafId, l: &Leaf) -> Kind {
         match (&l.width, l.format) {
             (Width::Array(n), _) if *n <= LARGEST_ARRAY => Kind::Array,
-            (Width::Array(_) | Width::Variable(_) | Width::Until(_), _) => Kind::Bytes,
+            (Width::Array(_) | Width::Variable(_) | Width::Until(_) | Width::Rest, _) => Kind::Bytes,
             _ if self.uses.any(id) => Kind::Number,
             _ if l.names != Names::None => Kind::Named,
             (_, Format::Signed) => Kind::Signed,

@@ -98,6 +98,8 @@ pub enum ErrorKind {
         /// The value of the expression.
         expected: u64,
     },
+    /// The items to be written do not end with one that meets the condition of their repetition.
+    NoLastItem,
     /// A terminated byte array that does not contain this terminator in its first 65,535 bytes, or a byte array to be
     /// written that does contain it.
     NoEnd(u8),
@@ -237,6 +239,8 @@ pub enum MetadataRule {
     OffsetTarget,
     /// `sectionStride` to a section other than a stream section of single numbers.
     StrideTarget,
+    /// `sectionStride` in a record whose items end by their content.
+    ScannedRecord,
     /// `sectionStride` with a stride less than 1.
     Stride,
     /// A `baseOffset` reference, which may appear only in the DTD.
@@ -262,6 +266,7 @@ impl fmt::Display for MetadataRule {
             Self::SectionNumber => "the section number exceeds 255",
             Self::OffsetTarget => "sectionOffset requires a stream section",
             Self::StrideTarget => "sectionStride requires a stream section with a single numeric leaf",
+            Self::ScannedRecord => "sectionStride cannot be set in a record with `(until ..)` or `(rest)` items",
             Self::Stride => "the stride of sectionStride must be at least 1",
             Self::Reference => "a baseOffset reference can only be declared in the DTD",
             Self::Predicted => "a predicted field can only be declared in the DTD",
@@ -329,6 +334,7 @@ impl fmt::Display for ErrorKind {
             Self::NotCount { found, expected } => {
                 write!(f, "the record has {found} items, but their count expression yields {expected}")
             }
+            Self::NoLastItem => f.write_str("no item meets the condition after `until`, which the last item must meet"),
             Self::NoEnd(end) => write!(
                 f,
                 "the array must end with byte {end}, within 65,535 bytes, and must not contain this byte elsewhere"

@@ -73,15 +73,28 @@ pub(crate) enum FieldItem<'t> {
 pub(crate) enum Count<'t> {
     /// A field that stores the count.
     Name(Name<'t>),
-    /// An expression over earlier fields.
+    /// A count that is not stored.
     Computed(Computed<'t>),
 }
 
-/// An expression in parentheses.
+/// A count in parentheses, which is not stored.
 #[derive(Debug)]
 pub(crate) struct Computed<'t> {
+    pub(crate) kind: CountKind,
+    /// The expression; empty for [`CountKind::Rest`].
     pub(crate) expression: Expression<'t>,
     pub(crate) span: Span,
+}
+
+/// The meaning of the expression of a count that is not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CountKind {
+    /// The expression over earlier fields is the number of items: `(expr)`.
+    Expression,
+    /// The items fill the rest of the content: `(rest)`.
+    Rest,
+    /// The expression over fields of the items is nonzero after the last item: `(until expr)`.
+    Until,
 }
 
 /// A property setting, `path.name = value;`.

@@ -213,6 +213,15 @@ codes! {
     CountLater = "E0606", "3.3",
         "A count that is not listed before its repetition is encoded directly before the repetition. The record must not list such a count again later.",
         "r: (tag, n*a, n) { tag.value = 4; }";
+    RestPlace = "E0607", "3.2",
+        "A byte array with the width `rest`, or a repetition `(rest)*item`, must not be repeated or optional. Only fields of a fixed width may follow. `sectionOffset` must not refer to a section of such elements.",
+        "r: (tag, data, vfield) { tag.value = 4; data.width = rest; data.interpretation = none; }";
+    UntilCondition = "E0608", "3.3",
+        "The condition of `(until expr)*item` must refer to a field of the items.",
+        "r: (tag, n, (until n.value == 0)*x) { tag.value = 4; }";
+    ScannedItems = "E0609", "3.3",
+        "A record that contains `(until expr)*item` or `(rest)*item` must not use `sectionStride` or `predicted`.",
+        "r: (tag, (until x.value == 0)*x) { tag.value = 4; x.interpretation = sectionStride 2 1; }";
     // Stream sections.
     NoStream = "E0701", "3.5",
         "The argument of `sectionOffset` must be the number of a stream section.",
@@ -271,8 +280,8 @@ codes! {
         "A field with the role `records_size` must be a number field in a stream section's element that also contains a `magic` field. A field with the role `trailer` must be a number field and the only field of a stream section's element.",
         r#"section s 1 { r: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
     RawSections = "E1103", "5.4",
-        "A DTD for files without a header must have exactly one section for the records. Sections for the data before and after the records do not count, and neither do sections nested in byte arrays.",
-        r#"section head 1 { prologue: (magic) { magic.width = 4; magic.interpretation = none; magic.value = 7; magic.role = "magic"; } }"#;
+        "A DTD for files without a header must have exactly one section for the records. Sections for the data before and after the records do not count, and neither do sections nested in byte arrays. If no other section is left, a file may consist of the elements that contain the `magic` field, without `records_size`.",
+        r#"section head 1 { prologue: (magic, size) { magic.width = 4; magic.interpretation = none; magic.value = 7; magic.role = "magic"; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
     // Warnings.
     UnusedProperty = "W0101", "3.1",
         "A property should apply to a field of at least one record.",

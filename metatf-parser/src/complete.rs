@@ -8,7 +8,7 @@ use crate::index::{Declared, Index, SymbolKind};
 use crate::lexer::{Kind, Lexed, Token};
 use crate::parse::lex;
 use crate::schema::{Argument, Format, InterpretationWord, MODEL_REVISION};
-use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, ROLES, Takes};
+use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, REST, ROLES, Takes};
 
 /// A completion for a location in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -306,6 +306,7 @@ fn number(scope: &Scope, before: &[&str], list: &mut List) {
             ("8", "8", "Eight bytes."),
             ("bytes", "bytes ", "An array with this number of bytes."),
             ("until", "until ", "An array that ends before this byte."),
+            (REST, REST, "An array up to the end of the file, chunk or array that contains the record."),
         ] {
             list.add(CompletionKind::Value, word, text, doc);
         }

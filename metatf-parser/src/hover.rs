@@ -73,6 +73,7 @@ pub fn width_text(leaf: &Leaf) -> String {
         Width::Array(bytes) => format!("{bytes} bytes"),
         Width::Variable(_) => "computed number of bytes".to_owned(),
         Width::Until(end) => format!("bytes up to {end}"),
+        Width::Rest => "rest of the bytes".to_owned(),
     }
 }
 
@@ -229,6 +230,7 @@ pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
             Width::Array(bytes) => format!("[{bytes}]"),
             Width::Variable(_) => "[..]".to_owned(),
             Width::Until(end) => format!("[..{end}]"),
+            Width::Rest => "[rest]".to_owned(),
         };
         let offset = match first.offset.filter(|_| others.iter().all(|other| other.offset == first.offset)) {
             Some(offset) => format!(", at byte {offset}"),

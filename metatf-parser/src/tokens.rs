@@ -6,7 +6,7 @@ use crate::index::{Index, SymbolKind};
 use crate::lexer::{Kind, Token};
 use crate::parse::lex;
 use crate::schema::InterpretationWord;
-use crate::vocabulary::{OTHER, PREDICTORS, Property, ROLES};
+use crate::vocabulary::{OTHER, PREDICTORS, Property, REST, ROLES};
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn tokens(text: &[u8], index: &Index) -> Vec<(Range<usize>, TokenKind)> {
 
 /// Checks whether the word is a keyword anywhere in the language.
 fn is_word(word: &str) -> bool {
-    const OTHERS: [&str; 10] = ["section", "bytes", "until", "value", "width", "bit", "by", "own", "shared", OTHER];
+    const OTHERS: [&str; 11] = ["section", "bytes", "until", REST, "value", "width", "bit", "by", "own", "shared", OTHER];
     InterpretationWord::named(word).is_some()
         || OTHERS.contains(&word)
         || PREDICTORS.contains(&word)

@@ -115,7 +115,7 @@ impl Takes {
     /// Returns the description of the kind for messages such as "the value of `width` is ...".
     pub(crate) const fn describe(self) -> &'static str {
         match self {
-            Takes::Number => "an integer, an expression, `bytes N` or `until N`",
+            Takes::Number => "an integer, an expression, `bytes N`, `until N` or `rest`",
             Takes::Constant => "an integer",
             Takes::Interpretation => "an interpretation",
             Takes::Text | Takes::Format => "a string",
@@ -139,6 +139,9 @@ pub(crate) enum OnTag {
 
 /// The tag value of a record that matches all tags not used by another record.
 pub(crate) const OTHER: &str = "other";
+
+/// The width of a byte array that extends to the end of its content.
+pub(crate) const REST: &str = "rest";
 
 /// The words that start a predictor.
 pub(crate) const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];

@@ -282,8 +282,11 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String]) -> TokenStream {
         _ if leaf.is_tag() => return quote!(Leaf::tag()),
         _ if any_tag => return quote!(Leaf::any_tag()),
         _ if leaf.computed.is_some() => {
-            let program = program(leaf.computed.as_ref());
-            quote!(Leaf::computed(#path, #program))
+            let (program, count) = (program(leaf.computed.as_ref()), leaf.computed.as_ref());
+            match count.and_then(|count| count.0.last()) {
+                Some(ExprOp::Rest | ExprOp::Until) => quote!(Leaf::scanned(#path, #program)),
+                _ => quote!(Leaf::computed(#path, #program)),
+            }
         }
         Width::Unset => numeric(&path, 0, leaf.interpretation),
         Width::Number(width) => numeric(&path, *width, leaf.interpretation),
@@ -295,6 +298,7 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String]) -> TokenStream {
             let end = number(*end);
             quote!(Leaf::until(#path, #end))
         }
+        Width::Rest => quote!(Leaf::rest(#path)),
         Width::Variable(expr) => {
             let program = program(Some(expr));
             quote!(Leaf::variable(#path, #program))
@@ -321,12 +325,14 @@ fn numeric(path: &str, width: u8, interpretation: Interpretation) -> TokenStream
 }
 
 fn program(expression: Option<&Expr>) -> TokenStream {
-    let steps = expression.iter().flat_map(|e| &e.0).map(expr_op);
+    let steps = expression.iter().flat_map(|e| &e.0).filter_map(expr_op);
     quote!(&[#(#steps),*])
 }
 
-fn expr_op(op: &ExprOp) -> TokenStream {
+/// Emits a step, or nothing for the marker of a count that is not the result of its steps.
+fn expr_op(op: &ExprOp) -> Option<TokenStream> {
     let name = match op {
+        ExprOp::Rest | ExprOp::Until => return None,
         ExprOp::Push(n) => {
             let n = number(*n);
             quote!(Push(#n))
@@ -351,7 +357,7 @@ fn expr_op(op: &ExprOp) -> TokenStream {
             quote!(Bit(#bit))
         }
     };
-    quote!(ExprOp::#name)
+    Some(quote!(ExprOp::#name))
 }
 
 fn model(references: &References<'_>, model: &Model) -> TokenStream {

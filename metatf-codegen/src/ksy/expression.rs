@@ -27,6 +27,9 @@ impl Text {
                 ExprOp::Push(number) => Text { text: number_text(number), level: Level::Atom },
                 ExprOp::Leaf(leaf) => Text { text: path(leaf)?, level: Level::Atom },
                 ExprOp::Bit(bit) => stack.pop()?.bits(bit, 1),
+                // The condition of a repetition, without its mark.
+                ExprOp::Until => continue,
+                ExprOp::Rest => return None,
                 ExprOp::Add => binary(&mut stack, "+", Level::Sum)?,
                 ExprOp::Sub => binary(&mut stack, "-", Level::Sum)?,
                 ExprOp::Mul => binary(&mut stack, "*", Level::Product)?,

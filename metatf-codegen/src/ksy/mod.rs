@@ -75,7 +75,8 @@ fn root(types: &mut Types<'_>, raw: &RawFile, starts: &Starts) -> Vec<Map> {
     let mut sizes: Vec<(Option<String>, String)> = Vec::new();
     let dtd = types.dtd;
     for (id, section) in (0..=u16::MAX).map(SectionId).zip(&dtd.sections).skip(1) {
-        let start = (0..).zip(&raw.starts).find(|(_, start)| section.stream.is_some() && start.section == id);
+        let is_header = section.stream.is_some() && id != raw.records;
+        let start = (0..).zip(&raw.starts).find(|(_, start)| is_header && start.section == id);
         let paths = types.section(section, start.is_some());
         let (Some(name), Some(kind)) = (&section.name, types.sections.get(&section.number)) else { continue };
         let list = match start {

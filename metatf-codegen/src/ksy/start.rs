@@ -132,7 +132,7 @@ fn fixed_places(record: &Record, items: &[Item], at: &mut u64, places: &mut BTre
                 _ if !leaf.interpretation.stores() => Some(0),
                 Width::Number(width) => Some(u64::from(width)),
                 Width::Array(width) => Some(u64::from(width)),
-                Width::Unset | Width::Variable(_) | Width::Until(_) => None,
+                Width::Unset | Width::Variable(_) | Width::Until(_) | Width::Rest => None,
             });
             *at += size.unwrap_or_default();
             size.is_some()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metatf_parser::schema::{Bits, Dtd, Expr, Format, Item, Leaf, LeafId, NameList, Names, Record, Repeated, Width};
+use metatf_parser::schema::{Bits, Dtd, Expr, ExprOp, Format, Item, Leaf, LeafId, NameList, Names, Record, Repeated, Width};
 
 use super::expression::Text;
 use super::leaf::{self, Number};
@@ -50,11 +50,17 @@ pub(super) enum Presence {
     If(String),
     Times(String),
     ToEnd,
+    /// Items up to this number of bytes before the end.
+    ToBefore(u64),
+    /// Items up to the first item that meets a condition, whose paths depend on the type of the items.
+    Until(Expr),
+    /// The same, with the text of the condition.
+    UntilText(String),
 }
 
 impl Presence {
     fn is_repeated(&self) -> bool {
-        matches!(self, Presence::Times(_) | Presence::ToEnd)
+        !matches!(self, Presence::Once | Presence::If(_))
     }
 
     pub(super) fn map(&self) -> Map {
@@ -63,6 +69,14 @@ impl Presence {
             Presence::If(condition) => Map::new().scalar("if", condition),
             Presence::Times(count) => Map::new().scalar("repeat", "expr").scalar("repeat-expr", count),
             Presence::ToEnd => Map::new().scalar("repeat", "eos"),
+            Presence::ToBefore(tail) => Map::new()
+                .scalar("repeat", "until")
+                .scalar("repeat-until", format!("_io.size - _io.pos <= {tail}"))
+                .scalar("if", format!("_io.size - _io.pos > {tail}")),
+            Presence::Until(_) => Map::new(),
+            Presence::UntilText(condition) => {
+                Map::new().scalar("repeat", "until").scalar("repeat-until", condition)
+            }
         }
     }
 }
@@ -169,6 +183,22 @@ impl<'d> Types<'d> {
         })
     }
 
+    /// Replaces a condition by its text. `path` returns the path of a field of the items.
+    fn settle(&mut self, record: &Record, presence: &Presence, path: impl Fn(LeafId) -> Option<String>) -> Presence {
+        let Presence::Until(condition) = presence else { return presence.clone() };
+        let text = Text::of(condition, |leaf| path(leaf).or_else(|| self.path(leaf)));
+        Presence::UntilText(text.map_or_else(
+            || {
+                self.errors.push(format!(
+                    "`{}`: a condition after `until` refers to a field that Kaitai Struct cannot reach",
+                    record.name
+                ));
+                String::new()
+            },
+            Text::condition,
+        ))
+    }
+
     pub(super) fn items(&mut self, record: &Record, items: &[Item]) {
         for item in items {
             match item {
@@ -182,6 +212,8 @@ impl<'d> Types<'d> {
                     let presence = self.presence(record, *count);
                     let (name, doc, items) = match body {
                         Repeated::Leaf(leaf) => {
+                            let item = self.plain_item(record, *leaf);
+                            let presence = self.settle(record, &presence, |id| item.clone().filter(|_| id == *leaf));
                             self.leaf(record, *leaf, &presence);
                             continue;
                         }
@@ -198,6 +230,11 @@ impl<'d> Types<'d> {
 
     fn presence(&mut self, record: &Record, count: LeafId) -> Presence {
         match record.leaf(count).and_then(|leaf| leaf.computed.as_ref()) {
+            Some(Expr(steps)) if steps.as_slice() == [ExprOp::Rest] => match tail(record, count) {
+                0 => Presence::ToEnd,
+                tail => Presence::ToBefore(tail),
+            },
+            Some(condition) if condition.0.last() == Some(&ExprOp::Until) => Presence::Until(condition.clone()),
             Some(expression) if record.is_optional(count) => {
                 Presence::If(self.expression(record, expression).condition())
             }
@@ -206,10 +243,20 @@ impl<'d> Types<'d> {
         }
     }
 
+    /// Returns the path of a leaf that is itself the item of a repetition, or `None` if its value is not the item.
+    fn plain_item(&self, record: &Record, id: LeafId) -> Option<String> {
+        let leaf = record.leaf(id)?;
+        let number = Number::of(self.dtd, record, leaf).ok().filter(|_| leaf.is_numeric())?;
+        let is_plain = number.value("").is_none() && !matches!(leaf.names, Names::Flags(_));
+        let has_enum = matches!(leaf.names, Names::Values(_)) && leaf.constant.is_none();
+        is_plain.then(|| if has_enum { "_.to_i".to_owned() } else { "_".to_owned() })
+    }
+
     /// Ends the type of a nested record, and adds the attribute that contains it.
     fn nested(&mut self, record: &Record, key: &str, name: &str, doc: Option<&str>, presence: &Presence) {
         let longer = format!("{}_{name}", record.name);
         let (name, paths) = self.close(&[name, &longer], doc);
+        let presence = &self.settle(record, presence, |leaf| paths.get(&leaf).map(|path| format!("_.{path}")));
         let id = self.attribute(key, Map::new().scalar("type", name).and(presence.map()));
         if matches!(presence, Presence::Once) {
             paths.into_iter().for_each(|(leaf, path)| self.reach(leaf, format!("{id}.{path}")));
@@ -341,6 +388,13 @@ impl<'d> Types<'d> {
             Width::Array(bytes) => Map::new().scalar("size", bytes),
             Width::Variable(expression) => Map::new().scalar("size", self.expression(record, expression).number()),
             Width::Until(end) => Map::new().scalar("terminator", end),
+            Width::Rest => {
+                let id = record.leaves.iter().zip(0..=u8::MAX).find(|(own, _)| own.width == Width::Rest);
+                match id.map_or(0, |(_, id)| tail(record, LeafId(id))) {
+                    0 => Map::new().scalar("size-eos", true),
+                    tail => Map::new().scalar("size", format!("_io.size - _io.pos - {tail}")),
+                }
+            }
             Width::Unset | Width::Number(_) => Map::new(),
         };
         let content = match (leaf.section.and_then(|section| self.sections.get(&section)), leaf.format) {
@@ -351,6 +405,17 @@ impl<'d> Types<'d> {
         };
         content.and(size)
     }
+}
+
+/// Returns the size of the fields after a byte array, or after the items of a count, that extends to the end.
+fn tail(record: &Record, first: LeafId) -> u64 {
+    let after = record.leaves.iter().skip(usize::from(first.0) + 1).filter(|leaf| !leaf.repeated);
+    let size = |leaf: &Leaf| match leaf.width {
+        Width::Number(width) if leaf.interpretation.stores() => width.into(),
+        Width::Array(bytes) => bytes.into(),
+        _ => 0,
+    };
+    after.map(size).sum::<u64>()
 }
 
 fn string(name: &str) -> Map {

@@ -7,7 +7,7 @@
 //! record that lists the leaf, or else at a record that nests this record, innermost first. If a name occurs several
 //! times before the leaf, the nearest occurrence is used.
 
-use super::layout::Layout;
+use super::layout::{Layout, RawLeaf};
 use crate::ast::{Aspect, Expression, Operator, Reference, Step};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -37,8 +37,11 @@ impl From<Draft> for Failure {
 /// The leaves that an expression may refer to.
 pub(super) struct Context<'c, 'a> {
     pub(super) layout: &'c Layout<'a>,
-    /// Index of the leaf whose width or value the expression computes.
+    /// Index of the first leaf to which the expression may not refer. This is the leaf whose width or value the
+    /// expression computes, or else the leaf after the items whose end the expression determines.
     pub(super) leaf: usize,
+    /// The repetitions in which the expression is evaluated.
+    pub(super) repeats: &'c [usize],
     /// Widths of the leaves before this leaf; `None` for a width that could not be resolved.
     pub(super) widths: &'c [Option<Width>],
     /// Frames in which a path may start, in order of preference.
@@ -172,7 +175,7 @@ impl Context<'_, '_> {
                 Err(not_a_number(at, "the value of a byte array is not a number").into())
             }
             (Aspect::Width, Width::Unset) => Err(not_a_number(at, "this field has no width").into()),
-            (Aspect::Width, Width::Variable(_) | Width::Until(_)) => {
+            (Aspect::Width, Width::Variable(_) | Width::Until(_) | Width::Rest) => {
                 Err(not_a_number(at, "the width of this field is not an integer").into())
             }
         }
@@ -183,9 +186,28 @@ impl Context<'_, '_> {
     fn find(&self, reference: &Reference) -> Result<usize, Code> {
         let unknown = Code::UnknownReference;
         let from = |frame: &usize| {
-            self.layout.nearest(self.leaf, unknown, |leaf| self.layout.has_path(leaf, *frame, &reference.path))
+            let matches = |leaf: &RawLeaf| self.layout.has_path(leaf, *frame, &reference.path);
+            self.layout.nearest_before(self.leaf, self.repeats, unknown, matches)
         };
         self.frames.iter().map(from).find(|found| *found != Err(unknown)).unwrap_or(Err(unknown))
+    }
+
+    /// Returns the path of the nearest field of this name in a nested record.
+    fn nested(&self, name: &str) -> Option<String> {
+        let named = self.layout.leaves.iter().take(self.leaf).rev().filter(|leaf| leaf.name == name);
+        named.filter(|leaf| self.repeats.starts_with(&leaf.repeats)).find_map(|leaf| self.path(leaf))
+    }
+
+    /// Returns the path of a leaf from one of the frames in which a path may start.
+    fn path(&self, leaf: &RawLeaf) -> Option<String> {
+        let (mut names, mut at) = (vec![leaf.name], leaf.frame);
+        while !self.frames.contains(&at) {
+            let (parent, field) = self.layout.frames.get(at)?.parent?;
+            names.push(field);
+            at = parent;
+        }
+        names.reverse();
+        Some(names.join("."))
     }
 
     fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
@@ -202,9 +224,15 @@ impl Context<'_, '_> {
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
-                Draft::new(code, at, format!("this record has no field `{path}` before this field"))
-                    .help("a width or count may refer only to earlier fields of the same record")
-                    .did_you_mean(place, name, known)
+                let draft = Draft::new(code, at, format!("this record has no field `{path}` before this field"))
+                    .help("a width or count may refer only to earlier fields of the same record");
+                let whole = reference.path.first().map_or(at, |first| first.span.to(place));
+                match self.nested(name) {
+                    Some(nested) if nested != path => {
+                        draft.help(format!("did you mean `{nested}`?")).replace(whole, nested)
+                    }
+                    _ => draft.did_you_mean(place, name, known),
+                }
             }
         }
     }

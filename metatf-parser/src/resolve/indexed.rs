@@ -498,7 +498,7 @@ fn stored(leaf: &Leaf, raw: &RawLeaf) -> Option<u64> {
         Width::Unset => 0,
         Width::Number(bytes) => bytes.into(),
         Width::Array(bytes) => bytes.into(),
-        Width::Variable(_) | Width::Until(_) => return None,
+        Width::Variable(_) | Width::Until(_) | Width::Rest => return None,
     };
     (raw.repeats.is_empty() || bytes == 0).then_some(bytes)
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::model::{Field, Model, RecordIndex};
 use crate::ast::{self, Computed, Count, FieldItem, Name};
@@ -55,6 +56,18 @@ impl<'a> Layout<'a> {
         matches: impl Fn(&RawLeaf) -> bool,
     ) -> Result<usize, Code> {
         let repeats = self.leaves.get(leaf).map(|l| l.repeats.as_slice()).unwrap_or_default();
+        self.nearest_before(leaf, repeats, unknown, matches)
+    }
+
+    /// Returns the nearest matching leaf to which an expression may refer that is evaluated before `leaf` and in these
+    /// repetitions. In all other respects, works like [`nearest`](Self::nearest).
+    pub(super) fn nearest_before(
+        &self,
+        leaf: usize,
+        repeats: &[usize],
+        unknown: Code,
+        matches: impl Fn(&RawLeaf) -> bool,
+    ) -> Result<usize, Code> {
         let mut problem = unknown;
         for (index, found) in self.leaves.iter().enumerate().rev().filter(|(_, leaf)| matches(leaf)) {
             if index >= leaf {
@@ -82,6 +95,15 @@ impl<'a> Layout<'a> {
             }
         }
         at == frame
+    }
+
+    /// Returns the leaves of the items that the count at this index counts, and the repetitions that contain them.
+    pub(super) fn counted(&self, count: usize) -> (Range<usize>, &[usize]) {
+        let depth = self.leaves.get(count).map_or(0, |leaf| leaf.repeats.len() + 1);
+        let items = self.leaves.get(count + 1..).unwrap_or_default();
+        let within = items.first().and_then(|leaf| leaf.repeats.get(..depth)).unwrap_or_default();
+        let length = items.iter().take_while(|leaf| !within.is_empty() && leaf.repeats.starts_with(within)).count();
+        (count + 1..count + 1 + length, within)
     }
 
     /// Returns the frames from a leaf's frame up to the frame of the top record.

@@ -9,12 +9,12 @@ use super::model::{Model, RecordIndex, VFIELD};
 use super::predictors::{self, Place, Predicted};
 use super::shown;
 use super::tags::Tag;
-use crate::ast::{self, Setting, Value};
+use crate::ast::{self, CountKind, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Argument, Expr, ExprOp, Interpretation, Leaf, LeafId, Names, Origin, Width, expression_text};
 use crate::span::Span;
-use crate::vocabulary::Property;
+use crate::vocabulary::{Property, REST};
 
 /// Maximum size of the content of a chunk in bytes (spec 5.2). A record never spans chunks.
 const MOST_IN_A_CHUNK: u32 = 64 << 20;
@@ -79,6 +79,19 @@ pub(super) fn resolve<'a>(
         if report.is_full() || (bytes > 1 << 20 && !charge(model, layout, &mut bytes, report)) {
             break;
         }
+    }
+    // A condition may refer to the items after its count.
+    for (index, raw) in layout.leaves.iter().enumerate() {
+        let Some(computed) = raw.computed.filter(|computed| computed.kind == CountKind::Until) else { continue };
+        let looker = Looker { model, layouts, layout, raw, index, lookup: Lookup::new(model, layout, raw) };
+        let expression = looker.until(computed, &widths, report);
+        let Some(mut leaf) = out.get(index).map(|resolved| resolved.leaf.clone()) else { break };
+        let broken = expression.is_none();
+        if let Some(expression) = expression {
+            bytes += expression.0.len() * 16;
+            name_count(&mut leaf, index, expression, &out);
+        }
+        out.get_mut(index).into_iter().for_each(|resolved| (resolved.leaf, resolved.broken) = (leaf.clone(), broken));
     }
     charge(model, layout, &mut bytes, report);
     out
@@ -219,33 +232,45 @@ impl<'a> Looker<'_, 'a> {
     ) -> ResolvedLeaf {
         let place = computed.span.or(self.raw.site);
         let frames = self.layout.frames_up(self.raw).collect();
-        let expression = match self.expression(&computed.expression, place, frames, widths, report) {
-            Some(Computed::Constant(number)) => Some(Expr(vec![ExprOp::Push(number)])),
-            Some(Computed::Variable(expression)) => Some(expression),
-            None => None,
+        let expression = match computed.kind {
+            // The condition is resolved after the items.
+            CountKind::Until => Some(Expr(Vec::new())),
+            CountKind::Rest => Some(Expr(vec![ExprOp::Rest])),
+            CountKind::Expression => match self.expression(&computed.expression, place, frames, widths, report) {
+                Some(Computed::Constant(number)) => Some(Expr(vec![ExprOp::Push(number)])),
+                Some(Computed::Variable(expression)) => Some(expression),
+                None => None,
+            },
         };
         let frame = self.layout.frames.get(self.raw.frame).map_or(VFIELD, |frame| frame.record);
         let interpretation_origin = self.block_of(frame);
         let mut leaf = Leaf { interpretation: Interpretation::Default(0), interpretation_origin, ..self.blank() };
-        if let Some(expression) = &expression {
-            let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
-            leaf.name = format!("({})", expression_text(expression, path));
-            // If several leaves have the same expression, their keys are numbered, as are the keys of fields with the
-            // same name.
-            let same = |l: &&ResolvedLeaf| {
-                l.leaf.computed.is_some()
-                    && l.leaf.name == leaf.name
-                    && l.leaf.path.split_last().is_some_and(|p| p.1 == leaf.path)
-            };
-            leaf.key = match before.iter().filter(same).count() {
-                0 => leaf.name.clone(),
-                earlier => format!("{}_{}", leaf.name, earlier + 1),
-            };
-            leaf.path.push(leaf.key.clone());
-        }
         let broken = expression.is_none();
-        leaf.computed = expression;
+        if let Some(expression) = expression.filter(|_| computed.kind != CountKind::Until) {
+            name_count(&mut leaf, self.index, expression, before);
+        }
         ResolvedLeaf { leaf, broken, sharing: Sharing::Alone, place, predicted: None, nested: None }
+    }
+
+    /// Resolves the condition of a count whose items end when the condition holds (spec 3.3).
+    fn until(&self, computed: &ast::Computed, widths: &[Option<Width>], report: &mut Reporter) -> Option<Expr> {
+        let place = computed.span.or(self.raw.site);
+        let (items, repeats) = self.layout.counted(self.index);
+        let frames = self.layout.frames_up(self.raw).collect();
+        let context = Context { layout: self.layout, leaf: items.end, repeats, widths, frames };
+        let mut steps = match self.evaluated(&computed.expression, place, &context, report)? {
+            Computed::Constant(_) => Vec::new(),
+            Computed::Variable(Expr(steps)) => steps,
+        };
+        if !steps.iter().any(|step| matches!(step, ExprOp::Leaf(leaf) if items.contains(&usize::from(leaf.0)))) {
+            report.add(
+                Draft::new(Code::UntilCondition, place, "the condition does not depend on the items")
+                    .help("refer to a field of the items, as in `(until item.size.value == 0)*item`"),
+            );
+            return None;
+        }
+        steps.push(ExprOp::Until);
+        Some(Expr(steps))
     }
 
     /// Resolves an interpretation. If it contains a mistake, reports the mistake and returns `None`.
@@ -287,6 +312,7 @@ impl<'a> Looker<'_, 'a> {
             Value::Expression(expression) => expression,
             Value::Bytes(int) => return self.array(*int, place, report),
             Value::Until(int) => return until(*int, place, report),
+            Value::Word(REST) => return Some(Width::Rest),
             _ => return None,
         };
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
@@ -368,8 +394,19 @@ impl<'a> Looker<'_, 'a> {
         widths: &[Option<Width>],
         report: &mut Reporter,
     ) -> Option<Computed> {
-        let context = Context { layout: self.layout, leaf: self.index, widths, frames };
-        match expression::compute(expression, place, &context) {
+        let context = Context { layout: self.layout, leaf: self.index, repeats: &self.raw.repeats, widths, frames };
+        self.evaluated(expression, place, &context, report)
+    }
+
+    /// Resolves an expression. If it contains a mistake, reports the mistake and returns `None`.
+    fn evaluated(
+        &self,
+        expression: &ast::Expression,
+        place: Span,
+        context: &Context,
+        report: &mut Reporter,
+    ) -> Option<Computed> {
+        match expression::compute(expression, place, context) {
             Ok(computed) => Some(computed),
             Err(Failure::Mistake(draft)) => {
                 report.add(*draft);
@@ -489,6 +526,24 @@ impl<'a> Looker<'_, 'a> {
             _ => Sharing::Alone,
         }
     }
+}
+
+/// Names the leaf of a computed count after its expression. `leaves` are the leaves of the record resolved so far.
+fn name_count(leaf: &mut Leaf, index: usize, expression: Expr, leaves: &[ResolvedLeaf]) {
+    let path = |id: LeafId| leaves.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
+    leaf.name = format!("({})", expression_text(&expression, path));
+    // If several leaves have the same expression, their keys are numbered, as are the keys of fields with the same name.
+    let same = |l: &&ResolvedLeaf| {
+        l.leaf.computed.is_some()
+            && l.leaf.name == leaf.name
+            && l.leaf.path.split_last().is_some_and(|p| p.1 == leaf.path)
+    };
+    leaf.key = match leaves.iter().take(index).filter(same).count() {
+        0 => leaf.name.clone(),
+        earlier => format!("{}_{}", leaf.name, earlier + 1),
+    };
+    leaf.path.push(leaf.key.clone());
+    leaf.computed = Some(expression);
 }
 
 /// Resolves `until N`.

@@ -4,6 +4,7 @@
 mod assemble;
 mod bases;
 mod constants;
+mod ends;
 mod expression;
 #[cfg(feature = "index")]
 mod indexed;
@@ -114,6 +115,7 @@ fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
     streams::counts(resolved, report);
     streams::references(model, resolved, report);
     streams::element_sizes(model, resolved, report);
+    ends::check(resolved, report);
     nested_sections::check(model, resolved, report);
     raw::check(model, resolved, report);
     unused::check(model, report);

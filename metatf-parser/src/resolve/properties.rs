@@ -9,7 +9,7 @@ use crate::nearest::nearest;
 use crate::schema::{Format, InterpretationWord, ListError, NameList, parse_names};
 use crate::span::Span;
 use crate::suggest::unknown_interpretation;
-use crate::vocabulary::{OTHER, Property, Takes};
+use crate::vocabulary::{OTHER, Property, REST, Takes};
 
 /// Lists of names in properties, by the location of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
@@ -34,6 +34,7 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         },
         (Takes::Earlier, Value::Text(text)) if earlier(text).is_some() => return,
         (Takes::Sharing, Value::Word(word)) if matches!(*word, "own" | "shared") => return,
+        (Takes::Number, Value::Word(REST)) if property == Property::Width => return,
         (Takes::Constant, Value::Word(word)) if setting.is("tag", Property::Value) && *word == OTHER => return,
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),

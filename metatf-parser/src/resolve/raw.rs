@@ -11,7 +11,8 @@ use crate::span::Span;
 /// Checks the fields that have a role in files without a header. Also checks that exactly one section remains for the
 /// records.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
-    let (mut magic, mut around) = (None, Vec::new());
+    let (mut magic, mut around, mut heads) = (None, Vec::new(), Vec::new());
+    let mut sized = false;
     for record in resolved {
         let scope = model.records.get(record.layout.record).map_or(0, |r| r.scope);
         let is_element = model.scopes.get(scope).is_some_and(|s| s.stream == Some(record.layout.record));
@@ -36,12 +37,18 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
             if is_element {
                 around.push(scope);
             }
+            if is_element && role == MAGIC && !heads.contains(&scope) {
+                heads.push(scope);
+            }
+            sized |= role == RECORDS_SIZE;
         }
     }
     if let Some(place) = magic {
         let arrays = resolved.iter().flat_map(|record| &record.leaves).filter_map(|leaf| leaf.leaf.section);
         around.extend(arrays.filter_map(|number| model.scopes.iter().position(|s| s.number == Some(number))));
-        one_section(model, place, &around, report);
+        // The file may consist of the elements of its only start.
+        let is_alone = heads.len() == 1 && !sized;
+        one_section(model, place, (&around, is_alone), report);
     }
 }
 
@@ -95,21 +102,26 @@ fn not_trailer(is_element: bool, record: &Resolved) -> Option<(Code, &'static st
     Some((Code::RawRole, why))
 }
 
-/// Checks that exactly one section remains for the records.
-fn one_section(model: &Model, place: Span, around: &[ScopeIndex], report: &mut Reporter) {
+/// Checks that exactly one section remains for the records, or none if the start `is_alone`.
+fn one_section(model: &Model, place: Span, (around, is_alone): (&[ScopeIndex], bool), report: &mut Reporter) {
     let left: Vec<&str> = (1..model.scopes.len())
         .filter(|scope| !around.contains(scope))
         .filter_map(|scope| Some(model.scopes.get(scope)?.ast.head.as_ref()?.name.text))
         .collect();
     let message = match left.as_slice() {
         [_] => return,
+        [] if is_alone => return,
         [] => "no section remains for the records of a file with this header".to_owned(),
         several => {
             format!("the records of a file with this header may belong to several sections: {}", several.join(", "))
         }
     };
-    report.add(Draft::new(Code::RawSections, place, message).help(
+    let help = if left.is_empty() {
+        "declare what follows the header, for example as single bytes: `section rest 9 { rest_byte: (byte) { byte.width = \
+         1; byte.interpretation = none; } }`"
+    } else {
         "move all records of the file to one section; sections for the data before and after the records do not count, \
-         and neither do the sections of byte arrays",
-    ));
+         and neither do the sections of byte arrays"
+    };
+    report.add(Draft::new(Code::RawSections, place, message).help(help));
 }

@@ -1,5 +1,6 @@
 //! Finds stream sections and checks references to them (spec 3.4, 3.5).
 
+use super::ends;
 use super::layout::Layout;
 use super::leaves::Resolved;
 use super::model::{Model, ScopeIndex};
@@ -73,7 +74,7 @@ pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Repo
         let word = interpretation.word;
         for (kind, argument) in word.arguments().iter().zip(&interpretation.arguments) {
             match (kind, argument) {
-                (Argument::Stream, ast::Argument::Number(number)) => offset(model, *number, report),
+                (Argument::Stream, ast::Argument::Number(number)) => offset(model, resolved, *number, report),
                 (Argument::NumberStream, ast::Argument::Number(number)) => {
                     number_stream(model, resolved, *number, word.name(), report);
                 }
@@ -85,9 +86,20 @@ pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Repo
     }
 }
 
-fn offset(model: &Model, number: Int, report: &mut Reporter) {
-    if stream_section(model, number).is_none() {
+fn offset(model: &Model, resolved: &[Resolved], number: Int, report: &mut Reporter) {
+    let Some(scope) = stream_section(model, number) else {
         report.add(Draft::new(Code::NoStream, number.span, not_stream(model, number)).help(stream_help(model)));
+        return;
+    };
+    let element = model.scopes.get(scope).and_then(|s| s.stream);
+    let element = resolved.iter().find(|record| Some(record.layout.record) == element);
+    if let Some(place) = element.and_then(ends::extends) {
+        let message = format!("the elements of section {} extend to the end of their chunk", number.magnitude);
+        report.add(
+            Draft::new(Code::RestPlace, number.span, message)
+                .also(place, "extends to the end")
+                .help("a table contains many elements, so each must state its length (`data.width = length.value;`)"),
+        );
     }
 }
 
@@ -179,7 +191,7 @@ fn stores_a_byte(items: &[Item], resolved: &Resolved) -> bool {
         Item::Leaf(id) => resolved.leaves.get(usize::from(id.0)).is_some_and(|l| match l.leaf.width {
             Width::Number(width) => width > 0 && l.leaf.interpretation.stores(),
             Width::Array(_) | Width::Until(_) => true,
-            Width::Unset | Width::Variable(_) => false,
+            Width::Unset | Width::Variable(_) | Width::Rest => false,
         }),
     })
 }

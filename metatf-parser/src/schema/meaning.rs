@@ -153,6 +153,7 @@ impl Canonical {
                 self.number(4_u8);
                 self.number(*end);
             }
+            Width::Rest => self.number(5_u8),
             Width::Variable(Expr(steps)) => {
                 self.number(3_u8);
                 self.list(steps, |out, step| out.step(*step));
@@ -183,6 +184,8 @@ impl Canonical {
                 self.number(8_u8);
                 self.text(comparison.sign());
             }
+            ExprOp::Rest => self.number(9_u8),
+            ExprOp::Until => self.number(10_u8),
         }
     }
 

@@ -279,6 +279,9 @@ pub enum Width {
     /// A byte array that ends before this terminator byte. The terminator is stored after the array and is not part of
     /// it.
     Until(u8),
+    /// A byte array that extends to the end of the content that contains the record, except for the leaves after the
+    /// array, whose sizes are fixed.
+    Rest,
 }
 
 /// An expression in postfix order, evaluated from left to right with a stack. If a result is below 0 or above 2^64-1 at
@@ -317,6 +320,11 @@ pub enum ExprOp {
     Bit(u8),
     /// Pops two numbers and pushes 1 if the comparison of the first with the second holds, otherwise 0.
     Compare(Comparison),
+    /// The only step of a [count](Leaf::computed): the number of items that fill the rest of the content.
+    Rest,
+    /// The last step of a [count](Leaf::computed): the number of items up to the first item after which the number
+    /// computed by the preceding steps is not 0.
+    Until,
 }
 
 /// A comparison of two numbers.
@@ -380,7 +388,11 @@ impl Expr {
         for op in &self.0 {
             let most = match *op {
                 ExprOp::Push(number) => number,
-                ExprOp::Leaf(_) => u64::MAX,
+                ExprOp::Leaf(_) | ExprOp::Rest => u64::MAX,
+                ExprOp::Until => {
+                    stack.pop();
+                    u64::MAX
+                }
                 ExprOp::Bit(_) => {
                     stack.pop();
                     1
@@ -635,6 +647,16 @@ impl Record {
     #[must_use]
     pub fn is_optional(&self, count: LeafId) -> bool {
         self.leaf(count).and_then(|leaf| leaf.computed.as_ref()).is_some_and(|expression| expression.most() <= 1)
+    }
+
+    /// Returns the first leaf that makes the record's end depend on its content: a byte array that extends to the end,
+    /// or the count of items that end by their content.
+    #[must_use]
+    pub fn ends_by_content(&self) -> Option<&Leaf> {
+        self.leaves.iter().find(|leaf| {
+            let count = leaf.computed.as_ref().and_then(|count| count.0.last());
+            leaf.width == Width::Rest || matches!(count, Some(ExprOp::Rest | ExprOp::Until))
+        })
     }
 
     /// Returns the leaf whose values are recorded as the times of groups (spec 5.2), which is the first leaf that

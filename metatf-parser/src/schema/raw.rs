@@ -46,7 +46,9 @@ impl Dtd {
             let is_prologue = section.stream.is_some() && starts.iter().any(|start| start.section == *id);
             Some(*id) != trailer && !is_prologue && !self.is_of_arrays(section.number)
         };
-        let (records, _) = ids().find(|(id, section)| is_records(id, section))?;
+        let records = ids().find(|(id, section)| is_records(id, section)).map(|(id, _)| id);
+        // Without another section, the file consists of the elements of its only start.
+        let records = records.or_else(|| starts.first().map(|start| start.section))?;
         (!starts.is_empty()).then_some(RawFile { starts, records, trailer })
     }
 

@@ -54,6 +54,7 @@ impl Record {
             Width::Number(bytes) => bytes.to_string(),
             Width::Array(bytes) => format!("{bytes} bytes"),
             Width::Until(end) => format!("until {end}"),
+            Width::Rest => "rest".to_owned(),
             Width::Variable(expression) => expression_text(expression, |leaf| self.path_text(leaf)),
         }
     }
@@ -75,6 +76,15 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
                     _ => "value".to_owned(),
                 };
                 stack.push((format!("{}.{of}", path(leaf)), 3));
+                continue;
+            }
+            ExprOp::Rest => {
+                stack.push(("rest".to_owned(), 3));
+                continue;
+            }
+            ExprOp::Until => {
+                let condition = stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text);
+                stack.push((format!("until {condition}"), 0));
                 continue;
             }
             // Bits are handled with their leaves above.

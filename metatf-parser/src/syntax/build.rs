@@ -2,7 +2,7 @@
 //! 32 levels deep.
 
 use super::Rule;
-use crate::ast::{Computed, Count, FieldItem, Int, Name, SectionHead, Value};
+use crate::ast::{Computed, Count, CountKind, Expression, FieldItem, Int, Name, SectionHead, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::Lexed;
@@ -93,7 +93,15 @@ impl Builder<'_, '_, '_> {
         let count = match first.as_rule() {
             Rule::parenthesis => {
                 let span = self.span(&first);
-                Count::Computed(Computed { expression: self.expression(first), span })
+                Count::Computed(Computed { kind: CountKind::Expression, expression: self.expression(first), span })
+            }
+            Rule::scanned => {
+                let span = self.span(&first);
+                let until = first.into_inner().find(|part| part.as_rule() == Rule::expression);
+                let kind = if until.is_some() { CountKind::Until } else { CountKind::Rest };
+                let none = Expression { steps: Vec::new() };
+                let expression = until.map_or(none, |part| self.expression(part));
+                Count::Computed(Computed { kind, expression, span })
             }
             _ => Count::Name(self.name(&first)),
         };

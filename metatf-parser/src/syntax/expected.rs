@@ -176,7 +176,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::block_item | Rule::property => "a property",
         Rule::field_item | Rule::named => "a field",
         Rule::name => "a name",
-        Rule::group | Rule::missing_open_paren | Rule::parenthesis => "`(`",
+        Rule::group | Rule::missing_open_paren | Rule::parenthesis | Rule::scanned => "`(`",
         Rule::value => "a value",
         Rule::interpretation => "an interpretation",
         Rule::expression => "an expression",
@@ -199,6 +199,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::array => "a width",
         Rule::bytes_word => "`bytes`",
         Rule::until_word => "`until`",
+        Rule::rest_word => "`rest`",
         Rule::section_word => "`section`",
         Rule::word_alone
         | Rule::word_and_number

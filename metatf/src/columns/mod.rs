@@ -343,10 +343,10 @@ impl RecordColumns {
         };
         let column = |leaf: usize| match leaves.get(leaf).map(|leaf| &leaf.kind) {
             Some(LeafKind::Number { .. }) if record.is_some_and(|record| is_length(record, leaf)) => Column::Empty,
-            Some(LeafKind::Number { .. } | LeafKind::AnyTag | LeafKind::Computed(_)) => {
+            Some(LeafKind::Number { .. } | LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Scanned(_)) => {
                 Column::Numbers(NumberColumn::new(fixed(leaf)))
             }
-            Some(LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_)) => {
+            Some(LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) | LeafKind::Rest) => {
                 Column::Arrays(ArrayColumn::default())
             }
             _ => Column::Empty,

@@ -4,7 +4,7 @@
 //! loop.
 
 use super::{Decoding, tag};
-use crate::format::{Interpretation, Leaf, LeafKind, Record};
+use crate::format::{Interpretation, Leaf, LeafKind, Record, Step};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
 };
@@ -199,13 +199,14 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     }
 
     fn is_computed(&self, leaf: u8) -> bool {
-        matches!(self.leaf(leaf), Some(Leaf { kind: LeafKind::Computed(_), .. }))
+        matches!(self.leaf(leaf), Some(Leaf { kind: LeafKind::Computed(_) | LeafKind::Scanned(_), .. }))
     }
 
-    /// Computes a count from its expression.
+    /// Computes a count from its expression or its items.
     fn computed(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
         let value = match self.leaf(leaf).map(|l| &l.kind) {
             Some(LeafKind::Computed(program)) => evaluate(program, |l| self.last(l)),
+            Some(LeafKind::Scanned(until)) => Some(self.scan(leaf, until)?),
             _ => None,
         };
         let value = value.ok_or_else(|| self.fail(self.position, Some(leaf), ErrorKind::Expression))?;
@@ -229,6 +230,14 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let length = match self.leaf(leaf).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             Some(LeafKind::Until(end)) => return self.until(leaf, *end),
+            Some(LeafKind::Rest) => {
+                let step = self.record.steps.iter().position(|step| *step == Step::Bytes(leaf)).unwrap_or_default();
+                let left = self.before_tail(step + 1).checked_sub(self.position);
+                return match left {
+                    Some(length) => self.take(leaf, length as u64),
+                    None => Err(self.stop_at(Some(leaf), ErrorKind::Truncated("a record"))),
+                };
+            }
             _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("the leaf is not a byte array"))),
         };
         let length = length.ok_or_else(|| self.stop_at(Some(leaf), ErrorKind::Expression))?;
@@ -251,7 +260,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// Stops with an error at the next byte.
     #[cold]
     #[inline(never)]
-    fn stop_at(&mut self, leaf: Option<u8>, kind: ErrorKind) -> Stopped {
+    pub(super) fn stop_at(&mut self, leaf: Option<u8>, kind: ErrorKind) -> Stopped {
         let error = self.fail(self.position, leaf, kind);
         self.stop(error)
     }

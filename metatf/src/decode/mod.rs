@@ -7,6 +7,7 @@ mod general;
 mod log;
 mod planned;
 mod run;
+mod scan;
 mod specialized;
 mod stateful;
 mod tag;

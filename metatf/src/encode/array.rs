@@ -1,7 +1,7 @@
 //! Encodes records of a section as a byte array (spec 3.7).
 
 use crate::buffer::Prefilled;
-use crate::encode::{Attempt, RowWriter, StreamWriters};
+use crate::encode::{Attempt, NOT_LAST, RowWriter, StreamWriters};
 use crate::format::FormatRef;
 use crate::state::State;
 use metatf_container::{Error, ErrorKind, Order, Result};
@@ -33,6 +33,9 @@ impl ArrayWriter {
     /// `put` returns.
     pub(crate) fn write(&mut self, record: u16, put: impl FnOnce(&mut RowWriter<'_>) -> Result<()>) -> Result<()> {
         let format = &*self.format;
+        if self.state.history.models.is_outdated() {
+            return Err(Error::at(0, ErrorKind::Usage(NOT_LAST)));
+        }
         let none = Error::at(0, ErrorKind::Usage("the section has no such record"));
         let Some(declared) = format.records.get(usize::from(record)) else { return Err(none) };
         let stream = format.sections.get(self.section).is_some_and(|s| s.stream);

@@ -48,6 +48,9 @@ pub(crate) struct Attempt {
     /// The times of all records since the group began, including records that could not be encoded.
     pub(crate) times: TimeRange,
     undo: Vec<CellUndo>,
+    /// The counts of items that end by their content, with the numbers of items given. They belong to the last record
+    /// with such items.
+    pub(crate) scanned: Vec<(u8, u64)>,
     /// The predicted leaves of the record.
     predictions: Vec<Prediction>,
     /// The numbers that value models depend on.
@@ -61,6 +64,7 @@ impl Default for Attempt {
             misfits: Vec::new(),
             times: TimeRange::EMPTY,
             undo: Vec::new(),
+            scanned: Vec::new(),
             predictions: Vec::new(),
             numbers: Vec::new(),
             learnt: LearntCodes::default(),
@@ -341,6 +345,15 @@ impl Attempt {
         }
         if plan.is(REFERENCED) {
             save(plan.last);
+        }
+    }
+
+    /// Sets the cells to their values at [`start_attempt`](Self::start_attempt). The attempt continues.
+    pub(crate) fn undo_cells(&self, cells: &mut [u64]) {
+        for undo in self.undo.iter().rev() {
+            if let Some(cell) = cells.get_mut(undo.cell as usize) {
+                *cell = undo.value;
+            }
         }
     }
 

@@ -2,14 +2,46 @@
 //! `value - base - (previous & history)`. It fits if decoding it yields the original value.
 
 use crate::buffer::Prefilled;
-use crate::encode::{Attempt, Misfit, StreamWriters};
+use crate::decode::{ContentRow, Decoding};
+use crate::encode::{Attempt, GivenElements, Misfit, StreamWriters};
 use crate::format::{Format, Interpretation, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, Width, bytes_for, bytes_of, evaluate, fits, history, note, raw,
 };
-use crate::record::{FREE_ITEMS, MOST_UNTIL, Put};
+use crate::record::{FREE_ITEMS, MOST_UNTIL, Put, Visit};
 use crate::state::State;
-use metatf_container::{Error, ErrorKind, Order, Place, Result};
+use crate::streams::{NoBytes, Streams};
+use metatf_container::{Error, ErrorKind, Order, Origin, Place, Result};
+
+/// Set in the number of items of a record that must be checked when it ends. The number then exceeds every limit.
+const CHECK_AT_END: u64 = 1 << 63;
+
+/// The error for a record after one that extends to the end of the content.
+pub(crate) const NOT_LAST: &str = "the record before extends to the end, so no other record can follow it here";
+
+fn is_stream(format: &Format, section: usize) -> bool {
+    format.sections.get(section).is_some_and(|section| section.stream)
+}
+
+/// Compares the numbers of items that a reader finds with those given to the writer.
+struct Counts<'c> {
+    given: &'c [(u8, u64)],
+    at: usize,
+    /// The first count that differs: its leaf, the number given, and the number found.
+    wrong: Option<(u8, u64, u64)>,
+}
+
+impl Visit<'_> for Counts<'_> {
+    fn number(&mut self, leaf: u8, value: u64) {
+        let Some(&(expected, given)) = self.given.get(self.at) else { return };
+        if leaf == expected && self.wrong.is_none() {
+            self.at += 1;
+            self.wrong = (given != value).then_some((leaf, given, value));
+        }
+    }
+
+    fn bytes(&mut self, _: u8, _: &[u8]) {}
+}
 
 /// A row that encodes a record in any state of its section.
 pub struct RowWriter<'t> {
@@ -148,6 +180,11 @@ impl RowWriter<'_> {
         {
             return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
         }
+        if let Some(LeafKind::Scanned(_)) = self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
+            self.check_at_end();
+            self.attempt.scanned.push((leaf, value));
+            return Ok(true);
+        }
         if let Some(LeafKind::Computed(program)) = self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             let expected = evaluate(program, |l| self.last(l));
             let expected = expected.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))?;
@@ -189,6 +226,10 @@ impl RowWriter<'_> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             Some(LeafKind::Until(end)) => return self.until(leaf, bytes, *end).map(|()| None),
+            Some(LeafKind::Rest) => {
+                self.check_at_end();
+                Some(bytes.len() as u64)
+            }
             _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("the leaf is not a byte array"))),
         };
         length.map(Some).ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
@@ -211,8 +252,98 @@ impl RowWriter<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
-            return self.slow(|row| Err(row.fail(None, ErrorKind::TooManyItems(row.items))));
+            return self.slow(|row| row.finish_slow());
         }
+        Ok(())
+    }
+
+    /// Marks the record, so that [`finish`](Self::finish) takes the slow path.
+    fn check_at_end(&mut self) {
+        if self.items & CHECK_AT_END == 0 {
+            self.items |= CHECK_AT_END;
+            self.attempt.scanned.clear();
+        }
+    }
+
+    /// Ends a record that has too many items or whose end depends on its content.
+    #[cold]
+    #[inline(never)]
+    fn finish_slow(&mut self) -> Result<()> {
+        let items = self.items & !CHECK_AT_END;
+        if items > (self.at - self.start) as u64 + FREE_ITEMS {
+            return Err(self.fail(None, ErrorKind::TooManyItems(items)));
+        }
+        if self.attempt.misfits.is_empty() {
+            self.read_back()?;
+            if self.record.ends_content() {
+                self.end_content()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the record again, and checks that a reader finds as many items as the record was given.
+    fn read_back(&mut self) -> Result<()> {
+        if self.attempt.scanned.is_empty() {
+            return Ok(());
+        }
+        let length = self.at - self.start;
+        let Some(data) = self.out.at(self.start, length) else { return Ok(()) };
+        let is_element = is_stream(self.format, self.state.encoding.section);
+        let position = if is_element { 0 } else { usize::from(self.format.tag_width) };
+        let State { encoding, history, .. } = &mut *self.state;
+        let after = history.cells.clone();
+        self.attempt.undo_cells(&mut history.cells);
+        let mut stopped = None;
+        let decoding = Decoding {
+            format: self.format,
+            data,
+            origin: Origin::Packed(0),
+            order: self.order,
+            encoding,
+            history,
+            streams: &mut Streams::new(self.format),
+            source: &NoBytes,
+            stopped: &mut stopped,
+        };
+        let (record, first) = (self.record, self.first);
+        let mut row = ContentRow { decoding, record, position, start: 0, first, items: 0 };
+        let mut found = Counts { given: &self.attempt.scanned, at: 0, wrong: None };
+        let walked = row.walk(&mut found);
+        let Counts { at, wrong, .. } = found;
+        self.state.history.cells = after;
+        match (wrong, walked, stopped) {
+            (Some((leaf, found, expected)), ..) => Err(self.fail(Some(leaf), ErrorKind::NotCount { found, expected })),
+            (None, Err(_), Some(error)) => {
+                // A reader would look for more items after the record.
+                let count = self.attempt.scanned.get(at).map(|(leaf, _)| *leaf);
+                let kind = match error.kind {
+                    ErrorKind::Truncated(_) | ErrorKind::Length(_) => ErrorKind::NoLastItem,
+                    kind => kind,
+                };
+                Err(self.fail(count.or(error.place.leaf), kind))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the content of the section after the record, which extends to the end.
+    fn end_content(&mut self) -> Result<()> {
+        let section = self.state.encoding.section;
+        if let Some(stream) = self.streams.streams.get_mut(section).filter(|_| is_stream(self.format, section)) {
+            let follows = stream.given.last().is_some_and(|segment| segment.count > 0);
+            if stream.table_count > 0 {
+                let why = "an element of a shared table cannot extend to the end of its chunk";
+                return Err(self.fail(None, ErrorKind::Usage(why)));
+            } else if follows && self.streams.fixed {
+                return Err(self.fail(None, ErrorKind::Usage(NOT_LAST)));
+            } else if follows {
+                stream.given.push(GivenElements::default());
+            }
+            // The next element begins a chunk, which resets the state.
+            self.state.reset(self.format);
+        }
+        self.state.history.models.end_content();
         Ok(())
     }
 

@@ -12,6 +12,7 @@ mod time;
 
 pub(crate) use array::ArrayWriter;
 pub(crate) use attempt::{Attempt, Misfit, Prediction, UNPREDICTED};
+pub(crate) use general::NOT_LAST;
 pub use general::RowWriter;
 pub(crate) use planned::{PlannedEncoder, put, put_specialized};
 pub(crate) use stateful::{Effects, StatefulEncoder};

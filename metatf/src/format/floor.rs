@@ -42,7 +42,9 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     match &leaves[leaf].kind {
         LeafKind::Tag => Floor::Stored,
         // A catch-all record always needs the general tier, because no single tag identifies it.
-        LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Until(_) => Floor::General,
+        LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Scanned(_) | LeafKind::Until(_) | LeafKind::Rest => {
+            Floor::General
+        },
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
         LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Predicted,
         LeafKind::Number { .. } => Floor::Stored,

@@ -148,8 +148,13 @@ pub enum LeafKind {
     Variable(Cow<'static, [ExprOp]>),
     /// A byte array followed by this terminator (spec 3.2).
     Until(u8),
+    /// A byte array that extends to the end of the content, except for the leaves after it (spec 3.2).
+    Rest,
     /// A count that is the result of a postfix program and is not stored (spec 3.3).
     Computed(Cow<'static, [ExprOp]>),
+    /// The number of items up to the first item after which the result of a postfix program is not 0. Without a program,
+    /// the number of items up to the end of the content. The number is not stored (spec 3.3).
+    Scanned(Cow<'static, [ExprOp]>),
 }
 
 /// An interpretation according to spec 4. Numbers are 64-bit two's complement.
@@ -425,6 +430,20 @@ impl Record {
         usize::from(matches!(*self.leaves, [Leaf { kind: LeafKind::Tag, .. }, ..]))
     }
 
+    /// Returns whether the record ends its content, because a byte array or its items extend to the end.
+    pub(crate) fn ends_content(&self) -> bool {
+        self.leaves.iter().any(|leaf| match &leaf.kind {
+            LeafKind::Rest => true,
+            LeafKind::Scanned(until) => until.is_empty(),
+            _ => false,
+        })
+    }
+
+    /// Returns whether the record contains items that end after one of them, or at the end of the content.
+    pub(crate) fn scans(&self) -> bool {
+        self.leaves.iter().any(|leaf| matches!(leaf.kind, LeafKind::Scanned(_)))
+    }
+
     /// Returns the leaf of a stream section element that consists of a single, unrepeated number (spec 3.5, 5.2).
     #[must_use]
     pub fn single_number(&self) -> Option<&Leaf> {
@@ -519,7 +538,11 @@ mod from_dtd {
         let kind = match &l.width {
             _ if l.is_tag() => LeafKind::Tag,
             _ if r.catch_all && id == 0 => LeafKind::AnyTag,
-            _ if l.computed.is_some() => LeafKind::Computed(program(l.computed.as_ref())),
+            _ if l.computed.is_some() => match l.computed.as_ref().map(|count| count.0.as_slice()) {
+                Some([schema::ExprOp::Rest]) => LeafKind::Scanned(Cow::Borrowed(&[])),
+                Some([until @ .., schema::ExprOp::Until]) => LeafKind::Scanned(steps(until)),
+                _ => LeafKind::Computed(program(l.computed.as_ref())),
+            },
             Width::Unset => LeafKind::Number { width: 0, interpretation: interpretation(l.interpretation) },
             Width::Number(width) => {
                 LeafKind::Number { width: *width, interpretation: interpretation(l.interpretation) }
@@ -527,6 +550,7 @@ mod from_dtd {
             Width::Array(n) => LeafKind::Array(*n),
             Width::Variable(expr) => LeafKind::Variable(program(Some(expr))),
             Width::Until(end) => LeafKind::Until(*end),
+            Width::Rest => LeafKind::Rest,
         };
         Leaf {
             field: Cow::Owned(l.name.clone()),
@@ -583,12 +607,18 @@ mod from_dtd {
     }
 
     fn program(expression: Option<&schema::Expr>) -> Cow<'static, [ExprOp]> {
-        expression.iter().flat_map(|e| &e.0).map(|op| expr_op(*op)).collect()
+        steps(expression.map_or(&[], |expression| &expression.0))
     }
 
-    fn expr_op(op: schema::ExprOp) -> ExprOp {
+    fn steps(steps: &[schema::ExprOp]) -> Cow<'static, [ExprOp]> {
+        steps.iter().filter_map(|op| expr_op(*op)).collect()
+    }
+
+    /// Returns the step of a program, or `None` for a marker of [`LeafKind::Scanned`].
+    fn expr_op(op: schema::ExprOp) -> Option<ExprOp> {
         use schema::{Comparison, ExprOp as E};
-        match op {
+        Some(match op {
+            E::Rest | E::Until => return None,
             E::Push(n) => ExprOp::Push(n),
             E::Leaf(l) => ExprOp::Leaf(l.0),
             E::Add => ExprOp::Add,
@@ -603,7 +633,7 @@ mod from_dtd {
             E::Compare(Comparison::LessOrEqual) => ExprOp::Le,
             E::Compare(Comparison::Greater) => ExprOp::Gt,
             E::Compare(Comparison::GreaterOrEqual) => ExprOp::Ge,
-        }
+        })
     }
 
     /// Recursion is bounded, because items nest at most 32 levels deep (spec 3.5).

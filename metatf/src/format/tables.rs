@@ -204,8 +204,12 @@ pub const fn repeating<const LEAVES: usize, const STEPS: usize>(
             repeat += 1;
         }
         steps[step] = match leaves[i].kind {
-            LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) => Step::Bytes(leaf),
-            LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag | LeafKind::Computed(_) => Step::Number(leaf),
+            LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) | LeafKind::Rest => Step::Bytes(leaf),
+            LeafKind::Number { .. }
+            | LeafKind::Tag
+            | LeafKind::AnyTag
+            | LeafKind::Computed(_)
+            | LeafKind::Scanned(_) => Step::Number(leaf),
         };
         step += 1;
         leaf += 1;
@@ -267,6 +271,19 @@ impl Leaf {
     #[must_use]
     pub const fn until(path: &'static str, terminator: u8) -> Self {
         Self::new(path, LeafKind::Until(terminator))
+    }
+
+    /// Creates a byte array that extends to the end of the content, except for the leaves after it.
+    #[must_use]
+    pub const fn rest(path: &'static str) -> Self {
+        Self::new(path, LeafKind::Rest)
+    }
+
+    /// Creates the count of items up to the first item after which the result of a postfix program is not 0. Without a
+    /// program, the items extend to the end of the content.
+    #[must_use]
+    pub const fn scanned(path: &'static str, until: &'static [ExprOp]) -> Self {
+        Self::new(path, LeafKind::Scanned(Borrowed(until)))
     }
 
     /// Creates a count that is the result of a postfix program.

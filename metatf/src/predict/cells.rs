@@ -175,7 +175,13 @@ impl Models {
         self.guess = rule.is_none().then(|| Box::new(Guess::new()));
     }
 
-    /// Returns whether a heap uses a rule that turned out to be wrong, so the heap should be reset.
+    /// Requests a reset before the next record, because the last record ends its content.
+    pub(crate) fn end_content(&mut self) {
+        self.outdated = true;
+    }
+
+    /// Returns whether a heap uses a rule that turned out to be wrong, or the last record ends its content, so the heap
+    /// should be reset.
     #[inline]
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated

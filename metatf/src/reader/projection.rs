@@ -309,7 +309,8 @@ impl Planner<'_> {
                 continue;
             }
             // The bytes of an array that ends at a byte include that byte.
-            if !is_divided || matches!(record.leaves.get(usize::from(leaf))?.kind, LeafKind::Until(_)) {
+            if !is_divided || matches!(record.leaves.get(usize::from(leaf))?.kind, LeafKind::Until(_) | LeafKind::Rest)
+            {
                 return None;
             }
             let is_repeated = *repeated.get(usize::from(leaf))?;

@@ -107,7 +107,7 @@ impl RecordReader<'_> {
         let (mut records, mut end) = (0, from);
         let mut run = Run { records, end, error: None };
         loop {
-            match self.record_to_its_end() {
+            match self.record_to_its_end(is_behind && records == 0) {
                 Ok(None) => return Run { records, end, error: None },
                 Ok(Some(has_own_tag)) => {
                     records += 1;
@@ -124,14 +124,16 @@ impl RecordReader<'_> {
     }
 
     /// Reads a record and decodes it completely. Returns `None` at the end, and otherwise whether the record is
-    /// trusted, which means that it is not a catch-all record.
-    fn record_to_its_end(&mut self) -> Result<Option<bool>> {
+    /// trusted, which means that it is not a catch-all record and, if reading resumes here, that it does not extend to
+    /// the end anyway.
+    fn record_to_its_end(&mut self, resumes: bool) -> Result<Option<bool>> {
         let Some(event) = self.next_event()? else { return Ok(None) };
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
             self.decode(|row| Ok(row.walk(&mut ())?))?;
         }
         let record = |at: At| self.format.records.get(usize::from(at.record));
-        let is_catch_all = matches!(event, Event::Record(at) if record(at).is_some_and(Record::is_catch_all));
-        Ok(Some(!is_catch_all))
+        let is_unsure = |record: &Record| record.is_catch_all() || resumes && record.ends_content();
+        let is_trusted = !matches!(event, Event::Record(at) if record(at).is_some_and(is_unsure));
+        Ok(Some(is_trusted))
     }
 }

@@ -66,6 +66,9 @@ impl State {
             Interpretation::SectionOffset(n) if stream(n).is_none() => {
                 return Err(ErrorKind::Metadata(MetadataRule::OffsetTarget));
             }
+            Interpretation::SectionStride(..) if self.scans(format, index) => {
+                return Err(ErrorKind::Metadata(MetadataRule::ScannedRecord));
+            }
             Interpretation::SectionStride(n, stride) => {
                 let element = stream(n).and_then(|s| s.records.first());
                 let element = element.and_then(|&r| format.records.get(usize::from(r)));
@@ -88,6 +91,16 @@ impl State {
             return Err(ErrorKind::Metadata(MetadataRule::NoWidth));
         }
         Ok(())
+    }
+
+    /// Returns whether the record of this plan contains items that end by their content.
+    fn scans(&self, format: &Format, index: usize) -> bool {
+        let records = format.sections.get(self.encoding.section).map_or(&[][..], |section| &section.records);
+        records.iter().enumerate().any(|(position, &record)| {
+            let record = format.records.get(usize::from(record)).filter(|record| record.scans());
+            let first = self.encoding.first_plan(position);
+            record.zip(first).is_some_and(|(record, first)| (first..first + record.leaves.len()).contains(&index))
+        })
     }
 
     fn set(&mut self, format: &Format, index: usize, leaf: &Leaf, change: Change) {

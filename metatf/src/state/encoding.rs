@@ -141,8 +141,10 @@ impl Encoding {
                 let (width, interpretation) = match leaf.kind {
                     LeafKind::Number { width, interpretation } => (width, interpretation),
                     LeafKind::Tag | LeafKind::AnyTag => (format.tag_width, Interpretation::None),
-                    LeafKind::Computed(_) => (0, Interpretation::Default(0)),
-                    LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) => (0, Interpretation::None),
+                    LeafKind::Computed(_) | LeafKind::Scanned(_) => (0, Interpretation::Default(0)),
+                    LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) | LeafKind::Rest => {
+                        (0, Interpretation::None)
+                    }
                 };
                 self.settings.push(Setting { interpretation, width, remembered: width });
             }
@@ -162,8 +164,12 @@ impl Encoding {
                 match &leaf.kind {
                     LeafKind::Array(length) => self.make_length(first, first + i, &[ExprOp::Push((*length).into())]),
                     LeafKind::Variable(program) => self.make_length(first, first + i, program),
-                    LeafKind::Until(_) => self.make_length(first, first + i, &[]),
-                    LeafKind::Tag | LeafKind::AnyTag | LeafKind::Number { .. } | LeafKind::Computed(_) => {
+                    LeafKind::Until(_) | LeafKind::Rest => self.make_length(first, first + i, &[]),
+                    LeafKind::Tag
+                    | LeafKind::AnyTag
+                    | LeafKind::Number { .. }
+                    | LeafKind::Computed(_)
+                    | LeafKind::Scanned(_) => {
                         self.make(format, first + i, leaf);
                     }
                 }
@@ -305,7 +311,7 @@ impl Encoding {
         plan.read = reference.unwrap_or(plan.write);
         plan.flags = self.liveness.last(index);
         let special = leaf.constant.is_some()
-            || matches!(leaf.kind, LeafKind::AnyTag | LeafKind::Computed(_))
+            || matches!(leaf.kind, LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Scanned(_))
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
         plan.set(SPECIAL, special);
         plan.set(PREDICTED, matches!(setting.interpretation, Interpretation::Predicted(_)));

@@ -124,7 +124,7 @@ fn lengths_and_counts(record: &Record) -> impl Iterator<Item = u8> {
         _ => None,
     });
     let programs = record.leaves.iter().filter_map(|leaf| match &leaf.kind {
-        LeafKind::Variable(program) | LeafKind::Computed(program) => Some(&**program),
+        LeafKind::Variable(program) | LeafKind::Computed(program) | LeafKind::Scanned(program) => Some(&**program),
         _ => None,
     });
     counts.chain(programs.flatten().filter_map(|op| match *op {

@@ -8,9 +8,13 @@ pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Optio
     let (declared, interpretation) = match borrowed(&borrowed(&format.records)[record as usize].leaves)[leaf].kind {
         LeafKind::Number { width, interpretation } => (width, interpretation),
         LeafKind::Tag => return Some(Plan::straight(Width::saturating(format.tag_width as usize), None)),
-        LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) => {
-            return None;
-        }
+        LeafKind::AnyTag
+        | LeafKind::Computed(_)
+        | LeafKind::Scanned(_)
+        | LeafKind::Array(_)
+        | LeafKind::Variable(_)
+        | LeafKind::Until(_)
+        | LeafKind::Rest => return None,
     };
     let mut width = declared;
     let (listed, mut i) = (borrowed(&format.expected), 0);

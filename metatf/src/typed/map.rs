@@ -155,6 +155,7 @@ impl TwinRecords<'_> {
                     leaf.kind,
                     LeafKind::Tag
                         | LeafKind::Computed(_)
+                        | LeafKind::Scanned(_)
                         | LeafKind::Number { interpretation: Interpretation::Default(_), .. }
                 );
                 if !declared && leaf.constant.is_none() {
@@ -171,7 +172,7 @@ impl TwinRecords<'_> {
             // by their expressions, because several counts can have the same expression.
             let counts_of = |record: &Record, counts: Option<&Vec<usize>>, twin: &dyn Fn(usize) -> Option<usize>| {
                 let count = |&count: &usize| match record.leaves.get(count) {
-                    Some(Leaf { kind: LeafKind::Computed(_), field, .. }) => Err(field.to_string()),
+                    Some(Leaf { kind: LeafKind::Computed(_) | LeafKind::Scanned(_), field, .. }) => Err(field.to_string()),
                     _ => Ok(twin(count)),
                 };
                 counts.map(|counts| counts.iter().map(count).collect::<Vec<_>>())
@@ -194,7 +195,8 @@ impl TwinRecords<'_> {
         if let Some(unmatched) = unmatched {
             let unread = self.theirs.leaves.iter().enumerate().filter(|(j, _)| !twins.contains(&Some(*j)));
             let unread = unread.filter(|(_, leaf)| {
-                leaf.constant.is_none() && !matches!(leaf.kind, LeafKind::Tag | LeafKind::Computed(_))
+                let is_stored = !matches!(leaf.kind, LeafKind::Tag | LeafKind::Computed(_) | LeafKind::Scanned(_));
+                leaf.constant.is_none() && is_stored
             });
             unmatched.unread.extend(unread.map(|(_, leaf)| place(self.section, &self.theirs.name, Some(&leaf.path))));
             unmatched.absent.append(&mut absent);
@@ -224,6 +226,8 @@ fn describe(kind: &LeafKind) -> String {
         LeafKind::Computed(_) => "a computed count".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
         LeafKind::Until(end) => format!("a byte array terminated by byte {end}"),
+        LeafKind::Rest => "a byte array up to the end".to_owned(),
+        LeafKind::Scanned(_) => "a count of items that end by their content".to_owned(),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
 }
@@ -233,9 +237,9 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     Some(match leaf.kind {
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => MappedFrom::Number(value),
         LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
-        LeafKind::Computed(_) => MappedFrom::Number(0),
+        LeafKind::Computed(_) | LeafKind::Scanned(_) => MappedFrom::Number(0),
         LeafKind::Array(n) => MappedFrom::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
-        LeafKind::Variable(_) | LeafKind::Until(_) => MappedFrom::Zeros(0),
+        LeafKind::Variable(_) | LeafKind::Until(_) | LeafKind::Rest => MappedFrom::Zeros(0),
     })
 }
 

@@ -24,7 +24,7 @@ mod trial;
 mod typed;
 
 use crate::buffer::Buffer;
-use crate::encode::{Attempt, GivenElements, StreamWriters};
+use crate::encode::{Attempt, GivenElements, NOT_LAST, StreamWriters};
 use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
 #[cfg(feature = "dynamic")]
 use crate::formula::{BYTES, HISTORY, SPECIAL, plain};
@@ -323,6 +323,9 @@ impl RecordCore<dyn Sink + '_> {
             self.close_chunk(section)?;
         }
         if self.sections.get(section).is_some_and(|s| s.state.history.models.is_outdated()) {
+            if self.streams.fixed {
+                return Err(Error::at(0, ErrorKind::Usage(NOT_LAST)));
+            }
             self.close_chunk(section)?;
             if let Some(writer) = self.sections.get_mut(section) {
                 writer.restart(&self.format);

@@ -47,7 +47,7 @@ impl Part<'_> {
             Width::Unset | Width::Number(0) => None,
             Width::Number(n) => Some(bytes(n.into())),
             Width::Array(n) => Some(bytes(n.into())),
-            Width::Variable(_) | Width::Until(_) => Some((MOST_BYTES, "…".to_owned(), true)),
+            Width::Variable(_) | Width::Until(_) | Width::Rest => Some((MOST_BYTES, "…".to_owned(), true)),
         }
     }
 }

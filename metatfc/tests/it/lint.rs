@@ -247,6 +247,7 @@ fn built_in() {
     let folder = Folder::new();
     let files = std::fs::read_dir(metatf_test::root().join("dtds")).expect("they are there").flatten();
     let files: Vec<String> = files.map(|file| file.path().to_string_lossy().into_owned()).collect();
+    let files: Vec<String> = files.into_iter().filter(|file| file.ends_with(".dtd")).collect();
     let mut args = vec!["check", "--lint"];
     args.extend(files.iter().map(String::as_str));
     let run = metatfc(&folder, &args);

@@ -37,10 +37,22 @@ impl<'c> Row<'c> {
         Ok(bytes)
     }
 
+    /// Counts an item.
+    fn item(&mut self) -> Result<(), Wrong> {
+        self.items += 1;
+        if self.items > self.content.len() as u64 + 65_536 { Err("too many items".into()) } else { Ok(()) }
+    }
+
     /// Reads an unsigned integer of `n` bytes.
     pub(super) fn take(&mut self, n: usize, order: Order) -> Result<u64, Wrong> {
         Ok(integer(self.bytes(n as u64)?, order))
     }
+}
+
+/// Returns whether a leaf counts items that end by their content.
+fn is_scanned(record: &Record, count: LeafId) -> bool {
+    let steps = record.leaves[usize::from(count.0)].computed.as_ref().map_or(&[][..], |expr| &expr.0);
+    matches!(steps.last(), Some(ExprOp::Rest | ExprOp::Until))
 }
 
 /// Reads an integer of `width` bytes as two's complement.
@@ -269,6 +281,9 @@ impl<'d> Decoder<'d> {
             match item {
                 Item::Leaf(leaf) => self.leaf(section, id, record, *leaf, row)?,
                 Item::Nested { items, .. } => self.items(section, id, record, items, row)?,
+                Item::Repeat { count, body, .. } if is_scanned(record, *count) => {
+                    self.scanned(section, id, record, (*count, body), row)?;
+                }
                 Item::Repeat { count, body, .. } => {
                     let count = self.state(section).leaf(id, *count).last;
                     if let (0, Repeated::Leaf(leaf), false) = (count, body, self.rules.holds(Rule::AbsentKeepsPrevious))
@@ -282,17 +297,93 @@ impl<'d> Decoder<'d> {
                         return Err("too many items".into());
                     }
                     for _ in 0..count {
-                        match body {
-                            Repeated::Leaf(leaf) => self.leaf(section, id, record, *leaf, row)?,
-                            Repeated::Group(items) | Repeated::Record { items, .. } => {
-                                self.items(section, id, record, items, row)?;
-                            }
-                        }
+                        self.item(section, id, record, body, row)?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    fn item(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        record: &Record,
+        body: &Repeated,
+        row: &mut Row<'_>,
+    ) -> Result<(), Wrong> {
+        match body {
+            Repeated::Leaf(leaf) => self.leaf(section, id, record, *leaf, row),
+            Repeated::Group(items) | Repeated::Record { items, .. } => self.items(section, id, record, items, row),
+        }
+    }
+
+    /// Reads items up to the end of the content or up to an item after which a condition holds (spec 3.3). The count is
+    /// known only afterwards.
+    fn scanned(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        record: &Record,
+        (count, body): (LeafId, &Repeated),
+        row: &mut Row<'_>,
+    ) -> Result<(), Wrong> {
+        let at = row.values.len() - 1;
+        let steps = record.leaves[usize::from(count.0)].computed.as_ref().map_or(&[][..], |expr| &expr.0);
+        let mut items = 0;
+        if let [condition @ .., ExprOp::Until] = steps {
+            let early = !self.rules.holds(Rule::UntilIsAfterItem);
+            while !(early && self.evaluate(section, id, condition)? != 0) {
+                row.item()?;
+                self.item(section, id, record, body, row)?;
+                items += 1;
+                if self.evaluate(section, id, condition)? != 0 {
+                    break;
+                }
+            }
+        } else {
+            // The leaves after the items are not repeated.
+            let after = record.leaves[usize::from(count.0) + 1..].iter().take_while(|leaf| leaf.repeated).count();
+            let end = self.before_tail(section, id, record, count.0 + after as u8, row)?;
+            while row.at < end {
+                row.item()?;
+                self.item(section, id, record, body, row)?;
+                items += 1;
+            }
+            if row.at > end {
+                return Err("an item extends past the end".into());
+            }
+        }
+        row.values[at] = Value::Number(items);
+        self.state(section).leaf(id, count).last = items;
+        Ok(())
+    }
+
+    /// Returns the position at which the leaves after `last` begin if they end the content.
+    fn before_tail(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        record: &Record,
+        last: u8,
+        row: &Row<'_>,
+    ) -> Result<usize, Wrong> {
+        let mut end = row.content.len();
+        if !self.rules.holds(Rule::RestLeavesTail) {
+            return Ok(end);
+        }
+        for leaf in (last + 1)..u8::try_from(record.leaves.len()).map_err(|e| e.to_string())? {
+            let size = match record.leaves[usize::from(leaf)].width {
+                Width::Array(n) => n as usize,
+                _ => {
+                    let LeafState { width, interpretation, .. } = *self.state(section).leaf(id, LeafId(leaf));
+                    if interpretation.stores() { width.into() } else { 0 }
+                }
+            };
+            end = end.checked_sub(size).ok_or("the content ends")?;
+        }
+        if end < row.at { Err("the content ends".into()) } else { Ok(end) }
     }
 
     fn leaf(
@@ -333,6 +424,7 @@ impl<'d> Decoder<'d> {
                 row.at += length + 1;
                 return Ok(());
             }
+            Width::Rest => Some((self.before_tail(section, id, record, leaf.0, row)? - row.at) as u64),
             Width::Unset | Width::Number(_) => None,
         };
         if let Some(length) = length {
@@ -341,6 +433,8 @@ impl<'d> Decoder<'d> {
             return Ok(());
         }
         let value = match &declared.computed {
+            // The items are counted when they are read.
+            Some(_) if is_scanned(record, leaf) => 0,
             Some(expr) => self.evaluate(section, id, &expr.0)?,
             None => self.number(section, id, leaf, row)?,
         };

@@ -117,7 +117,7 @@ fn fold(steps: &[Step]) -> Option<u64> {
 fn lists(field: &Field, name: &str) -> bool {
     match field {
         Field::Name(n) => n == name,
-        Field::Counted(_, body) | Field::Computed(_, body) => lists(body, name),
+        Field::Counted(_, body) | Field::Computed(_, body) | Field::Scanned(_, body) => lists(body, name),
         Field::Named(_, body) => lists(body, name),
         Field::Group(fields) => fields.iter().any(|f| lists(f, name)),
     }
@@ -306,6 +306,17 @@ impl<'t> Language<'t> {
                 items.push(Item::Leaf(count));
                 self.repeat(top, frame, count, (own, None, body), names, items)?;
             }
+            Field::Scanned(condition, body) => {
+                let count = self.leaf(top, frame, "", Some(&[]), &mut HashMap::new(), repeated)?;
+                items.push(Item::Leaf(count));
+                self.repeat(top, frame, count, (own, None, body), names, items)?;
+                // The condition refers to the items, so it is resolved after them.
+                let steps = match condition.is_empty() {
+                    true => vec![ExprOp::Rest],
+                    false => [self.resolve(top, Some(frame), condition, true)?.0, vec![ExprOp::Until]].concat(),
+                };
+                top.leaves[usize::from(count.0)].computed = Some(Expr(steps));
+            }
         }
         Ok(())
     }
@@ -452,6 +463,7 @@ impl<'t> Language<'t> {
                 leaf.width = match &setting.value {
                     Value::Bytes(n) => Width::Array(*n as u32),
                     Value::Until(end) => Width::Until(*end as u8),
+                    Value::Word(word) if word == "rest" => Width::Rest,
                     Value::Expression(steps) => {
                         let from = block.filter(|_| self.rules.holds(Rule::PathsFromTheBlock)).unwrap_or(frame);
                         let expression = self.resolve(top, Some(from), steps, block.is_none())?;

@@ -51,6 +51,10 @@ pub(super) fn read(dtd: &Dtd, bytes: &[u8], raw: Option<Raw<'_>>, rules: Rules) 
     Ok(Found { order, seen: oracle.out, end })
 }
 
+fn is_stream(dtd: &Dtd, section: u8) -> bool {
+    dtd.section(section).is_some_and(|s| s.stream.is_some())
+}
+
 fn has_role(leaf: &Leaf, role: &str) -> bool {
     leaf.annotations.get("role").is_some_and(|text| text.trim_matches('"') == role)
 }
@@ -63,26 +67,31 @@ fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>
         records.flat_map(|r| &r.leaves).any(|leaf| has_role(leaf, role))
     };
     let numbers: Vec<u8> = dtd.sections.iter().map(|s| s.number).filter(|n| *n > 0).collect();
-    let is_stream = |n: u8| dtd.section(n).is_some_and(|s| s.stream.is_some());
     let is_of_arrays = |n: u8| dtd.records.iter().flat_map(|r| &r.leaves).any(|leaf| leaf.section == Some(n));
     let mut starts = Vec::new();
     for &section in &numbers {
         for &record in own(section) {
             let found = dtd.record(record).ok_or("no such record")?;
             if found.section.is_some() && found.leaves.iter().any(|leaf| has_role(leaf, "magic")) {
-                starts.push(Start { section, record, is_prologue: is_stream(section) });
+                starts.push(Start { section, record, is_prologue: is_stream(dtd, section) });
             }
         }
     }
     if !rules.holds(Rule::StartsInOrder) {
         starts.reverse();
     }
-    let trailer = numbers.iter().copied().find(|n| is_stream(*n) && role(*n, "trailer"));
+    let trailer = numbers.iter().copied().find(|n| is_stream(dtd, *n) && role(*n, "trailer"));
     let of_records = |n: &&u8| {
         Some(**n) != trailer && !starts.iter().any(|s| s.is_prologue && s.section == **n) && !is_of_arrays(**n)
     };
     let mut sections = numbers.iter().filter(of_records);
-    let records = *sections.next().ok_or("no section of records")?;
+    let records = match (sections.next(), starts.first()) {
+        (Some(records), _) => *records,
+        // The file consists of the elements of its only start.
+        (None, Some(start)) if rules.holds(Rule::StartsAlone) => start.section,
+        _ => return Err("no section of records".into()),
+    };
+    starts.iter_mut().for_each(|start| start.is_prologue &= start.section != records);
     if starts.is_empty() {
         return Err("nothing says how the file is read".into());
     }
@@ -128,7 +137,7 @@ fn begun(
         let mut d = Decoder::new(dtd, order, 8, 0, rules);
         let mut row = Row::new(bytes);
         let mut result = Ok(());
-        if !start.is_prologue {
+        if !is_stream(dtd, start.section) {
             result = d.tag(start.section, &mut row).map(drop);
         }
         let result = result.and_then(|()| d.record(start.section, start.record, &mut row));
@@ -198,7 +207,8 @@ fn two_whole(dtd: &Dtd, order: Order, section: u8, bytes: &[u8], rules: Rules) -
             return true;
         }
         let start = row.at;
-        let whole = match d.tag(section, &mut row) {
+        let element = dtd.section(section).and_then(|s| s.stream);
+        let whole = match element.map_or_else(|| d.tag(section, &mut row), Ok) {
             Ok(id) if id.0 < 3 => Err("a record without data".into()),
             Ok(id) if dtd.record(id).is_some_and(|r| r.catch_all) => Err("a catch-all record".into()),
             Ok(id) => d.data_record(section, id, start, &mut row),

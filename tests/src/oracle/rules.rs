@@ -216,6 +216,7 @@ rules! {
         LittleFirst, "A start is tried in little-endian order first. Broken: in big-endian order.";
         StartsInOrder, "Starts are tried in the order of the sections. Broken: the other way round.";
         WeakMagicNeedsTwo, "A weak magic needs two whole records. Broken: it needs none.";
+        StartsAlone, "Without another section, the file consists of the elements of its only start. Broken: no file begins so.";
         RecordsSize, "The records have the size that the prologue says. Broken: all that is left.";
         RecordsSizeInFile, "They do not end behind the file. Broken: they end with it then.";
         TrailerIsStream, "What is behind the records is a stream section. Broken: it is skipped.";
@@ -237,6 +238,8 @@ rules! {
         ComparesUnsigned, "Numbers are compared without a sign. Broken: as two's complement.";
         IncludesEqual, "`<=` holds for equal numbers. Broken: it does not.";
         EndIsOutside, "The byte that ends an array is not part of it. Broken: it is.";
+        RestLeavesTail, "The fields after `rest` are not part of it. Broken: it ends with the content.";
+        UntilIsAfterItem, "A condition is evaluated after an item. Broken: also before the first.";
         UntilBounded, "An array that ends at a byte has at most 65,535 bytes. Broken: any number.";
         AbsentKeepsPrevious, "A leaf that is not there leaves its previous value. Broken: it is 0 then.";
         CountHasIndex, "A computed count has an index. Broken: it has none.";

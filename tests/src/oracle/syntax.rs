@@ -39,6 +39,8 @@ pub(super) enum Field {
     Counted(String, Box<Field>),
     /// Repetition whose count is an expression.
     Computed(Vec<Step>, Box<Field>),
+    /// Repetition that ends when a condition holds or, without a condition, at the end of the content.
+    Scanned(Vec<Step>, Box<Field>),
     /// Repetition with a name.
     Named(String, Box<Field>),
     Group(Vec<Field>),
@@ -338,6 +340,9 @@ impl Parser<'_> {
 
     fn field(&mut self) -> Result<Field, Wrong> {
         if self.at('(') {
+            if let Some(field) = self.scanned()? {
+                return Ok(field);
+            }
             if self.at_count() {
                 self.needs('(')?;
                 let count = self.expression()?;
@@ -361,6 +366,33 @@ impl Parser<'_> {
             return Ok(Field::Named(name, Box::new(self.field()?)));
         }
         Ok(if self.takes('*') { Field::Counted(name, Box::new(self.field()?)) } else { Field::Name(name) })
+    }
+
+    /// Parses a repetition without a count. Consumes nothing if the parenthesis begins something else.
+    fn scanned(&mut self) -> Result<Option<Field>, Wrong> {
+        let start = self.rest;
+        self.needs('(')?;
+        let word = if self.at_name() { self.name()? } else { String::new() };
+        let begins = self.at_name() || self.at('\'') || self.at('(') || self.at('-') || self.at_digit();
+        let condition = match &*word {
+            "rest" if self.takes(')') && self.at('*') => Vec::new(),
+            "until" if begins => {
+                let condition = self.expression()?;
+                self.needs(')')?;
+                condition
+            }
+            _ => {
+                self.rest = start;
+                return Ok(None);
+            }
+        };
+        self.needs('*')?;
+        Ok(Some(Field::Scanned(condition, Box::new(self.field()?))))
+    }
+
+    fn at_digit(&mut self) -> bool {
+        self.space();
+        self.rest.starts_with(|c: char| c.is_ascii_digit())
     }
 
     fn definition(&mut self, scopes: &mut Vec<Scope>, scope: usize) -> Result<(), Wrong> {

@@ -189,7 +189,7 @@ impl Values<'_, '_> {
             }
             Width::Array(n) => u64::from(*n),
             Width::Variable(expr) => self.evaluate(&expr.0)?,
-            Width::Until(_) => self.c.below(20) as u64,
+            Width::Until(_) | Width::Rest => self.c.below(20) as u64,
         };
         let length = usize::try_from(length).ok().filter(|&n| n < 5000)?;
         let mut bytes = self.c.bytes(length);

@@ -217,6 +217,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
         (Width::Variable(_), _) if is_computed(leaf, index) => "an array of a computed length",
         (Width::Variable(_), _) => "an array as long as the number before it says",
         (Width::Until(_), _) => "an array up to a byte",
+        (Width::Rest, _) => "an array up to the end",
         (_, Format::Signed) => "a signed number",
         (_, Format::F64) => "a floating-point number",
         _ => "a number",
@@ -238,6 +239,8 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
             let op = |op: &ExprOp| match op {
                 ExprOp::Push(_) => "a number",
                 ExprOp::Leaf(_) => "a leaf",
+                // Not in a width.
+                ExprOp::Rest | ExprOp::Until => "its items",
                 ExprOp::Add => "+",
                 ExprOp::Sub => "-",
                 ExprOp::Mul => "*",
@@ -275,6 +278,7 @@ fn of_items(of: &Record, items: &[Item], inside: &str, what: &str, shapes: &mut 
                     if at > 0 && items[at - 1] == Item::Leaf(*count) { "counted in place" } else { "counted before" };
                 let counted = match of.leaf(*count).is_some_and(|leaf| leaf.computed.is_some()) {
                     true if of.is_optional(*count) => "there if an expression is 1",
+                    true if of.ends_by_content().is_some() => "counted by its items",
                     true => "counted by an expression",
                     false => counted,
                 };

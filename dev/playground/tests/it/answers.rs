@@ -174,6 +174,7 @@ fn samples_open() {
     let mut dtds: Vec<String> = std::fs::read_dir(root().join("dtds"))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".dtd"))
         .collect();
     let mut listed = of("dtds");
     dtds.sort();

@@ -134,7 +134,8 @@ fn expression(expr: &Expr) -> String {
                     ExprOp::Div => call("divide"),
                     ExprOp::Rem => call("remainder"),
                     ExprOp::Compare(comparison) => format!("(uint64_t)({a} {} {b})", comparison.sign()),
-                    ExprOp::Push(_) | ExprOp::Leaf(_) | ExprOp::Bit(_) => String::new(),
+                    // The generator refuses `rest` and `until`.
+                    ExprOp::Push(_) | ExprOp::Leaf(_) | ExprOp::Bit(_) | ExprOp::Rest | ExprOp::Until => String::new(),
                 }
             }
         };

@@ -38,10 +38,11 @@ const PARTS: &[&str] = &[
 ///
 /// # Errors
 /// Returns an error if an option refers to an item that is not in the DTD, the prefix is not a valid C name, or the DTD
-/// contains a predicted field.
+/// contains a predicted field or a field whose end depends on its content.
 pub fn generate_c_reader(dtd: &Dtd, options: &Options, prefix: &str) -> Result<String, OptionError> {
     let prefix = names::prefix(prefix)?;
     refuse_predicted(dtd)?;
+    refuse_scanned(dtd)?;
     let lookup = Lookup::new(options);
     let shape = shape(dtd, &lookup);
     if let Some(unused) = lookup.unused_of(&options.renames) {
@@ -76,6 +77,21 @@ fn refuse_predicted(dtd: &Dtd) -> Result<(), OptionError> {
                  fields: convert the traces with `metatfc convert --to-dtd` to a DTD with another interpretation",
                 leaf.path.join("."),
                 record.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns an error that names the first field that extends to the end, or whose items are not counted.
+fn refuse_scanned(dtd: &Dtd) -> Result<(), OptionError> {
+    for record in &dtd.records {
+        if let Some(leaf) = record.ends_by_content() {
+            return Err(OptionError(format!(
+                "the record `{}` contains `{}`, whose end depends on its content, but readers for C need stored lengths \
+                 and counts: use a length (`data.width = length.value;`) or a count (`n*item`)",
+                record.name,
+                if leaf.computed.is_some() { leaf.key.clone() } else { format!("{}.width = rest", leaf.path.join(".")) }
             )));
         }
     }

@@ -115,7 +115,8 @@ impl Kind {
             Width::Array(bytes) => Length::Fixed(*bytes),
             Width::Variable(expr) => Length::Computed(expr.clone()),
             Width::Until(end) => Length::Until(*end),
-            Width::Unset | Width::Number(_) => {
+            // The generator refuses `rest`.
+            Width::Unset | Width::Number(_) | Width::Rest => {
                 return match (leaf.constant, leaf.format) {
                     (Some(value), _) => Self::Constant(value),
                     (None, Format::Signed) => Self::Signed,

@@ -1,0 +1,99 @@
+//! Checks byte arrays and repetitions whose end depends on the content (spec 3.2, 3.3).
+
+use super::leaves::{Resolved, ResolvedLeaf};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{Expr, ExprOp, Interpretation, Width};
+use crate::span::Span;
+
+/// The way in which the end of a repetition or byte array depends on the content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// At the end of the content.
+    Rest,
+    /// After an item.
+    Until,
+}
+
+/// Returns how the end of the leaf's bytes, or of the items that the leaf counts, depends on the content.
+fn ends(leaf: &ResolvedLeaf) -> Option<Ends> {
+    match (&leaf.leaf.width, leaf.leaf.computed.as_ref().map(|Expr(steps)| steps.as_slice())) {
+        (Width::Rest, _) | (_, Some([ExprOp::Rest])) => Some(Ends::Rest),
+        (_, Some([.., ExprOp::Until])) => Some(Ends::Until),
+        _ => None,
+    }
+}
+
+/// Checks every record.
+pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
+    for record in resolved {
+        for (index, leaf) in record.leaves.iter().enumerate() {
+            let Some(ends) = ends(leaf) else { continue };
+            if ends == Ends::Rest {
+                rest(record, index, report);
+            }
+            if leaf.leaf.computed.is_some() {
+                streams(record, index, report);
+            }
+        }
+    }
+}
+
+/// Returns the first leaf of a record that extends to the end of the content.
+pub(super) fn extends(record: &Resolved) -> Option<Span> {
+    let at = record.leaves.iter().position(|leaf| ends(leaf) == Some(Ends::Rest))?;
+    record.layout.leaves.get(at).map(|raw| raw.site)
+}
+
+/// Checks that the part which extends to the end of the content occurs exactly once, and that the size of the leaves
+/// after it is known.
+fn rest(record: &Resolved, index: usize, report: &mut Reporter) {
+    let (Some(leaf), Some(raw)) = (record.leaves.get(index), record.layout.leaves.get(index)) else { return };
+    let is_count = leaf.leaf.computed.is_some();
+    let (name, line) = if is_count {
+        ("a repetition `(rest)*`".to_owned(), "`r: (a, (rest)*item, b)`".to_owned())
+    } else {
+        (format!("`{}`", leaf.leaf.name), format!("`{}.width = length.value;`", leaf.leaf.name))
+    };
+    if !raw.repeats.is_empty() {
+        report.add(
+            Draft::new(Code::RestPlace, raw.site, format!("{name} extends to the end, so it cannot be repeated or optional"))
+                .label("in a repetition")
+                .help(if is_count {
+                    format!("list it outside of all repetitions, as in {line}")
+                } else {
+                    format!("list it outside of all repetitions, or state its length, as in {line}")
+                }),
+        );
+        return;
+    }
+    let first = if is_count { record.layout.counted(index).0.end } else { index + 1 };
+    let after = record.leaves.iter().zip(&record.layout.leaves).skip(first);
+    let is_fixed = |leaf: &ResolvedLeaf| matches!(leaf.leaf.width, Width::Unset | Width::Number(_) | Width::Array(_));
+    if let Some((other, at)) =
+        after.filter(|(leaf, _)| !leaf.broken).find(|(leaf, raw)| !is_fixed(leaf) || !raw.repeats.is_empty())
+    {
+        let of = if other.leaf.computed.is_some() { "items whose number" } else { "a field whose size" };
+        report.add(
+            Draft::new(Code::RestPlace, at.site, format!("{name} extends to the end, but {of} varies follows"))
+                .also(raw.site, "extends to the end")
+                .help("only fields of a fixed width can follow: give the field a number as its width, or list it first"),
+        );
+    }
+}
+
+/// Checks that the items can be counted, and a written record checked, without moving a cursor or changing a model.
+fn streams(record: &Resolved, index: usize, report: &mut Reporter) {
+    let uses = |leaf: &&ResolvedLeaf| {
+        matches!(leaf.leaf.interpretation, Interpretation::SectionStride { .. } | Interpretation::Predicted(_))
+    };
+    if let Some(leaf) = record.leaves.iter().find(uses) {
+        let word = leaf.leaf.interpretation.parts().word.name();
+        let message = format!("`{}` cannot be `{word}` in a record whose items are not counted", leaf.leaf.name);
+        report.add(
+            Draft::new(Code::ScannedItems, leaf.place, message)
+                .also(record.layout.leaves.get(index).map_or(Span::PREDEFINED, |raw| raw.site), "ends the items")
+                .help("store the value in the record (`none` or `delta 0`), or store the number of items (`n*item`)"),
+        );
+    }
+}
