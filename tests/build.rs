@@ -11,9 +11,12 @@ mod fuzzed;
 
 /// DTDs whose records take values from stream sections, by what they say or by metadata; one whose values have names; the one of golden
 /// files.
-const MORE: [&str; 5] = [
+const MORE: [&str; 8] = [
     fuzzed::MORE[0],
     fuzzed::MORE[1],
+    fuzzed::MORE[2],
+    fuzzed::MORE[3],
+    fuzzed::MORE[4],
     "../dtds/HATF10-split.dtd",
     "../metatf-codegen/tests/golden/named.dtd",
     "golden/1.0/every.dtd",

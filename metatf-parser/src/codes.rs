@@ -282,6 +282,9 @@ codes! {
     RawSections = "E1103", "5.4",
         "A DTD for files without a header must have exactly one section for the records. Sections for the data before and after the records do not count, and neither do sections nested in byte arrays. If no other section is left, a file may consist of the elements that contain the `magic` field, without `records_size`.",
         r#"section head 1 { prologue: (magic, size) { magic.width = 4; magic.interpretation = none; magic.value = 7; magic.role = "magic"; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
+    HeaderField = "E1104", "5.4",
+        "The argument of `default` may be a field of a file's header, `default header.field.value`. The header must be the only record with which a file may begin, and the field must be a number. Both this field and the one that receives its value must not be repeated. The record that receives it must belong to the file's records.",
+        "version.interpretation = default header.versoin.value;";
     // Warnings.
     UnusedProperty = "W0101", "3.1",
         "A property should apply to a field of at least one record.",

@@ -76,7 +76,8 @@ pub fn tokens(text: &[u8], index: &Index) -> Vec<(Range<usize>, TokenKind)> {
 
 /// Checks whether the word is a keyword anywhere in the language.
 fn is_word(word: &str) -> bool {
-    const OTHERS: [&str; 11] = ["section", "bytes", "until", REST, "value", "width", "bit", "by", "own", "shared", OTHER];
+    const OTHERS: [&str; 11] =
+        ["section", "bytes", "until", REST, "value", "width", "bit", "by", "own", "shared", OTHER];
     InterpretationWord::named(word).is_some()
         || OTHERS.contains(&word)
         || PREDICTORS.contains(&word)

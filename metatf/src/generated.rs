@@ -72,7 +72,7 @@
 //! | `Section` | `tagged`, `stream`, `cells`, `initials` |
 //! | `Record` | `tagged`, `element`, `was`, `time` |
 //! | `Step`, `Repeat` | `in_order`, `repeating`; `Repeat::leaves`, `counted_by` |
-//! | `Leaf` | `tag`, `any_tag`, `number`, `array`, `variable`, `until`, `rest`, `computed`, `scanned`; `named`, `was`, `constant` |
+//! | `Leaf` | `tag`, `any_tag`, `number`, `array`, `variable`, `until`, `rest`, `computed`, `scanned`; `named`, `was`, `constant`, `of_header` |
 //! | `Interpretation`, `ExprOp` | the variants and their fields |
 //! | `Model` | `allocated`, `freed`, `used`, `values`; `by`, `misses_in` |
 //! | `Predictor` | `last_values`, `stride`, `fcm`, `dfcm`; `by` |

@@ -37,4 +37,10 @@ pub const VECTORS: [&str; 27] = [
 pub const TESTED: [&str; 5] = ["constants", "global-length", "v1-embedded-first", "x-by-name", "x-prologue-first"];
 
 /// DTDs in addition to those of the vectors.
-pub const MORE: [&str; 2] = ["dtds/calls.dtd", "dtds/other.dtd"];
+pub const MORE: [&str; 5] = [
+    "dtds/calls.dtd",
+    "dtds/other.dtd",
+    "../dtds/gallery/gif.dtd",
+    "../dtds/gallery/gzip.dtd",
+    "../dtds/gallery/tzif.dtd",
+];

@@ -25,7 +25,8 @@ module.exports = grammar({
   reserved: { global: ($) => RESERVED },
 
   // `((4) * x` may begin a group whose first item has a count, or a count; the token after `x` decides.
-  conflicts: ($) => [[$._counted, $._sum]],
+  // `(rest)` and `(until` may begin a group or the end of a repetition.
+  conflicts: ($) => [[$._counted, $._sum], [$.scanned, $._item_name]],
 
   rules: {
     dtd: ($) => repeat(choice($.section, $._definition)),
@@ -54,14 +55,18 @@ module.exports = grammar({
     block: ($) => seq("{", repeat($.property), "}"),
 
     _field_item: ($) => choice($.field, $.repetition, $.group),
-    field: ($) => $.name,
+    field: ($) => $._item_name,
     repetition: ($) => $._counted,
     _counted: ($) => seq(
-      field("count", choice($.name, $.parenthesis)), "*", field("element", choice($.field, $.group)),
+      field("count", choice($._item_name, $.parenthesis, $.scanned)), "*", field("element", choice($.field, $.group)),
     ),
+    // The items end at the end of the content, or after an item.
+    scanned: ($) => seq("(", choice("rest", seq("until", $._expression)), ")"),
+    // `rest` and `until` are keywords only in parentheses before a `*`.
+    _item_name: ($) => choice($.name, alias(choice("rest", "until"), $.name)),
     // In a list, a repetition may have a name.
     group: ($) => seq("(", list(choice($._field_item, alias($._named, $.repetition))), ")"),
-    _named: ($) => seq(field("name", $.name), ":", $._counted),
+    _named: ($) => seq(field("name", $._item_name), ":", $._counted),
 
     property: ($) => seq(field("target", $.target), $._property_rest),
     _property_rest: ($) => seq("=", field("value", $._value), ";"),
@@ -72,13 +77,13 @@ module.exports = grammar({
     word: ($) => $._value_name,
     array: ($) => seq(choice("bytes", "until"), $.int),
     // `bytes` and `until` are keywords only before a number.
-    _value_name: ($) => choice($.name, alias(choice("bytes", "until"), $.name)),
+    _value_name: ($) => choice($.name, alias(choice("bytes", "until", "rest"), $.name)),
 
     interpretation: ($) => choice(
       "none",
-      seq(choice("default", "delta", "sectionOffset"), $.int),
+      seq(choice("delta", "sectionOffset"), $.int),
       seq(choice("stride", "sectionStride"), $.int, $.int),
-      seq("baseOffset", choice($.int, $.reference)),
+      seq(choice("default", "baseOffset"), choice($.int, $.reference)),
       seq("predicted", field("revision", $.int), $.model, $.int),
     ),
     model: ($) => choice($.predictor, seq("(", list($.predictor), ")")),

@@ -91,6 +91,23 @@ section file 1 {
 }
 """
 
+HEADED = """// A file whose records take values from its header: a version, and the size of an array.
+section head 2 {
+    header: (magic, version, size) {
+        magic.width = 4; magic.interpretation = none; magic.value = 0x6c6f6731; magic.role = "magic";
+        version.width = 2; version.interpretation = none;
+        size.width = 1; size.interpretation = none;
+    }
+}
+section records 1 {
+    a: (version, size, id, (version.value >= 2)*n) {
+        tag.value = 4; version.interpretation = default header.version.value; n.width = 1; n.interpretation = none;
+        size.interpretation = default header.size.value; id.width = size.value; id.interpretation = none;
+    }
+    b: (n) { tag.value = 5; n.width = 1; n.interpretation = none; }
+}
+"""
+
 BAD = """section s 1 {
     n.width = 1; n.interpretation = none;
     a: (n, (until x.value == 0)*x) { tag.value = 4; x.width = 1; x.interpretation = none; }
@@ -118,12 +135,16 @@ def bad_dtd(name, what, body, fault, spec="3.3"):
 
 
 def file(name, about, dtd, pieces, hidden):
-    everything, shown, at = [], [], 0
+    """Writes a vector of a file without a header. A prologue, in the section `head`, is printed after the records."""
+    everything, shown, last, at = [], [], [], 0
     for piece, line in pieces:
         head = {"@section": line["@section"], "@record": line["@record"]}
-        everything.append(head | {"@offset": at} | {k: v for k, v in line.items() if k not in head})
-        shown.append({k: v for k, v in line.items() if k not in hidden})
+        is_prologue = line["@section"] == "head"
+        (last if is_prologue else everything).append(head | {"@offset": at} | {k: v for k, v in line.items() if k not in head})
+        if not is_prologue:
+            shown.append({k: v for k, v in line.items() if k not in hidden})
         at += len(piece)
+    everything += last
     files = {"format.dtd": dtd, "trace.raw": b"".join(piece for piece, _ in pieces)}
     files["case.json"] = {"about": about, "spec": "3.2, 5.4", "mode": "dump"}
     write(f"good/x-{name}", files | {"expected.jsonl": shown, "expected_all.jsonl": everything})
@@ -254,6 +275,13 @@ def files():
     file("ends-alone-little", "a file that is a single record, little-endian", ALONE, [(b"\x1f\x8b\x08some bytes\x01\x02\x03\x04", member(b"some bytes", 0x4030201))], ("magic",))
     file("ends-alone-big", "the same, big-endian and without bytes", ALONE, [(b"\x8b\x1f\x08\x01\x02\x03\x04", member(b"", 0x1020304))], ("magic",))
     part = lambda n, data: record("file", "member", magic=int.from_bytes(b"part", "big"), n=n, data=data.hex())
+    head = lambda version, size: record("head", "header", magic=0x6C6F6731, version=version, size=size)
+    a = lambda version, size, id, **n: record("records", "a", tag=4, version=version, size=size, id=id.hex(), **n)
+    for name, about, pieces in [
+        ("old", "values from a header", [(b"1gol\x01\x00\x03", head(1, 3)), (b"\x04abc", a(1, 3, b"abc")), (b"\x05\x07", record("records", "b", tag=5, n=7))]),
+        ("new", "the same of a later version, big-endian", [(b"log1\x00\x02\x00", head(2, 0)), (b"\x04\x07", a(2, 0, b"", n=7)), (b"\x04\x08", a(2, 0, b"", n=8))]),
+    ]:
+        file(f"ends-header-{name}", about, HEADED, pieces, ("tag",))
     file("ends-several", "a file of elements with a magic number", SEVERAL, [(b"part\0\2hi", part(2, b"hi")), (b"part\0\0", part(0, b""))], ("magic",))
 
 
@@ -269,7 +297,7 @@ def main():
     bad_trace("ends-past", "half an item before the fields after the items", whole + b"\x05\x01\x02\x03\x09", [7, 5, 4], [known])
     bad_trace("ends-tail", "too few bytes for the fields after the array", whole + b"\x06\x01\x02\x03", [6, 4], [known], "3.2")
     bad_trace("ends-no-bytes", "items without bytes that never end", whole + b"\x07\x01", [6, 4], [known])
-    bad_trace("ends-negative", "a condition below 0", whole + b"\x08\x01\x09\x04", [7, 6, 4], [known])
+    bad_trace("ends-negative", "a condition below 0", whole + b"\x08\x01\x09\x04", [8, 7, 6, 4], [known])
     for name, what, body, fault, spec in [
         ("rest-optional", "an optional array up to the end", "a: (n, (n.bit 0)*data) { tag.value = 4; data.width = rest; }", "data)", "3.2"),
         ("rest-repeated", "a repeated array up to the end", "a: (n*data) { tag.value = 4; data.width = rest; }", "data)", "3.2"),

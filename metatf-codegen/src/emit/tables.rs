@@ -313,7 +313,11 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String]) -> TokenStream {
         let value = number(value);
         quote!(.constant(#value))
     });
-    quote!(#base #named #was #constant)
+    let header = leaf.header.map(|(_, leaf)| {
+        let leaf = number(leaf.0);
+        quote!(.of_header(#leaf))
+    });
+    quote!(#base #named #was #constant #header)
 }
 
 fn numeric(path: &str, width: u8, interpretation: Interpretation) -> TokenStream {

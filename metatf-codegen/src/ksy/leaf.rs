@@ -35,6 +35,7 @@ impl Number {
         let (signed, base) = match leaf.interpretation {
             Interpretation::None => (false, 0),
             Interpretation::BaseOffset(base) => (true, base),
+            Interpretation::Default(_) if leaf.header.is_some() => return fail("the header of the file"),
             Interpretation::Default(value) => (false, value),
             Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::Stride { .. } => {
                 return fail("earlier values");

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use metatf_parser::schema::{Bits, Dtd, Expr, ExprOp, Format, Item, Leaf, LeafId, NameList, Names, Record, Repeated, Width};
+use metatf_parser::schema::{
+    Bits, Dtd, Expr, ExprOp, Format, Item, Leaf, LeafId, NameList, Names, Record, Repeated, Width,
+};
 
 use super::expression::Text;
 use super::leaf::{self, Number};
@@ -74,9 +76,7 @@ impl Presence {
                 .scalar("repeat-until", format!("_io.size - _io.pos <= {tail}"))
                 .scalar("if", format!("_io.size - _io.pos > {tail}")),
             Presence::Until(_) => Map::new(),
-            Presence::UntilText(condition) => {
-                Map::new().scalar("repeat", "until").scalar("repeat-until", condition)
-            }
+            Presence::UntilText(condition) => Map::new().scalar("repeat", "until").scalar("repeat-until", condition),
         }
     }
 }

@@ -57,13 +57,17 @@ fn rest(record: &Resolved, index: usize, report: &mut Reporter) {
     };
     if !raw.repeats.is_empty() {
         report.add(
-            Draft::new(Code::RestPlace, raw.site, format!("{name} extends to the end, so it cannot be repeated or optional"))
-                .label("in a repetition")
-                .help(if is_count {
-                    format!("list it outside of all repetitions, as in {line}")
-                } else {
-                    format!("list it outside of all repetitions, or state its length, as in {line}")
-                }),
+            Draft::new(
+                Code::RestPlace,
+                raw.site,
+                format!("{name} extends to the end, so it cannot be repeated or optional"),
+            )
+            .label("in a repetition")
+            .help(if is_count {
+                format!("list it outside of all repetitions, as in {line}")
+            } else {
+                format!("list it outside of all repetitions, or state its length, as in {line}")
+            }),
         );
         return;
     }
@@ -77,7 +81,9 @@ fn rest(record: &Resolved, index: usize, report: &mut Reporter) {
         report.add(
             Draft::new(Code::RestPlace, at.site, format!("{name} extends to the end, but {of} varies follows"))
                 .also(raw.site, "extends to the end")
-                .help("only fields of a fixed width can follow: give the field a number as its width, or list it first"),
+                .help(
+                    "only fields of a fixed width can follow: give the field a number as its width, or list it first",
+                ),
         );
     }
 }

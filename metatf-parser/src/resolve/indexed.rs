@@ -10,7 +10,7 @@ use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD, Visible};
 use super::nesting::walk;
 use crate::ast::{self, Argument, Count, FieldItem, Name, Setting, Step, Value};
 use crate::index::{Declared, Index, LaidOut, ResolvedField, Role, Set, Symbol, SymbolId, SymbolKind, Use};
-use crate::schema::{Leaf, Origin, Width};
+use crate::schema::{InterpretationWord, Leaf, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -307,7 +307,10 @@ impl<'a> Builder<'_, 'a> {
             (Value::Interpretation(interpretation), _) => {
                 for (kind, argument) in interpretation.word.arguments().iter().zip(&interpretation.arguments) {
                     match (kind, argument) {
-                        (_, Argument::Base(reference)) => self.of_record(&reference.path, scope),
+                        (_, Argument::Base(reference)) => {
+                            let header = self.header(interpretation.word, &reference.path);
+                            self.of_record(&reference.path, header.unwrap_or(scope));
+                        }
                         (_, Argument::Model(predicted)) => self.predicted(predicted, start, scope),
                         (
                             crate::schema::Argument::Stream | crate::schema::Argument::NumberStream,
@@ -319,6 +322,13 @@ impl<'a> Builder<'_, 'a> {
             }
             _ => {}
         }
+    }
+
+    /// Returns the section of the header of a file, if a value refers to one of its fields.
+    fn header(&self, word: InterpretationWord, path: &[Name]) -> Option<ScopeIndex> {
+        let record = path.first().filter(|_| word == InterpretationWord::Default)?;
+        let is_it = |index: RecordIndex| self.model.records.get(index).is_some_and(|r| r.ast.name.text == record.text);
+        self.model.scopes.iter().position(|scope| scope.stream.is_some_and(is_it))
     }
 
     /// Adds a use of the section with this number.

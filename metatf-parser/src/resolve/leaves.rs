@@ -3,6 +3,7 @@
 use super::bases;
 use super::constants;
 use super::expression::{self, Computed, Context, Failure};
+use super::headers;
 use super::layout::{Layout, RawLeaf};
 use super::lookup::{Found, Lookup};
 use super::model::{Model, RecordIndex, VFIELD};
@@ -12,7 +13,9 @@ use super::tags::Tag;
 use crate::ast::{self, CountKind, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Expr, ExprOp, Interpretation, Leaf, LeafId, Names, Origin, Width, expression_text};
+use crate::schema::{
+    Argument, Expr, ExprOp, Interpretation, InterpretationWord, Leaf, LeafId, Names, Origin, Width, expression_text,
+};
 use crate::span::Span;
 use crate::vocabulary::{Property, REST};
 
@@ -138,6 +141,7 @@ impl<'a> Looker<'_, 'a> {
             path: self.raw.path.clone(),
             width: Width::Unset,
             interpretation: Interpretation::None,
+            header: None,
             constant: None,
             computed: None,
             format: self.lookup.format(),
@@ -215,6 +219,10 @@ impl<'a> Looker<'_, 'a> {
             leaf.constant = self.constant(&leaf, report);
             shown::check(self.model, &self.lookup, self.raw, &leaf, report);
         }
+        if let Some(reference) = found_interpretation.as_ref().and_then(|found| header(found.setting)) {
+            leaf.header = headers::resolve(self.model, self.layouts, reference, report);
+            broken |= leaf.header.is_none();
+        }
         let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
         broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
         let sharing = self.sharing(&leaf, found_interpretation.as_ref());
@@ -279,6 +287,8 @@ impl<'a> Looker<'_, 'a> {
         let mut numbers = Vec::new();
         for (kind, argument) in word.arguments().iter().zip(arguments) {
             match (kind, argument) {
+                // The value is known when the file is read.
+                (_, ast::Argument::Base(_)) if *word == InterpretationWord::Default => numbers.push(0),
                 (_, ast::Argument::Base(reference)) => {
                     let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
                     return bases::resolve(self.model, self.layouts, scope, reference, report);
@@ -525,6 +535,19 @@ impl<'a> Looker<'_, 'a> {
             (_, Some(span)) => Sharing::Property(span),
             _ => Sharing::Alone,
         }
+    }
+}
+
+/// Returns the reference of an interpretation to a field in the header of a file.
+fn header<'s>(setting: &'s Setting) -> Option<&'s ast::Reference<'s>> {
+    match &setting.value {
+        Value::Interpretation(ast::Interpretation { word: InterpretationWord::Default, arguments }) => {
+            match arguments.as_slice() {
+                [ast::Argument::Base(reference)] => Some(reference),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ mod bases;
 mod constants;
 mod ends;
 mod expression;
+mod headers;
 #[cfg(feature = "index")]
 mod indexed;
 mod layout;

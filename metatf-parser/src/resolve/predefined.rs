@@ -74,6 +74,7 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
         path: path.iter().map(|p| (*p).to_owned()).collect(),
         width,
         interpretation: schema::Interpretation::None,
+        header: None,
         constant: None,
         computed: None,
         format: Format::Unset,

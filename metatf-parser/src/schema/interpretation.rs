@@ -48,8 +48,8 @@ macro_rules! words {
 words! {
     None = "none" [],
         "The stored integer.";
-    Default = "default" [Number],
-        "Stores no bytes. The value is the argument.";
+    Default = "default" [Base],
+        "Stores no bytes. The value is the argument, which may be the value of a field in the header of a file.";
     BaseOffset = "baseOffset" [Base],
         "The base plus the sign-extended stored integer. The base is a number, or the last value of a field in another \
          record.";

@@ -132,6 +132,11 @@ impl Canonical {
         if let Some(expression) = &leaf.computed {
             self.list(&expression.0, |out, step| out.step(*step));
         }
+        if let Some((record, header)) = leaf.header {
+            self.text("header");
+            self.number(record.0);
+            self.number(header.0);
+        }
         if let Some(section) = leaf.section {
             self.text("section");
             self.number(section);

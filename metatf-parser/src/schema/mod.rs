@@ -188,6 +188,9 @@ pub struct Leaf {
     pub width: Width,
     /// The interpretation of the stored bytes, as declared in the DTD.
     pub interpretation: Interpretation,
+    /// The field of the header of a file without a header of Meta-TF whose value is the [`Interpretation::Default`] of
+    /// this leaf (spec 5.4).
+    pub header: Option<(RecordId, LeafId)>,
     /// The value of a constant (spec 3.2), which must be the same in every record.
     pub constant: Option<u64>,
     /// The expression of a computed count (spec 3.3). Such a leaf stores nothing, and its name is the expression in

@@ -16,6 +16,9 @@ impl Dtd {
         let parts = leaf.interpretation.parts();
         let word = parts.word.name();
         let arguments: Vec<String> = match (leaf.interpretation, parts.numbers.as_slice()) {
+            (Interpretation::Default(_), _) if leaf.header.is_some() => {
+                leaf.header.iter().map(|(record, leaf)| format!("{}.value", self.leaf_text(*record, *leaf))).collect()
+            }
             (Interpretation::BaseOffset(base), _) => vec![format!("{base:#x}")],
             (Interpretation::BaseOffsetOf(record, leaf), _) => vec![format!("{}.value", self.leaf_text(record, leaf))],
             (Interpretation::Stride { initial, stride }, _) => {

@@ -52,19 +52,28 @@ impl Builder<'_, '_, '_> {
                     return None;
                 }
                 Rule::model => Argument::Model(self.model(revision, part)),
-                Rule::reference => Argument::Base(self.base_reference(part)?),
+                Rule::reference => Argument::Base(self.base_reference(word, part)?),
                 _ => Argument::Number(self.int(&part)),
             })
         };
         Some(Interpretation { word, arguments: parts.filter_map(argument).collect() })
     }
 
-    fn base_reference<'t>(&mut self, pair: Pair<'t>) -> Option<Reference<'t>> {
+    fn base_reference<'t>(&mut self, word: InterpretationWord, pair: Pair<'t>) -> Option<Reference<'t>> {
         let reference = self.reference(pair)?;
         if reference.of != Aspect::Value || reference.path.len() < 2 {
             self.mistake(
-                Draft::new(Code::BadReference, reference.span, "a base must be the value of a record's field")
-                    .help("write `baseOffset RECORD.FIELD.value`"),
+                Draft::new(
+                    Code::BadReference,
+                    reference.span,
+                    match word {
+                        InterpretationWord::Default => {
+                            "a default must be a number or the value of a field in the file's header"
+                        }
+                        _ => "a base must be the value of a record's field",
+                    },
+                )
+                .help(format!("write `{} RECORD.FIELD.value`", word.name())),
             );
         }
         Some(reference)

@@ -44,7 +44,7 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
         // A catch-all record always needs the general tier, because no single tag identifies it.
         LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Scanned(_) | LeafKind::Until(_) | LeafKind::Rest => {
             Floor::General
-        },
+        }
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
         LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Predicted,
         LeafKind::Number { .. } => Floor::Stored,

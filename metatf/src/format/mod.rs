@@ -126,6 +126,8 @@ pub struct Leaf {
     pub kind: LeafKind,
     /// The value that the leaf must have in all records.
     pub constant: Option<u64>,
+    /// The leaf of the file's header whose value is the initial `default` of this leaf in a raw stream (spec 5.4).
+    pub header: Option<u8>,
 }
 
 /// The data that a leaf stores.
@@ -558,6 +560,7 @@ mod from_dtd {
             was: owned(was),
             kind,
             constant: if l.is_tag() { None } else { l.constant },
+            header: l.header.map(|(_, leaf)| leaf.0),
         }
     }
 

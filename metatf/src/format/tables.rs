@@ -234,7 +234,7 @@ const fn end_of(repeats: &[Repeat], of: usize) -> u16 {
 
 impl Leaf {
     const fn new(path: &'static str, kind: LeafKind) -> Self {
-        Self { field: Borrowed(path), path: Borrowed(path), was: Borrowed(&[]), kind, constant: None }
+        Self { field: Borrowed(path), path: Borrowed(path), was: Borrowed(&[]), kind, constant: None, header: None }
     }
 
     /// Creates the tag of a record.
@@ -303,6 +303,13 @@ impl Leaf {
     #[must_use]
     pub const fn was(mut self, paths: &'static [Cow<'static, str>]) -> Self {
         set(&mut self.was, Borrowed(paths));
+        self
+    }
+
+    /// Sets the leaf of a file's header whose value this leaf has in the records of the file.
+    #[must_use]
+    pub const fn of_header(mut self, leaf: u8) -> Self {
+        self.header = Some(leaf);
         self
     }
 

@@ -34,6 +34,7 @@ mod annotate;
 mod batch;
 mod columns;
 mod element_table;
+mod header;
 mod metadata;
 mod parts;
 mod projection;
@@ -190,6 +191,8 @@ pub struct RecordReader<'a> {
     filler: Option<Box<ColumnFiller>>,
     /// The element tables by section, if requested.
     tables: Vec<Option<SharedTable<'a>>>,
+    /// The values of the leaves of a raw stream's header, if records take values from it.
+    header: Vec<u64>,
     /// The state for record views.
     views: Views,
 }
@@ -281,6 +284,7 @@ impl<'a> RecordReader<'a> {
             skips: false,
             filler: None,
             tables: Vec::new(),
+            header: Vec::new(),
             views: Views::default(),
             format,
             container,
@@ -288,6 +292,7 @@ impl<'a> RecordReader<'a> {
         if reader.version_0() {
             reader.group_open = true;
             reader.read_table();
+            reader.read_header();
         }
         Ok(reader)
     }

@@ -67,6 +67,7 @@ impl RecordReader<'_> {
             let mut reader = Reader::raw_from_slice(data, header.class, header.order, number)?;
             reader.set_raw_parts(iter::once(from..part.end));
             let mut reader = RecordReader::with(self.format.clone(), reader, mem::take(&mut states))?;
+            reader.set_header(&self.header);
             reader.set_all(true);
             let run = reader.run_to_damage(from, is_behind);
             states = mem::take(&mut reader.states);

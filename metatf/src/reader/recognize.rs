@@ -1,5 +1,6 @@
 //! Files without a header that describe their own byte order and the start and end of their records (spec 5.4).
 
+use super::header::HeaderValues;
 use super::{Event, RecordReader};
 use crate::decode::ContentRow;
 use crate::format::{FormatRef, RawStart};
@@ -97,7 +98,7 @@ struct File<'f> {
 
 impl File<'_> {
     fn begins_with(&self, start: &RawStart, records: u8, trailer: Option<u8>) -> Result<Begins> {
-        let mut seen = Seen { start, found: 0, is_other: false, size: None };
+        let mut seen = Seen { start, found: 0, is_other: false, size: None, values: HeaderValues::default() };
         let read = self.read_start(start, &mut seen);
         match read {
             _ if seen.is_other => return Ok(Begins::Otherwise),
@@ -126,7 +127,7 @@ impl File<'_> {
                 None => return Err(self.too_long(start, begin, size)),
             },
         };
-        if !is_sure && !self.has_whole_records(records, begin..end) {
+        if !is_sure && !self.has_whole_records(records, begin..end, &seen.values.0) {
             return Ok(Begins::TooShort);
         }
         let before = is_prologue.then_some((start.section, 0..begin));
@@ -157,8 +158,9 @@ impl File<'_> {
 
     /// Returns whether the data begins with two complete records, or consists of a single complete record. A catch-all
     /// record does not count, because any bytes may look like one.
-    fn has_whole_records(&self, section: u8, place: Range<u64>) -> bool {
+    fn has_whole_records(&self, section: u8, place: Range<u64>, header: &[u64]) -> bool {
         let Ok(mut reader) = self.reader(section, place) else { return false };
+        reader.set_header(header);
         for read in 0..RECORDS {
             let is_whole = match reader.next_event() {
                 Ok(Some(Event::Record(at) | Event::Element(at, _))) => {
@@ -202,10 +204,12 @@ struct Seen<'s> {
     /// Whether a magic number field has a value that is not allowed.
     is_other: bool,
     size: Option<u64>,
+    values: HeaderValues,
 }
 
 impl Visit<'_> for Seen<'_> {
     fn number(&mut self, leaf: u8, value: u64) {
+        self.values.number(leaf, value);
         if let Some(magic) = self.start.magic.iter().find(|magic| magic.leaf == leaf) {
             if magic.values.contains(&value) {
                 self.found += 1;

@@ -43,6 +43,8 @@ pub(crate) struct Encoding {
     pub(crate) model_cells: Cells,
     /// Index of the first plan for each record of the format, or `NONE`.
     by_record: Vec<u32>,
+    /// The leaves whose initial interpretation is a `default` with a value from a file's header, by their plans.
+    pub(super) from_header: Vec<(usize, u64)>,
 }
 
 /// A record listed by a section.
@@ -74,6 +76,7 @@ impl Encoding {
             other: NO_RECORD,
             model_cells: Cells::default(),
             by_record: Vec::new(),
+            from_header: Vec::new(),
         };
         let Some(s) = format.sections.get(section) else { return encoding };
         for (position, &record) in s.records.iter().enumerate() {
@@ -136,6 +139,7 @@ impl Encoding {
     pub(super) fn reset(&mut self, format: &Format, last_cells: usize) {
         let Some(section) = format.sections.get(self.section) else { return };
         self.settings.clear();
+        let from_header = std::mem::take(&mut self.from_header);
         for &record in section.records.iter().filter(|&&r| r != SECTION && r != METADATA) {
             for leaf in format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves) {
                 let (width, interpretation) = match leaf.kind {
@@ -149,6 +153,12 @@ impl Encoding {
                 self.settings.push(Setting { interpretation, width, remembered: width });
             }
         }
+        for &(index, value) in &from_header {
+            if let Some(setting) = self.settings.get_mut(index) {
+                setting.interpretation = Interpretation::Default(value);
+            }
+        }
+        self.from_header = from_header;
         for i in 0..self.plans.len() {
             let cell = section.cells.get(i).copied().unwrap_or(0);
             let last = u32::try_from(last_cells + i).unwrap_or(0);

@@ -21,7 +21,7 @@ pub(crate) use metadata::Parsed;
 pub(crate) use specialized::expected;
 pub(crate) use tier::{CODE, COLUMNS, VIEWS, bit};
 
-use crate::format::{Format, Leaf, LeafKind};
+use crate::format::{Format, Interpretation, Leaf, LeafKind};
 use crate::predict::{Cells, Models};
 
 /// The decoding state of one section in one reader or writer.
@@ -68,6 +68,41 @@ impl State {
                 *cell = record.tag.into();
             }
         }
+    }
+
+    /// Sets the values that leaves take from the header of a file (spec 5.4), by the leaves of the header. Resets the
+    /// state.
+    pub(crate) fn set_header(&mut self, format: &Format, values: &[u64]) {
+        let records = format.sections.get(self.encoding.section).map_or(&[][..], |section| &section.records);
+        let mut found = Vec::new();
+        for (position, &record) in records.iter().enumerate() {
+            let Some(first) = self.encoding.first_plan(position) else { continue };
+            let leaves = format.records.get(usize::from(record)).map_or(&[][..], |record| &record.leaves);
+            let taken = leaves.iter().enumerate().filter_map(|(index, leaf)| {
+                Some((first + index, values.get(usize::from(leaf.header?)).copied().unwrap_or(0)))
+            });
+            found.extend(taken);
+        }
+        if !found.is_empty() {
+            self.encoding.from_header = found;
+            self.reset(format);
+        }
+    }
+
+    /// Sets the value that a leaf takes from the header of the file being written. Returns false if the leaf takes no
+    /// value from a header, or another value is known already.
+    pub(crate) fn take_header(&mut self, format: &Format, position: usize, leaf: u8, value: u64) -> bool {
+        let section = format.sections.get(self.encoding.section);
+        let record = section.and_then(|section| section.records.get(position));
+        let record = record.and_then(|&record| format.records.get(usize::from(record)));
+        let takes = record.and_then(|r| r.leaves.get(usize::from(leaf))).is_some_and(|leaf| leaf.header.is_some());
+        let Some(first) = self.encoding.first_plan(position).filter(|_| takes) else { return false };
+        let index = first + usize::from(leaf);
+        if let Some((_, known)) = self.encoding.from_header.iter().find(|(known, _)| *known == index) {
+            return *known == value;
+        }
+        self.encoding.from_header.push((index, value));
+        self.apply(format, position, leaf, false, Change::Interpretation(Interpretation::Default(value))).is_ok()
     }
 
     /// Sets the width of the only leaf of a stream section for one chunk (spec 5.2, chunk field `width`).

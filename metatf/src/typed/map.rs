@@ -172,7 +172,9 @@ impl TwinRecords<'_> {
             // by their expressions, because several counts can have the same expression.
             let counts_of = |record: &Record, counts: Option<&Vec<usize>>, twin: &dyn Fn(usize) -> Option<usize>| {
                 let count = |&count: &usize| match record.leaves.get(count) {
-                    Some(Leaf { kind: LeafKind::Computed(_) | LeafKind::Scanned(_), field, .. }) => Err(field.to_string()),
+                    Some(Leaf { kind: LeafKind::Computed(_) | LeafKind::Scanned(_), field, .. }) => {
+                        Err(field.to_string())
+                    }
                     _ => Ok(twin(count)),
                 };
                 counts.map(|counts| counts.iter().map(count).collect::<Vec<_>>())

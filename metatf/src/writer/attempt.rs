@@ -130,6 +130,19 @@ impl RecordCore<dyn Sink + '_> {
         let index = writer.state.encoding.plans_of(position) + usize::from(misfit.leaf);
         let interpretation = writer.state.encoding.interpretation(index);
         let width = writer.state.encoding.plan(index).map_or(0, |p| p.width.get());
+        if self.is_from_header(record, misfit.leaf) {
+            let (format, value) = (self.format.clone(), misfit.value);
+            if self.raw
+                && let Some(writer) = self.sections.get_mut(section)
+                && writer.state.take_header(&format, position, misfit.leaf, value)
+            {
+                return Ok(());
+            }
+            if !self.strict {
+                let change = Change::Interpretation(Interpretation::Default(value));
+                return self.put_change(section, record, misfit.leaf, false, change);
+            }
+        }
         if self.strict {
             let mut error = Error::at(0, misfit.error(width));
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
@@ -160,6 +173,12 @@ impl RecordCore<dyn Sink + '_> {
             self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
         }
         self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))
+    }
+
+    /// Returns whether the leaf takes its value from the header of a file.
+    fn is_from_header(&self, record: u16, leaf: u8) -> bool {
+        let record = self.format.records.get(usize::from(record));
+        record.and_then(|record| record.leaves.get(usize::from(leaf))).is_some_and(|leaf| leaf.header.is_some())
     }
 
     /// Returns whether a jump of the leaf with this plan may be encoded as a new previous value, which requires that

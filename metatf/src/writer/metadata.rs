@@ -49,6 +49,9 @@ impl RecordCore<dyn Sink + '_> {
 
     fn put_metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
         if self.raw {
+            if self.take_header(section, metadata) {
+                return Ok(());
+            }
             return Err(Error::at(
                 0,
                 ErrorKind::Usage(
@@ -85,6 +88,16 @@ impl RecordCore<dyn Sink + '_> {
         writer.out.append(&bytes);
         writer.note_end();
         Ok(())
+    }
+
+    /// Sets the value that a leaf takes from the header of a file without a metadata record, if this is all that the
+    /// metadata does. Returns whether it is.
+    fn take_header(&mut self, section: usize, metadata: &Metadata) -> bool {
+        let Ok(Change::Interpretation(Interpretation::Default(value))) = metadata.change() else { return false };
+        let format = self.format.clone();
+        let Some(writer) = self.sections.get_mut(section).filter(|_| !metadata.all()) else { return false };
+        let Some(position) = writer.state.encoding.position(metadata.record) else { return false };
+        writer.state.take_header(&format, position, metadata.field, value)
     }
 
     /// Writes the changes made with [`set`](Self::set) again after a reset.

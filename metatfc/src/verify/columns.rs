@@ -64,7 +64,8 @@ fn read(trace: &mut Trace<'_>, format: &Format, mut columns: Columns) -> metatf:
 fn is_stored(format: &Format, record: u16, leaf: u8) -> bool {
     let leaf = format.records.get(usize::from(record)).and_then(|record| record.leaves.get(usize::from(leaf)));
     leaf.is_some_and(|leaf| {
-        let is_stored = !matches!(leaf.kind, LeafKind::Computed(_) | LeafKind::Scanned(_) | LeafKind::Until(_) | LeafKind::Rest);
+        let is_stored =
+            !matches!(leaf.kind, LeafKind::Computed(_) | LeafKind::Scanned(_) | LeafKind::Until(_) | LeafKind::Rest);
         is_stored && leaf.constant.is_none()
     })
 }

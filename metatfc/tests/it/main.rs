@@ -13,6 +13,7 @@ mod emit_c;
 mod files;
 mod fixes;
 mod follow;
+mod gallery;
 mod hostile;
 mod import;
 #[cfg(feature = "lint")]

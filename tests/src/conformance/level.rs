@@ -12,11 +12,13 @@ pub enum Level {
     Container,
     /// Predicted leaves.
     Predicted,
+    /// Arrays and repetitions whose end depends on the content.
+    Ends,
 }
 
 impl Level {
     /// All levels.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Container, Self::Predicted];
+    pub const ALL: [Self; 4] = [Self::Plain, Self::Container, Self::Predicted, Self::Ends];
 
     /// Returns the name of the level.
     #[must_use]
@@ -25,6 +27,7 @@ impl Level {
             Self::Plain => "plain",
             Self::Container => "container",
             Self::Predicted => "predicted",
+            Self::Ends => "ends",
         }
     }
 }
@@ -44,7 +47,16 @@ pub fn levels(vector: &Vector) -> Vec<Level> {
     if embedded || given {
         levels.push(Level::Predicted);
     }
+    let dtd = vector.dtd.as_ref().map(String::as_bytes).unwrap_or_default();
+    let ends = |text: &[u8]| [&b"= rest;"[..], b"(rest)*", b"(until "].iter().any(|word| contains(text, word));
+    if ends(dtd) || ends(&vector.trace) {
+        levels.push(Level::Ends);
+    }
     levels
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
 }
 
 /// Returns whether the trace needs a feature, or a chunk has a codec or a filter of level *container*.

@@ -71,6 +71,12 @@ pub(super) struct LeafState {
     before: u64,
 }
 
+impl LeafState {
+    pub(super) fn value(&self) -> u64 {
+        self.last
+    }
+}
+
 /// Key of a value model that leaves share: their cell, and the predictors with whether each depends on a leaf. If the
 /// sharing rule is broken, also the leaves.
 type Shared = (u32, Vec<(PredictorKind, bool)>, Vec<Option<(RecordId, LeafId)>>);

@@ -407,6 +407,7 @@ impl<'t> Language<'t> {
             path: path_of(frame, &[name.to_owned()]),
             width: Width::Unset,
             interpretation: I::Default(0),
+            header: None,
             constant: None,
             computed: None,
             format: Format::Unset,
@@ -534,6 +535,15 @@ impl<'t> Language<'t> {
     /// Resolves bases that are fields: the first leaf with that path, or else with that name.
     fn set_bases(&mut self) {
         for (id, leaf, path) in std::mem::take(&mut self.bases) {
+            if let I::Default(_) = self.records[id].leaves[leaf].interpretation {
+                // The header of a file belongs to another section.
+                let Some(other) = self.records.iter().position(|r| r.tag.is_none() && r.name == path[0]) else {
+                    continue;
+                };
+                let at = self.records[other].leaves.iter().position(|l| l.path == path[1..]);
+                self.records[id].leaves[leaf].header = at.map(|at| (RecordId(other as u32), LeafId(at as u8)));
+                continue;
+            }
             let own = self.records[id].section;
             let is_it = |r: &Record| r.name == path[0] && (r.section == own || r.section.is_none());
             let Some(other) = self.records.iter().position(is_it) else { continue };

@@ -3,9 +3,9 @@
 use super::container::{Part, extent};
 use super::decoder::{Decoder, Row};
 use super::{Oracle, Rule, Rules, Wrong};
-use crate::{Seen, Value};
+use crate::{Seen, Value, What};
 use metatf::container::Order;
-use metatf_parser::schema::{Dtd, Leaf, Names, Record, RecordId};
+use metatf_parser::schema::{Dtd, Interpretation, Leaf, LeafId, Names, Record, RecordId, Section};
 
 /// Caller's description of a raw stream.
 #[derive(Clone, Copy, Debug)]
@@ -33,22 +33,50 @@ struct Start {
 }
 
 pub(super) fn read(dtd: &Dtd, bytes: &[u8], raw: Option<Raw<'_>>, rules: Rules) -> Result<Found, Wrong> {
-    let (int, order, parts) = match raw {
+    let (int, order, parts, records) = match raw {
         Some(raw) => {
             let section = dtd.section_named(raw.section).ok_or("no such section")?.number;
             let int = if raw.class == 1 { 4 } else { 8 };
-            (int, raw.order, vec![extent(section, bytes, 0, false)])
+            (int, raw.order, vec![extent(section, bytes, 0, false)], None)
         }
         None => {
-            let (order, parts) = recognized(dtd, bytes, rules)?;
-            (8, order, parts)
+            let (order, parts, records) = recognized(dtd, bytes, rules)?;
+            (8, order, parts, Some(records))
         }
     };
     let mut oracle = Oracle { rules, ..Oracle::default() };
     // Not version 0, because no `section` records separate the parts.
     let mut decoder = Decoder::new(dtd, order, int, 1, rules);
+    if raw.is_none() && rules.holds(Rule::HeaderGivesValues) {
+        take_header(dtd, order, bytes, &mut decoder, rules);
+    }
     let end = oracle.groups(&mut decoder, parts);
+    // If the records are elements, they are printed like records.
+    let elements = oracle.out.iter_mut().filter(|seen| Some(seen.section) == records && seen.what == What::Element);
+    elements.for_each(|seen| seen.what = What::Record);
     Ok(Found { order, seen: oracle.out, end })
+}
+
+/// Sets the values that records take from the header at the start of the file.
+fn take_header(dtd: &Dtd, order: Order, bytes: &[u8], decoder: &mut Decoder<'_>, rules: Rules) {
+    let headers = dtd.records.iter().flat_map(|record| &record.leaves).filter_map(|leaf| leaf.header);
+    let Some((header, _)) = headers.clone().next() else { return };
+    let is_it = |section: &&Section| section.stream == Some(header);
+    let Some(number) = dtd.sections.iter().find(is_it).map(|section| section.number) else { return };
+    let mut before = Decoder::new(dtd, order, 8, 0, rules);
+    if before.record(number, header, &mut Row::new(bytes)).is_err() {
+        return;
+    }
+    for section in &dtd.sections {
+        for id in &section.records {
+            let leaves = dtd.record(*id).map_or(&[][..], |record| &record.leaves);
+            for (leaf, at) in leaves.iter().zip(0..=u8::MAX) {
+                let Some((_, source)) = leaf.header else { continue };
+                let value = before.state(number).leaf(header, source).value();
+                decoder.state(section.number).leaf(*id, LeafId(at)).interpretation = Interpretation::Default(value);
+            }
+        }
+    }
 }
 
 fn is_stream(dtd: &Dtd, section: u8) -> bool {
@@ -60,7 +88,7 @@ fn has_role(leaf: &Leaf, role: &str) -> bool {
 }
 
 /// Recognizes a file by the starts in the DTD.
-fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>), Wrong> {
+fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>, u8), Wrong> {
     let own = |number: u8| dtd.section(number).map(|s| &*s.records).unwrap_or_default();
     let role = |number: u8, role: &str| {
         let records = own(number).iter().filter_map(|id| dtd.record(*id));
@@ -115,7 +143,7 @@ fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>
             if let Some(trailer) = trailer.filter(|_| rules.holds(Rule::TrailerIsStream)) {
                 parts.push(extent(trailer, &bytes[to..], to, false));
             }
-            return Ok((order, parts));
+            return Ok((order, parts, records));
         }
     }
     Err("no start fits".into())

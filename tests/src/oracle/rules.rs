@@ -217,6 +217,7 @@ rules! {
         StartsInOrder, "Starts are tried in the order of the sections. Broken: the other way round.";
         WeakMagicNeedsTwo, "A weak magic needs two whole records. Broken: it needs none.";
         StartsAlone, "Without another section, the file consists of the elements of its only start. Broken: no file begins so.";
+        HeaderGivesValues, "Records take values from the header of the file. Broken: the value is 0.";
         RecordsSize, "The records have the size that the prologue says. Broken: all that is left.";
         RecordsSizeInFile, "They do not end behind the file. Broken: they end with it then.";
         TrailerIsStream, "What is behind the records is a stream section. Broken: it is skipped.";

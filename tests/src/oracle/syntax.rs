@@ -281,7 +281,7 @@ impl Parser<'_> {
             return Ok(Value::Word(word));
         }
         let (mut numbers, mut base) = (Vec::new(), Vec::new());
-        if word == "baseOffset" && self.at_name() {
+        if matches!(&*word, "baseOffset" | "default") && self.at_name() {
             base = self.path()?;
             base.pop();
         }

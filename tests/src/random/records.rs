@@ -104,6 +104,10 @@ fn element(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, section: usize, sh
 
 /// Returns random values of a record in leaf order, or `None` if its expressions cannot be evaluated.
 fn values(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, record: &Record) -> Option<Vec<Value>> {
+    // A record up to the end of its content cannot precede another one in version 0, nor be in a shared table.
+    if record.ends_by_content().is_some() {
+        return None;
+    }
     let mut small = HashSet::new();
     counts(&record.items, &mut small);
     for leaf in &record.leaves {

@@ -4,6 +4,7 @@ mod c_reader;
 mod conformance;
 mod decoded_ahead;
 mod editing;
+mod ends;
 mod every_shape;
 mod experiments;
 mod fuzz_seeds;

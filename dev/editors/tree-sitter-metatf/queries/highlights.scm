@@ -8,7 +8,7 @@
 "section" @keyword
 ["none" "default" "delta" "stride" "baseOffset" "sectionOffset" "sectionStride" "predicted"] @keyword
 ["lastValue" "fcm" "dfcm" "heap" "allocated" "freed" "used" "by"] @keyword
-["bytes" "until"] @keyword
+["bytes" "until" "rest"] @keyword
 
 (section name: (name) @module)
 (record name: (name) @type)
@@ -17,6 +17,7 @@
 (repetition count: (name) @variable.member)
 (target property: (name) @property)
 (word (name) @constant)
+((word (name) @keyword) (#eq? @keyword "rest"))
 
 ["=" "+" "-" "*" "/" "%" "==" "!=" "<=" "<" ">=" ">"] @operator
 ["(" ")" "{" "}"] @punctuation.bracket

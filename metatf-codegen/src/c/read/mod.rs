@@ -83,15 +83,15 @@ fn refuse_predicted(dtd: &Dtd) -> Result<(), OptionError> {
     Ok(())
 }
 
-/// Returns an error that names the first field that extends to the end, or whose items are not counted.
+/// Returns an error that names the first array or repetition whose end depends on its content.
 fn refuse_scanned(dtd: &Dtd) -> Result<(), OptionError> {
     for record in &dtd.records {
         if let Some(leaf) = record.ends_by_content() {
+            let part = if leaf.computed.is_some() { leaf.key.clone() } else { leaf.path.join(".") };
             return Err(OptionError(format!(
-                "the record `{}` contains `{}`, whose end depends on its content, but readers for C need stored lengths \
-                 and counts: use a length (`data.width = length.value;`) or a count (`n*item`)",
-                record.name,
-                if leaf.computed.is_some() { leaf.key.clone() } else { format!("{}.width = rest", leaf.path.join(".")) }
+                "the end of `{part}` in the record `{}` depends on its content, but readers for C have level plain, \
+                 without `rest` and `until`: use a length (`data.width = length.value;`) or a count (`n*item`)",
+                record.name
             )));
         }
     }

@@ -1,0 +1,97 @@
+//! Values from the header of a file (spec 5.4): `default header.field.value`.
+
+use super::bases::PREDEFINED_RECORDS;
+use super::layout::{Layout, RawLeaf};
+use super::leaves::{Resolved, ResolvedLeaf};
+use super::model::{Model, ScopeIndex};
+use crate::ast::Reference;
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{LeafId, MAGIC, RecordId};
+
+/// Returns the leaf of a stream section's element to which a value refers. [`check`] verifies that the element is the
+/// header of a file.
+pub(super) fn resolve(
+    model: &Model,
+    layouts: &[Layout],
+    reference: &Reference,
+    report: &mut Reporter,
+) -> Option<(RecordId, LeafId)> {
+    let (record, path) = reference.path.split_first()?;
+    let is_element = |layout: &&Layout| is_element(model, layout.record);
+    let name = |layout: &Layout| model.records.get(layout.record).map_or("", |record| record.ast.name.text);
+    let Some(target) = layouts.iter().position(|layout| is_element(&layout) && name(layout) == record.text) else {
+        let known = layouts.iter().filter(is_element).map(name);
+        report.add(
+            Draft::new(
+                Code::HeaderField,
+                reference.span,
+                format!("no stream section has the element `{}`", record.text),
+            )
+            .help("write `default HEADER.FIELD.value` with the record of the file's header")
+            .did_you_mean(record.span, record.text, known),
+        );
+        return None;
+    };
+    let layout = layouts.get(target)?;
+    let Some(index) = layout.leaves.iter().position(|leaf: &RawLeaf| layout.has_path(leaf, 0, path)) else {
+        let last = path.last()?;
+        report.add(
+            Draft::new(Code::HeaderField, reference.span, format!("`{}` has no field `{}`", record.text, last.text))
+                .help("write `default HEADER.FIELD.value`")
+                .did_you_mean(last.span, last.text, layout.leaves.iter().map(|leaf| leaf.name)),
+        );
+        return None;
+    };
+    Some((RecordId(u32::try_from(target + PREDEFINED_RECORDS).ok()?), LeafId(u8::try_from(index).ok()?)))
+}
+
+fn is_element(model: &Model, record: usize) -> bool {
+    let scope = model.records.get(record).map_or(0, |record| record.scope);
+    model.scopes.get(scope).is_some_and(|scope| scope.stream == Some(record))
+}
+
+/// Checks every value from a header, given the section of the file's records, if there is one.
+pub(super) fn check(model: &Model, resolved: &[Resolved], records: Option<ScopeIndex>, report: &mut Reporter) {
+    let scope = |record: &Resolved| model.records.get(record.layout.record).map_or(0, |record| record.scope);
+    let is_start = |record: &&Resolved| record.leaves.iter().any(|leaf| leaf.leaf.role() == Some(MAGIC));
+    let starts = resolved.iter().filter(is_start).count();
+    for record in resolved {
+        for (index, leaf) in record.leaves.iter().enumerate() {
+            let Some((header, field)) = leaf.leaf.header.filter(|_| !leaf.broken) else { continue };
+            let at = usize::try_from(header.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
+            let Some((target, source)) =
+                resolved.get(at).and_then(|target| Some((target, target.leaves.get(usize::from(field.0))?)))
+            else {
+                continue;
+            };
+            let is_repeated = |record: &Resolved, index: usize| {
+                record.layout.leaves.get(index).is_none_or(|raw| !raw.repeats.is_empty())
+            };
+            let is_of_records = records.is_some_and(|records| scope(record) == records || scope(record) == 0);
+            let why = if !is_start(&target) || Some(scope(target)) == records || records.is_none() {
+                "its record is not the header of a file: a field needs the role \"magic\", and the records another section"
+            } else if starts > 1 {
+                "a file of this format may begin with another record"
+            } else if !source.leaf.is_numeric() || source.broken {
+                "it is not a number"
+            } else if is_repeated(target, usize::from(field.0)) {
+                "it is repeated or optional"
+            } else if !is_of_records {
+                "this record does not belong to the section of the file's records"
+            } else if is_repeated(record, index) {
+                "the field that receives it is repeated or optional"
+            } else {
+                continue;
+            };
+            report.add(refused(leaf, source, why));
+        }
+    }
+}
+
+fn refused(leaf: &ResolvedLeaf, source: &ResolvedLeaf, why: &str) -> Draft {
+    let message =
+        format!("`{}` cannot be used as the value of `{}`: {why}", source.leaf.path.join("."), leaf.leaf.name);
+    Draft::new(Code::HeaderField, leaf.place, message)
+        .help("list the field outside of repetitions in a record of the file, as in `version.interpretation = default header.version.value;`")
+}
