@@ -70,7 +70,7 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], records: Option<ScopeI
             };
             let is_of_records = records.is_some_and(|records| scope(record) == records || scope(record) == 0);
             let why = if !is_start(&target) || Some(scope(target)) == records || records.is_none() {
-                "its record is not the header of a file: a field needs the role \"magic\", and the records another section"
+                "its record is not the header of a file, with a field of role \"magic\" before the section of the records"
             } else if starts > 1 {
                 "a file of this format may begin with another record"
             } else if !source.leaf.is_numeric() || source.broken {
@@ -92,6 +92,8 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], records: Option<ScopeI
 fn refused(leaf: &ResolvedLeaf, source: &ResolvedLeaf, why: &str) -> Draft {
     let message =
         format!("`{}` cannot be used as the value of `{}`: {why}", source.leaf.path.join("."), leaf.leaf.name);
-    Draft::new(Code::HeaderField, leaf.place, message)
-        .help("list the field outside of repetitions in a record of the file, as in `version.interpretation = default header.version.value;`")
+    Draft::new(Code::HeaderField, leaf.place, message).help(
+        "list the field outside of repetitions in a record of the file, as in `version.interpretation = default \
+             header.version.value;`",
+    )
 }

@@ -555,7 +555,7 @@ fn header<'s>(setting: &'s Setting) -> Option<&'s ast::Reference<'s>> {
 fn name_count(leaf: &mut Leaf, index: usize, expression: Expr, leaves: &[ResolvedLeaf]) {
     let path = |id: LeafId| leaves.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
     leaf.name = format!("({})", expression_text(&expression, path));
-    // If several leaves have the same expression, their keys are numbered, as are the keys of fields with the same name.
+    // If several leaves have the same expression, their keys are numbered, like the keys of fields with the same name.
     let same = |l: &&ResolvedLeaf| {
         l.leaf.computed.is_some()
             && l.leaf.name == leaf.name

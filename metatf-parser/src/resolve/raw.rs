@@ -120,8 +120,8 @@ fn one_section(model: &Model, place: Span, (around, is_alone): (&[ScopeIndex], b
         }
     };
     let help = if left.is_empty() {
-        "declare what follows the header, for example as single bytes: `section rest 9 { rest_byte: (byte) { byte.width = \
-         1; byte.interpretation = none; } }`"
+        "declare what follows the header, for example as single bytes: `section rest 9 { rest_byte: (byte) { \
+         byte.width = 1; byte.interpretation = none; } }`"
     } else {
         "move all records of the file to one section; sections for the data before and after the records do not count, \
          and neither do the sections of byte arrays"

@@ -29,8 +29,10 @@ impl SectionPlans {
             leaves.map(move |leaf| {
                 let declared = Setting::of(leaf);
                 let kept = kept_interpretation(declared.interpretation);
+                // The writer itself sets a value from a file's header.
+                let settable = leaf.is_settable() && leaf.header.is_none();
                 LeafPlan {
-                    settable: leaf.is_settable() && matches!(leaf.kind, LeafKind::Number { .. }),
+                    settable: settable && matches!(leaf.kind, LeafKind::Number { .. }),
                     chosen: record.is_some_and(|r| super::is_chosen(r, leaf, &options.fields)),
                     declared,
                     start: declared,

@@ -1,8 +1,9 @@
 //! Counts the items of repetitions that end at the end of the content, or after an item that meets a condition (spec
 //! 3.3).
 //!
-//! A reader needs the count before the items, so the items are decoded twice: first to count them, then to deliver them.
-//! Counting decodes nested items only once, so a record takes time proportional to its size and its nesting depth.
+//! A reader needs the count before the items, so the items are decoded twice: first to count them, then to deliver
+//! them. Counting decodes nested items only once, so a record takes time proportional to its size and its nesting
+//! depth.
 
 use super::ContentRow;
 use crate::format::{ExprOp, LeafKind, Step};
@@ -100,8 +101,8 @@ impl ContentRow<'_, '_> {
         Ok(())
     }
 
-    /// Returns the position at which the steps from `first` on begin, if they end at the end of the content. Their sizes
-    /// do not depend on their values.
+    /// Returns the position at which the steps from `first` on begin, if they end at the end of the content. Their
+    /// sizes do not depend on their values.
     pub(super) fn before_tail(&self, first: usize) -> usize {
         let sizes = self.record.steps.get(first..).unwrap_or_default().iter().map(|step| match *step {
             Step::Number(leaf) => {

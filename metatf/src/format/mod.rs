@@ -154,8 +154,8 @@ pub enum LeafKind {
     Rest,
     /// A count that is the result of a postfix program and is not stored (spec 3.3).
     Computed(Cow<'static, [ExprOp]>),
-    /// The number of items up to the first item after which the result of a postfix program is not 0. Without a program,
-    /// the number of items up to the end of the content. The number is not stored (spec 3.3).
+    /// The number of items up to the first item after which the result of a postfix program is not 0. Without a
+    /// program, the number of items up to the end of the content. The number is not stored (spec 3.3).
     Scanned(Cow<'static, [ExprOp]>),
 }
 
