@@ -77,6 +77,7 @@ mod tests {
             was: Cow::default(),
             kind: LeafKind::Tag,
             constant: None,
+            header: None,
         };
         let record = |name, tag| Record {
             name: Cow::Borrowed(name),
