@@ -1,5 +1,6 @@
 //! Files of the formats in `dtds/gallery`. `tests/gallery/check.py` makes the files and compares the printed values
 //! with those of other readers. Each file is also restored from JSON lines and from a small trace.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use super::common::metatfc;
 use metatf_test::{Folder, root, skip, vectors};
