@@ -132,7 +132,10 @@ pub(crate) enum Machine {
     Unsigned(u8),
     Signed(u8),
     Bool,
+    /// A float in a field with the format `f64`.
     F32,
+    /// A float in a field with the format `f32`.
+    Single,
     F64,
     /// The ID of a string.
     Id,
@@ -166,7 +169,7 @@ impl Machine {
         match self {
             Self::Unsigned(bits) | Self::Signed(bits) => bits,
             Self::Bool => 8,
-            Self::F32 | Self::Id => 32,
+            Self::F32 | Self::Single | Self::Id => 32,
             Self::F64 => 64,
             Self::Text | Self::Bytes => 16,
             Self::Array(_) => 0,
@@ -189,6 +192,7 @@ impl Machine {
             Self::Signed(bits) => format!("i{bits}"),
             Self::Bool => "bool".to_owned(),
             Self::F32 => "f32".to_owned(),
+            Self::Single => "single".to_owned(),
             Self::F64 => "f64".to_owned(),
             Self::Id => "u32".to_owned(),
             Self::Text => "text".to_owned(),
@@ -664,6 +668,7 @@ fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionEr
         (Width::Variable(_), Format::Utf8, _) => Machine::Text,
         (Width::Variable(_) | Width::Until(_) | Width::Rest, _, _) => Machine::Bytes,
         _ if interns && annotation(l, "role").as_deref() == Some("string_id") => Machine::Id,
+        (_, Format::F32, _) => Machine::Single,
         (_, Format::F64, _) => Machine::F64,
         (_, Format::Bool, _) => Machine::Bool,
         (_, Format::Signed, _) => Machine::Signed(64),
@@ -674,7 +679,11 @@ fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionEr
     };
     let Some(wanted) = annotation(l, "type") else { return Ok(own) };
     let chosen = Machine::named(&wanted).filter(|chosen| chosen.is_bytes() == own.is_bytes());
-    let chosen = chosen.filter(|chosen| (l.format == Format::F64) == matches!(chosen, Machine::F32 | Machine::F64));
+    let chosen =
+        if own == Machine::Single { chosen.filter(|chosen| *chosen == Machine::F32).map(|_| own) } else { chosen };
+    let chosen = chosen.filter(|chosen| {
+        own == Machine::Single || (l.format == Format::F64) == matches!(chosen, Machine::F32 | Machine::F64)
+    });
     chosen.filter(|_| !matches!(own, Machine::Array(_))).ok_or_else(|| {
         let (record, name) = (&record.name, &l.name);
         OptionError(format!(

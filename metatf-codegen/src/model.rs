@@ -36,6 +36,7 @@ pub(crate) struct Field {
 pub(crate) enum Ty {
     U64,
     I64,
+    F32,
     F64,
     /// A named type, as an index into [`Model::named`].
     Named(usize),
@@ -80,6 +81,7 @@ pub(crate) enum Piece {
 pub(crate) enum Kind {
     Number,
     Signed,
+    Single,
     Float,
     /// A number with named values or bits.
     Named,
@@ -261,7 +263,7 @@ impl Model {
             Ty::Bytes => true,
             Ty::Struct(index) => self.structs.get(*index).is_some_and(|s| s.shape.bytes),
             Ty::List(item) | Ty::Optional(item) => self.has_bytes(item),
-            Ty::U64 | Ty::I64 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => false,
+            Ty::U64 | Ty::I64 | Ty::F32 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => false,
         }
     }
 

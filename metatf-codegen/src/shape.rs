@@ -191,6 +191,7 @@ impl Shaper<'_, '_> {
             Kind::Named => named(self.model, self.types, self.lookup, &draft.owner, l).map_or(Ty::U64, Ty::Named),
             Kind::Number => Ty::U64,
             Kind::Signed => Ty::I64,
+            Kind::Single => Ty::F32,
             Kind::Float => Ty::F64,
             Kind::Bytes => Ty::Bytes,
             Kind::Array => match l.width {
@@ -207,6 +208,7 @@ impl Shaper<'_, '_> {
             _ if self.uses.any(id) => Kind::Number,
             _ if l.names != Names::None => Kind::Named,
             (_, Format::Signed) => Kind::Signed,
+            (_, Format::F32) => Kind::Single,
             (_, Format::F64) => Kind::Float,
             _ => Kind::Number,
         }

@@ -32,6 +32,8 @@ pub(crate) struct Scope<'t> {
     pub(crate) extent: Option<Span>,
     pub(crate) records: Vec<Record<'t>>,
     pub(crate) properties: Vec<Setting<'t>>,
+    /// The types that the scope defines. The statements in their blocks are in `properties`.
+    pub(crate) types: Vec<Typed<'t>>,
 }
 
 /// A section head: `section name number`.
@@ -47,6 +49,8 @@ pub(crate) struct SectionHead<'t> {
 pub(crate) struct Record<'t> {
     pub(crate) name: Name<'t>,
     pub(crate) fields: FieldItem<'t>,
+    /// The fields that have a type in the field list, in the order of the text.
+    pub(crate) types: Vec<Typed<'t>>,
     pub(crate) block: Vec<Setting<'t>>,
     /// The `{` that opens the block.
     pub(crate) brace: Option<Span>,
@@ -66,6 +70,28 @@ pub(crate) enum FieldItem<'t> {
     Repeat { own: Option<Box<Name<'t>>>, count: Count<'t>, body: Box<FieldItem<'t>> },
     /// A group of items in parentheses.
     Group(Vec<FieldItem<'t>>),
+}
+
+/// A field with its type, or a type with its definition (spec 2 `type`).
+#[derive(Debug)]
+pub(crate) struct Typed<'t> {
+    /// The field, or the type that is defined.
+    pub(crate) name: Name<'t>,
+    /// The name of a type or an untagged record; `None` if there is only an interpretation.
+    pub(crate) word: Option<Name<'t>>,
+    /// Whether a length follows the word.
+    pub(crate) has_length: bool,
+    /// The width if there is a length, and the interpretation if it is written.
+    pub(crate) settings: Vec<Setting<'t>>,
+    pub(crate) doc: Option<Box<str>>,
+}
+
+impl Typed<'_> {
+    /// Returns the range of the name and its type.
+    pub(crate) fn span(&self) -> Span {
+        let end = self.settings.iter().map(|s| s.value_span).chain(self.word.map(|word| word.span)).max();
+        end.map_or(self.name.span, |end| self.name.span.to(end))
+    }
 }
 
 /// The count of a repetition.

@@ -153,6 +153,9 @@ codes! {
         "r: (tag, comment) { tag.value = 4; }";
     NestsDeep = "E0306", "3.5",
         "Records and groups may nest at most 32 deep.";
+    UnknownType = "E0307", "3.1",
+        "The type of a field must be a predefined type, a type that the DTD defines, or an untagged record.",
+        "r: (a: u17) { tag.value = 4; }";
     // Properties.
     PropertyTwice = "E0401", "3.1",
         "A property may be set only once in a scope.",
@@ -307,10 +310,10 @@ codes! {
     MisleadingText = "W0107", "2",
         "A DTD should not contain characters that change the text direction, or a carriage return without a line feed. Such characters make the text look different from what it means.";
     FormatWidth = "W0108", "2",
-        "A format should match its field. `utf8`, `cstring` and `bytes` are for byte arrays, and `ipv6` and `uuid` are for byte arrays of 16 bytes. `ipv4` and `char` are for numbers of up to 4 bytes, and `f64` is for numbers of 8 bytes. All other formats are for numbers.",
+        "A format should match its field. `utf8`, `cstring` and `bytes` are for byte arrays, and `ipv6` and `uuid` are for byte arrays of 16 bytes. `ipv4` and `char` are for numbers of up to 4 bytes, `f32` is for numbers of 4 bytes, and `f64` is for numbers of 8 bytes. All other formats are for numbers.",
         r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
     UnknownFormat = "W0109", "2",
-        r#"The formats are "dec" "hex" "signed" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Any other format has no effect."#,
+        r#"The formats are "dec" "hex" "signed" "f32" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Any other format has no effect."#,
         r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
 }
 

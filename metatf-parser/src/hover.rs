@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::index::{Index, LaidOut, ResolvedField, Symbol, SymbolId, SymbolKind};
+use crate::index::{Expansion, Index, LaidOut, ResolvedField, Symbol, SymbolId, SymbolKind};
 use crate::parse::lex;
 use crate::position::{Columns, Lines};
 use crate::schema::{Format, InterpretationWord, Leaf, Width};
@@ -37,6 +37,9 @@ const MOST_LISTED: usize = 8;
 #[must_use]
 pub fn hover(text: &[u8], index: &Index, offset: usize) -> Option<Hover> {
     let (text, lexed) = lex(text)?;
+    if let Some(found) = index.expansions.iter().find(|found| found.word.contains(&offset)) {
+        return Some(Hover { span: found.span.clone(), markdown: expansion(text, found), fields: Vec::new() });
+    }
     if let Some(found) = index.use_at(offset) {
         let symbol = index.symbol(found.symbol)?;
         let describer = Describer { text, index, lines: Lines::new(text, Columns::Utf8) };
@@ -49,6 +52,19 @@ pub fn hover(text: &[u8], index: &Index, offset: usize) -> Option<Hover> {
     let word = text.get(token.span.range())?;
     let markdown = word_of_the_language(word)?;
     Some(Hover { span: token.span.range(), markdown, fields: Vec::new() })
+}
+
+/// Describes a type by the statements for which it is shorthand.
+fn expansion(text: &str, expansion: &Expansion) -> String {
+    let source = text.get(expansion.span.clone()).unwrap_or_default();
+    let mut out = format!("type `{}`", source.split_whitespace().collect::<Vec<_>>().join(" "));
+    if let Some(record) = &expansion.record {
+        out += &format!("\n\nthe nested record `{record}`");
+    }
+    if !expansion.statements.is_empty() {
+        out += &format!("\n\nthe same as\n\n```dtd\n{}\n```", expansion.statements.join("\n"));
+    }
+    out
 }
 
 fn word_of_the_language(word: &str) -> Option<String> {

@@ -35,6 +35,21 @@ pub struct Index {
     pub outline: Vec<Declared>,
     /// Records that are not nested in other records: tagged records, and elements of stream sections.
     pub records: Vec<LaidOut>,
+    /// The types in field lists and in the definitions of types, in source order.
+    pub expansions: Vec<Expansion>,
+}
+
+/// A type with the statements for which it is shorthand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// The byte range of the type, such as `u32 delta 0`.
+    pub span: Range<usize>,
+    /// The byte range of its first word.
+    pub word: Range<usize>,
+    /// The nested record, if the type is one.
+    pub record: Option<String>,
+    /// The statements, such as `time.width = 4;`.
+    pub statements: Vec<String>,
 }
 
 /// The kind of a [`Symbol`].

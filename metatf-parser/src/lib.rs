@@ -68,7 +68,7 @@ pub use codes::{Code, Severity, explain};
 pub use complete::{Completion, CompletionKind, complete};
 pub use diagnostic::{Diagnostic, Label, Suggestion};
 pub use fix::{Fixed, fix};
-pub use format::format;
+pub use format::{format, shorten};
 #[cfg(feature = "index")]
 pub use hover::{Hint, Hover, hints, hover, width_text};
 #[cfg(feature = "index")]

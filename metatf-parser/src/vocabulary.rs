@@ -143,6 +143,12 @@ pub(crate) const OTHER: &str = "other";
 /// The width of a byte array that extends to the end of its content.
 pub(crate) const REST: &str = "rest";
 
+/// The predefined types of fields, the numbers by their width.
+pub(crate) const TYPES: [&str; 21] = [
+    "u8", "u16", "u24", "u32", "u40", "u48", "u56", "u64", "i8", "i16", "i24", "i32", "i40", "i48", "i56", "i64",
+    "f32", "f64", "bytes", "text", "cstring",
+];
+
 /// The words that start a predictor.
 pub(crate) const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];
 /// The actions on an address in a heap model.

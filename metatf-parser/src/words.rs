@@ -8,6 +8,10 @@ pub(crate) struct Word {
     pub(crate) text: String,
     /// Whether the word is a `//` comment, which ends its line.
     pub(crate) ends_line: bool,
+    /// Whether the word is a comment at the start of its line in a field list, where it documents the next field.
+    pub(crate) starts_line: bool,
+    /// Whether the word is any other comment in a field list, which must not move to the start of a line.
+    pub(crate) stays_on_line: bool,
 }
 
 /// Returns the words of the tokens from `first` to `last`. Comments between tokens are included; comments before
@@ -16,13 +20,23 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
     let mut out: Vec<Word> = Vec::new();
     let mut before = None;
     let style = Style::of(text, lexed, first);
+    let mut depth = 0_usize;
     for index in first..=last {
         if index > first {
-            out.extend(comments(text, lexed, index));
+            let in_list = style == Style::Definition && depth > 0;
+            out.extend(comments(text, lexed, index).map(|word| {
+                let (starts_line, stays_on_line) = (word.starts_line && in_list, !word.starts_line && in_list);
+                Word { starts_line, stays_on_line, ..word }
+            }));
         }
         let Some(token) = lexed.tokens.get(index) else { break };
         let Some(token_text) = text.get(token.span.range()) else { break };
-        let is_sign = style.is_sign(lexed, first, index);
+        match token.kind {
+            Kind::Mark(b'(') => depth += 1,
+            Kind::Mark(b')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_sign = style.is_sign(text, lexed, first, index);
         if drops(lexed, index) {
             continue;
         }
@@ -34,7 +48,12 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
             }
             // Never append to a comment; the token after it starts a new word.
             Some(word) if joined && !word.ends_line && !word.text.ends_with("*/") => word.text += token_text,
-            _ => out.push(Word { text: token_text.to_owned(), ends_line: false }),
+            _ => out.push(Word {
+                text: token_text.to_owned(),
+                ends_line: false,
+                starts_line: false,
+                stays_on_line: false,
+            }),
         }
         before = Some(Before { kind: token.kind, is_sign });
     }
@@ -58,13 +77,20 @@ fn drops(lexed: &Lexed, index: usize) -> bool {
 fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<Item = Word> + 'a {
     lexed.comments_before(index).iter().map(|c| {
         let comment = comment_text(text.get(c.span.range()).unwrap_or_default());
-        Word { ends_line: comment.starts_with("//"), text: comment }
+        Word { ends_line: comment.starts_with("//"), starts_line: c.starts_line, stays_on_line: false, text: comment }
     })
 }
 
 /// Returns a comment without trailing whitespace on its lines.
 pub(crate) fn comment_text(comment: &str) -> String {
     comment.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Checks whether only numbers separate a token from the interpretation word before it, as in a type.
+fn follows_a_word(text: &str, lexed: &Lexed, index: usize) -> bool {
+    let before = lexed.tokens.get(..index).unwrap_or_default();
+    let word = before.iter().rev().find(|token| !matches!(token.kind, Kind::Int | Kind::Mark(b'-')));
+    word.and_then(|word| text.get(word.span.range())).is_some_and(|word| InterpretationWord::named(word).is_some())
 }
 
 /// The preceding token in the statement.
@@ -88,7 +114,8 @@ enum Style {
 impl Style {
     fn of(text: &str, lexed: &Lexed, first: usize) -> Style {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
-        if kind(first + 1) != Some(Kind::Mark(b'.')) {
+        // A property in the block of a type begins with its name.
+        if !matches!(kind(first + 1), Some(Kind::Mark(b'.' | b'='))) {
             return Style::Definition;
         }
         let is_end = |k: Kind| matches!(k, Kind::Mark(b'=' | b';'));
@@ -101,10 +128,12 @@ impl Style {
     }
 
     /// Checks whether a `-` is a sign. It is a sign unless it follows an operand of an expression (spec 2).
-    fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
+    fn is_sign(self, text: &str, lexed: &Lexed, first: usize, index: usize) -> bool {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
         let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
-        kind(index) == Some(Kind::Mark(b'-')) && (self == Style::Interpretation || index == first || !operand)
+        let interpretation =
+            self == Style::Interpretation || (self == Style::Definition && follows_a_word(text, lexed, index));
+        kind(index) == Some(Kind::Mark(b'-')) && (interpretation || index == first || !operand)
     }
 
     /// Checks whether a token follows the previous token without a space.

@@ -11,6 +11,7 @@ unchanged.
 Examples:
   metatfc fmt spans.dtd              changes the file
   metatfc fmt --check dtds/*.dtd     prints the files that would change; exit status 1
+  metatfc fmt --short spans.dtd      also shortens the file
   metatfc fmt - < spans.dtd";
 
 /// Format DTDs
@@ -23,12 +24,15 @@ pub(crate) struct Args {
     /// Change nothing; exit with status 1 if a file would change
     #[arg(long)]
     check: bool,
+    /// Also write types in field lists (`size: u32`) in place of statements
+    #[arg(long)]
+    short: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut wrong = false;
     for path in &args.files {
-        match format(path, args.check) {
+        match format(path, args) {
             Ok(fine) => wrong |= !fine,
             Err(Failure::Failed(message)) => {
                 print_message(&message);
@@ -42,11 +46,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Formats one DTD. Returns false if the DTD was only checked and formatting would change it.
-fn format(path: &Path, check: bool) -> Result<bool> {
+fn format(path: &Path, args: &Args) -> Result<bool> {
     let text = input::read(path)?;
     let name = input::name(path);
     let name = &*name;
-    let formatted = match metatf_parser::format(name, &text) {
+    let formatted = if args.short { metatf_parser::shorten(name, &text) } else { metatf_parser::format(name, &text) };
+    let formatted = match formatted {
         Ok(formatted) => formatted,
         Err(diagnostics) => {
             dtd::print(&diagnostics, name, &text);
@@ -54,7 +59,7 @@ fn format(path: &Path, check: bool) -> Result<bool> {
         }
     };
     let same = formatted.as_bytes() == text;
-    if check {
+    if args.check {
         if !same {
             output::print(&format!("{name}\n"))?;
         }

@@ -234,5 +234,5 @@ def main():
     bad_dtd("count-named-twice", "two repetitions of one name", "tag, as: n*a, as: n*b", (2, 23))
     bad_dtd("count-named-field", "a repetition with the name of a field", "tag, a, a: n*b", (2, 17))
     bad_dtd("count-named-tag", "a repetition that is called like the tag", "tag, tag: n*a", (2, 14))
-    bad_dtd("count-name-alone", "a name of what is no repetition", "tag, as: a", (2, 19), (2, 14), (2, 16))
+    bad_dtd("count-name-alone", "a name of what is no repetition", "tag, as: (a)", (2, 22), (2, 18), (2, 14), (2, 16))
     bad_dtd("count-name", "no expression", "tag, a, (a)*b", (2, 20))

@@ -128,6 +128,7 @@ fn leaves<'e>(layout: &Layout, stored: &EventC, name: impl Fn(usize) -> &'e str,
                 Machine::Unsigned(_) | Machine::Signed(_) | Machine::Id | Machine::F64 => {
                     format!("put(&{}.to_le_bytes())", name(index))
                 }
+                Machine::Single => format!("put(&{}.to_le_bytes())", name(index)),
                 Machine::Bool => format!("put(&[u8::from({})])", name(index)),
                 Machine::F32 => format!("put(&f64::from({}).to_le_bytes())", name(index)),
                 Machine::Array(_) => format!("put({})", name(index)),
@@ -151,7 +152,7 @@ fn ty(machine: Machine) -> String {
         Machine::Unsigned(bits) => format!("u{bits}"),
         Machine::Signed(bits) => format!("i{bits}"),
         Machine::Bool => "bool".to_owned(),
-        Machine::F32 => "f32".to_owned(),
+        Machine::F32 | Machine::Single => "f32".to_owned(),
         Machine::F64 => "f64".to_owned(),
         Machine::Id => "u32".to_owned(),
         Machine::Text => "&str".to_owned(),

@@ -290,6 +290,13 @@ static inline uint8_t *pfx_put_double(uint8_t *at, double value)
     return pfx_put64(at, bits);
 }
 
+static inline uint8_t *pfx_put_float(uint8_t *at, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return pfx_put32(at, bits);
+}
+
 /* Puts bytes, or zeros if the pointer is NULL. */
 static inline uint8_t *pfx_put_bytes(uint8_t *at, const void *bytes, size_t length)
 {

@@ -85,11 +85,18 @@ static size_t pfx_say_field(size_t to, const pfx_field *field, const uint8_t *at
             return pfx_say_number(pfx_say(to, "-"), (~value + 1) & (UINT64_MAX >> (64 - 8 * bytes)));
         }
         return pfx_say_number(to, value);
-    case 'd': {
+    case 'd':
+    case 'f': {
 #ifdef PFX_POSIX
         char text[32];
         double number;
         memcpy(&number, &value, sizeof number);
+        if (field->kind == 'f') {
+            uint32_t low = (uint32_t)value;
+            float single;
+            memcpy(&single, &low, sizeof single);
+            number = (double)single;
+        }
         snprintf(text, sizeof text, "%.17g", number);
         return pfx_say(to, text);
 #else

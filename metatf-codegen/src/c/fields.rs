@@ -24,6 +24,7 @@ pub(super) fn field(put: Put, leaf: usize, leaves: &[Put]) -> Field {
         }
         Put::Argument(_, Machine::Signed(_)) => ('s', bytes),
         Put::Argument(_, Machine::Bool) => ('b', bytes),
+        Put::Argument(_, Machine::Single) => ('f', bytes),
         Put::Argument(_, Machine::F32 | Machine::F64) => ('d', bytes),
         Put::Argument(_, Machine::Text) => ('t', 0),
         Put::Argument(_, Machine::Bytes) => ('x', 0),

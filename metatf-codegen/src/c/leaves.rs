@@ -167,6 +167,7 @@ impl Builder<'_> {
 fn as_number(value: &str, machine: Machine) -> String {
     match machine {
         Machine::Bool => format!("(uint64_t)({value} ? 1 : 0)"),
+        Machine::Single => format!("pfx_float_bits({value})"),
         Machine::F32 | Machine::F64 => format!("pfx_bits({value})"),
         _ => format!("(uint64_t){value}"),
     }

@@ -82,6 +82,13 @@ static inline uint64_t pfx_bits(double value)
     return bits;
 }
 
+static inline uint64_t pfx_float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* Returns whether a number fits in a width. */
 static inline bool pfx_fits(uint64_t raw, unsigned width, bool is_signed)
 {

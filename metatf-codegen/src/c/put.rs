@@ -146,6 +146,7 @@ pub(crate) fn stored(put: Put) -> Option<(u8, bool)> {
         Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
         Put::Argument(_, Machine::Signed(bits)) => (bits / 8, bits < 64),
         Put::Argument(_, Machine::Bool) => (1, false),
+        Put::Argument(_, Machine::Single) => (4, false),
         Put::Argument(_, Machine::F32 | Machine::F64) | Put::Clock | Put::Own => (8, false),
         Put::Argument(_, Machine::Text | Machine::Bytes | Machine::Array(_))
         | Put::Constant(..)

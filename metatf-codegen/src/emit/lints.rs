@@ -85,6 +85,7 @@ fn size_of_struct(model: &Model, s: &Struct) -> usize {
 fn size(model: &Model, ty: &Ty) -> usize {
     match ty {
         Ty::Unit | Ty::Bytes => 0,
+        Ty::F32 => 4,
         Ty::U64 | Ty::I64 | Ty::F64 => 8,
         Ty::Named(_) => 16,
         Ty::Array(length) => *length as usize,

@@ -152,6 +152,7 @@ fn field_type(model: &Model, ty: &Ty) -> TokenStream {
     match ty {
         Ty::U64 => quote!(u64),
         Ty::I64 => quote!(i64),
+        Ty::F32 => quote!(f32),
         Ty::F64 => quote!(f64),
         Ty::Named(index) => model.named.get(*index).map_or(quote!(u64), |named| generic(&named.name, false)),
         Ty::Unit => quote!(()),

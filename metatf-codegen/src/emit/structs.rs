@@ -212,6 +212,7 @@ fn read_piece(model: &Model, s: &Struct, piece: &Piece) -> Read {
 pub(super) fn from_number(model: &Model, s: &Struct, field: &str, kind: Kind, number: &TokenStream) -> TokenStream {
     match kind {
         Kind::Signed => quote!(#number.cast_signed()),
+        Kind::Single => quote!(u32::try_from(#number).map_or(f32::NAN, f32::from_bits)),
         Kind::Float => quote!(f64::from_bits(#number)),
         Kind::Named => {
             let ty = named_type(model, s, field);
@@ -234,6 +235,9 @@ fn read_item(model: &Model, s: &Struct, field: &str, body: &Body) -> TokenStream
             match kind {
                 Kind::Number => quote!(row.number(#at)),
                 Kind::Signed => quote!(row.number(#at).map(u64::cast_signed)),
+                Kind::Single => {
+                    quote!(row.number(#at).map(|bits| u32::try_from(bits).map_or(f32::NAN, f32::from_bits)))
+                }
                 Kind::Float => quote!(row.number(#at).map(f64::from_bits)),
                 Kind::Named => {
                     let ty = named_type(model, s, field);
@@ -297,6 +301,7 @@ fn write_piece(s: &Struct, piece: &Piece) -> TokenStream {
             match kind {
                 Kind::Number => quote!(row.number(#at, self.#field)?;),
                 Kind::Signed => quote!(row.number(#at, self.#field.cast_unsigned())?;),
+                Kind::Single => quote!(row.number(#at, self.#field.to_bits().into())?;),
                 Kind::Float => quote!(row.number(#at, self.#field.to_bits())?;),
                 Kind::Named => quote!(row.number(#at, self.#field.number())?;),
                 Kind::Bytes => quote!(row.bytes(#at, self.#field.as_ref())?;),
@@ -342,6 +347,7 @@ fn write_item(body: &Body) -> TokenStream {
             match kind {
                 Kind::Number => quote!(|row, item| row.number(#at, *item)),
                 Kind::Signed => quote!(|row, item| row.number(#at, item.cast_unsigned())),
+                Kind::Single => quote!(|row, item| row.number(#at, item.to_bits().into())),
                 Kind::Float => quote!(|row, item| row.number(#at, item.to_bits())),
                 Kind::Named => quote!(|row, item| row.number(#at, item.number())),
                 Kind::Bytes => quote!(|row, item| row.bytes(#at, item.as_ref())),
@@ -451,7 +457,7 @@ fn converted_item(item: &Ty) -> TokenStream {
 
 fn is_copy(ty: &Ty) -> bool {
     match ty {
-        Ty::U64 | Ty::I64 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => true,
+        Ty::U64 | Ty::I64 | Ty::F32 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => true,
         Ty::Optional(item) => is_copy(item),
         Ty::Bytes | Ty::Struct(_) | Ty::List(_) => false,
     }

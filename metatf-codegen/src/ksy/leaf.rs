@@ -43,7 +43,8 @@ impl Number {
             Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. } => return fail("another section"),
             Interpretation::Predicted(_) => return fail("a model of earlier values"),
         };
-        let is_float = leaf.format == Format::F64 && width == 8 && !signed && leaf.constant.is_none();
+        let float_width = matches!((leaf.format, width), (Format::F32, 4) | (Format::F64, 8));
+        let is_float = float_width && !signed && leaf.constant.is_none();
         Ok(Number { width, signed, base, is_float })
     }
 
@@ -121,8 +122,8 @@ pub(super) fn odd_number(width: u8, signed: bool, is_little: &str) -> Map {
 pub(super) fn doc(leaf: &Leaf, has_enum: bool) -> Map {
     let mut lines = docs::lines(leaf.doc.as_deref());
     lines.extend(leaf.unit.as_ref().map(|unit| format!("Unit: {}.", unit.trim())));
-    use Format::{Bytes, CString, Dec, F64, Hex, Signed, Unset, Utf8};
-    if !matches!(leaf.format, Unset | Dec | Hex | Signed | F64 | Utf8 | CString | Bytes) {
+    use Format::{Bytes, CString, Dec, F32, F64, Hex, Signed, Unset, Utf8};
+    if !matches!(leaf.format, Unset | Dec | Hex | Signed | F32 | F64 | Utf8 | CString | Bytes) {
         lines.push(leaf.format.doc().to_owned());
     }
     if let (Names::Values(list), false) = (&leaf.names, has_enum) {

@@ -11,6 +11,9 @@
 
 mod nodes;
 mod print;
+mod short;
+
+pub use short::shorten;
 
 use crate::diagnostic::{Diagnostic, Reporter};
 use crate::span::Source;

@@ -52,10 +52,11 @@ impl Reader<'_> {
     fn node(&mut self) -> Node {
         let first = self.at;
         let is_record = self.mark(first + 1) == Some(b':');
+        let is_type = self.mark(first + 2) == Some(b':');
         if is_record {
             self.at = self.fields_end(first + 2);
         } else {
-            while self.at < self.lexed.tokens.len() && !matches!(self.mark(self.at), Some(b';' | b'{')) {
+            while self.at < self.lexed.tokens.len() && !matches!(self.mark(self.at), Some(b';' | b'{' | b'}')) {
                 self.at += 1;
             }
         }
@@ -71,7 +72,7 @@ impl Reader<'_> {
             self.at += 1;
         }
         // A section has no `;` after its block.
-        if self.mark(self.at) == Some(b';') && (is_record || node.block.is_none()) {
+        if self.mark(self.at) == Some(b';') && (is_record || is_type || node.block.is_none()) {
             node.last = self.at;
             self.at += 1;
         }

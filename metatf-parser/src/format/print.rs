@@ -139,11 +139,12 @@ impl Printer<'_> {
     fn head(&mut self, words: Vec<Word>, end: &str) {
         let indent = (self.level + 1) * INDENT;
         let mut column = self.level * INDENT;
-        let mut fresh_line = true;
+        let (mut fresh_line, mut after_comment) = (true, false);
         let count = words.len();
         for (index, word) in words.into_iter().enumerate() {
             let width = word.text.chars().count() + if index + 1 == count { end.len() } else { 0 };
-            if !fresh_line && column + 1 + width > MOST_COLUMNS {
+            let is_full = column + 1 + width > MOST_COLUMNS && !word.stays_on_line;
+            if !fresh_line && (is_full || word.starts_line || after_comment) {
                 self.break_line(indent, &mut column);
             } else if !fresh_line {
                 self.out.push(' ');
@@ -155,6 +156,8 @@ impl Printer<'_> {
                 .rsplit_once('\n')
                 .map_or(column + word.text.chars().count(), |(_, last)| last.chars().count());
             fresh_line = word.ends_line;
+            // A field follows its comment on the next line.
+            after_comment = word.starts_line && !word.ends_line;
             if word.ends_line {
                 self.break_line(indent, &mut column);
             }

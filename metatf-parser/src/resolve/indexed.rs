@@ -1,6 +1,6 @@
 //! Builds the index of a text, which maps names to items (spec 3.1) as far as the text can be resolved.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::layout::RawLeaf;
@@ -8,8 +8,9 @@ use super::leaves::Resolved;
 use super::lookup::Lookup;
 use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD, Visible};
 use super::nesting::walk;
+use super::types::{self, Meaning};
 use crate::ast::{self, Argument, Count, FieldItem, Name, Setting, Step, Value};
-use crate::index::{Declared, Index, LaidOut, ResolvedField, Role, Set, Symbol, SymbolId, SymbolKind, Use};
+use crate::index::{Declared, Expansion, Index, LaidOut, ResolvedField, Role, Set, Symbol, SymbolId, SymbolKind, Use};
 use crate::schema::{InterpretationWord, Leaf, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
@@ -34,6 +35,7 @@ pub(super) fn build(model: &Model, resolved: Vec<Resolved>, text: &str) -> Index
         uses: Vec::new(),
         lists: HashMap::new(),
         shared: HashMap::new(),
+        joined: HashSet::new(),
         visits: MOST_VISITS,
     };
     builder.sections();
@@ -44,7 +46,8 @@ pub(super) fn build(model: &Model, resolved: Vec<Resolved>, text: &str) -> Index
         builder.scope(index);
     }
     let index = builder.finish(text);
-    Index { records: resolved.into_iter().map(|record| laid_out(model, record)).collect(), ..index }
+    let records = resolved.into_iter().map(|record| laid_out(model, record)).collect();
+    Index { records, expansions: expansions(model, text), ..index }
 }
 
 /// Maximum number of records to visit for scope expressions and models. Real DTDs need a few thousand visits; further
@@ -88,6 +91,8 @@ struct Builder<'m, 'a> {
     lists: HashMap<ScopeIndex, HashMap<&'a str, Vec<RecordIndex>>>,
     /// By name, the symbols of fields that share their previous value with other fields of the same name.
     shared: HashMap<&'a str, SymbolId>,
+    /// The names whose properties a scope sets, if the fields of this name have joined the family.
+    joined: HashSet<(ScopeIndex, &'a str)>,
     /// Remaining part of [`MOST_VISITS`].
     visits: usize,
 }
@@ -182,17 +187,22 @@ impl<'a> Builder<'_, 'a> {
         let mut known = std::collections::HashSet::new();
         for (name, is_count) in listed {
             match record.field(name.text) {
-                Some(Field::Record(nested)) if !is_count => {
+                Some(Field::Record(nested)) if !is_count && !record.types.contains_key(name.text) => {
                     self.add(name.span, Key::Record(nested), name.text, Role::Reference);
                 }
-                Some(Field::Record(_) | Field::Wrong) => {}
-                Some(Field::Leaf) | None => {
+                Some(Field::Record(_)) if is_count => {}
+                Some(Field::Wrong) => {}
+                Some(Field::Leaf | Field::Record(_)) | None => {
                     let role = if known.insert(name.text) { Role::Definition } else { Role::Reference };
                     self.add(name.span, Key::Field(index, name.text), name.text, role);
                 }
             }
         }
         self.counts(&record.ast.fields, index);
+        for typed in &record.ast.types {
+            let meaning = record.types.get(typed.name.text).filter(|(known, _)| std::ptr::eq(*known, typed));
+            self.typed(typed, meaning.map(|(_, meaning)| *meaning), Start::Block(index), record.scope);
+        }
         for setting in &record.ast.block {
             let at = self.path(&setting.path, &[index], Role::Setting);
             let start = Start::Block(index);
@@ -204,6 +214,23 @@ impl<'a> Builder<'_, 'a> {
                 self.join(first, at);
             }
         }
+    }
+
+    /// Adds the uses in a type.
+    fn typed(&mut self, typed: &'a ast::Typed<'a>, meaning: Option<Meaning<'a>>, start: Start<'a>, scope: ScopeIndex) {
+        if let (Some(word), Some(meaning)) = (typed.word, meaning) {
+            match meaning {
+                Meaning::Record(record) => {
+                    self.add(word.span, Key::Record(record), word.text, Role::Reference);
+                }
+                Meaning::Defined(scope, name) => {
+                    self.scoped(scope, name);
+                    self.add(word.span, Key::Scoped(scope, name), name, Role::Reference);
+                }
+                Meaning::Nothing | Meaning::Wrong | Meaning::Predefined(_) | Meaning::Text(_) => {}
+            }
+        }
+        typed.settings.iter().for_each(|setting| self.value(setting, start, scope));
     }
 
     /// Visits the expressions used as counts, which nest at most 32 levels deep.
@@ -222,19 +249,32 @@ impl<'a> Builder<'_, 'a> {
 
     fn scope(&mut self, index: ScopeIndex) {
         let Some(scope) = self.model.scopes.get(index) else { return };
+        for typed in &scope.ast.types {
+            let name = typed.name.text;
+            self.scoped(index, name);
+            self.add(typed.name.span, Key::Scoped(index, name), name, Role::Definition);
+            let meaning = scope.types.get(name).filter(|(known, _)| std::ptr::eq(*known, typed));
+            self.typed(typed, meaning.map(|(_, meaning)| *meaning), Start::Scope(index, name), index);
+        }
         for setting in &scope.ast.properties {
             let [name] = setting.path.as_slice() else { continue };
-            let known = self.ids.contains_key(&Key::Scoped(index, name.text));
-            let symbol = self.add(name.span, Key::Scoped(index, name.text), name.text, Role::Setting);
-            if !known && name.text != "tag" {
-                for record in self.records_with(index, name.text) {
-                    let field = self.id(Key::Field(record, name.text), name.text);
-                    self.join(symbol, field);
-                    let places = self.symbols.get(field).map(|s| s.definitions.clone()).unwrap_or_default();
-                    self.symbols.get_mut(symbol).into_iter().for_each(|s| s.definitions.extend_from_slice(&places));
-                }
-            }
+            self.scoped(index, name.text);
+            self.add(name.span, Key::Scoped(index, name.text), name.text, Role::Setting);
             self.value(setting, Start::Scope(index, name.text), index);
+        }
+    }
+
+    /// Joins the symbol of a name whose properties a scope sets with the fields of that name.
+    fn scoped(&mut self, index: ScopeIndex, name: &'a str) {
+        if name == "tag" || !self.joined.insert((index, name)) {
+            return;
+        }
+        let symbol = self.id(Key::Scoped(index, name), name);
+        for record in self.records_with(index, name) {
+            let field = self.id(Key::Field(record, name), name);
+            self.join(symbol, field);
+            let places = self.symbols.get(field).map(|s| s.definitions.clone()).unwrap_or_default();
+            self.symbols.get_mut(symbol).into_iter().for_each(|s| s.definitions.extend_from_slice(&places));
         }
     }
 
@@ -273,7 +313,8 @@ impl<'a> Builder<'_, 'a> {
                 match self.model.records.get(record).and_then(|r| r.field(name.text)) {
                     Some(Field::Leaf) => found.push(Key::Field(record, name.text)),
                     Some(Field::Record(nested)) => {
-                        found.push(Key::Record(nested));
+                        let typed = self.model.records.get(record).is_some_and(|r| r.types.contains_key(name.text));
+                        found.push(if typed { Key::Field(record, name.text) } else { Key::Record(nested) });
                         next.push(nested);
                     }
                     Some(Field::Wrong) | None => {}
@@ -444,6 +485,23 @@ impl<'a> Builder<'_, 'a> {
         let outline = self.model.scopes.iter().flat_map(|scope| declared_scope(scope.ast)).collect();
         Index { symbols: self.symbols, uses: self.uses, outline, ..Index::default() }
     }
+}
+
+/// Returns the statements that each type of the text means.
+fn expansions(model: &Model, text: &str) -> Vec<Expansion> {
+    let records = model.records.iter().map(|record| &record.types);
+    let scopes = model.scopes.iter().map(|scope| &scope.types);
+    let mut out = Vec::new();
+    for (typed, meaning) in records.chain(scopes).flat_map(|types| types.values()) {
+        let values = typed.settings.iter().map(|setting| setting.value_span);
+        let Some(start) = typed.word.map(|word| word.span).into_iter().chain(values).min() else { continue };
+        let (span, word) = (start.to(typed.span()).range(), typed.word.map_or(start, |word| word.span).range());
+        let record = types::nested(*meaning).and_then(|nested| model.records.get(nested)).map(|r| r.name().to_owned());
+        let statements = types::statements(model, typed, *meaning, text);
+        out.push(Expansion { span, word, record, statements });
+    }
+    out.sort_by_key(|expansion| expansion.span.start);
+    out
 }
 
 fn declared_scope(scope: &ast::Scope) -> Vec<Declared> {

@@ -219,7 +219,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         let Some(ast) = self.model.records.get(nested).map(|r| r.ast) else { return };
         let key = self.key(name.text, name.span.or(place.site), place.object);
         let items = self.nested_items(ast, nested, name, key.clone(), place);
-        out.push(Item::Nested { key, record: name.text.to_owned(), doc: self.nested_doc(place, ast, name), items });
+        let record = ast.name.text.to_owned();
+        out.push(Item::Nested { key, record, doc: self.nested_doc(place, ast, name), items });
     }
 
     fn plain(&mut self, name: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) {
@@ -241,12 +242,14 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     /// Returns the doc of a nested record at this place, which is the doc of the field or else of the record.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
-        let slot = self.model.records.get(frame.record)?.slots.get(&[name.text]);
+        let record = self.model.records.get(frame.record)?;
+        let slot = record.slots.get(&[name.text]);
+        let of_type = record.types.get(name.text).and_then(|(typed, _)| typed.doc.as_deref());
         let property = slot.and_then(|s| s.get(Property::Doc)).map(|p| &p.value);
         match (property, slot.and_then(|s| s.doc())) {
             (Some(ast::Value::Text(text)), _) => Some(text.clone()),
             (_, Some(doc)) => Some(doc.to_owned()),
-            _ => ast.doc.as_deref().map(str::to_owned),
+            _ => of_type.or(ast.doc.as_deref()).map(str::to_owned),
         }
     }
 
@@ -321,7 +324,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                     };
                     let doc = self.nested_doc(place, ast, name);
                     let items = self.nested_items(ast, record, name, key.clone(), &inner);
-                    (key, Repeated::Record { record: name.text.to_owned(), doc, items })
+                    (key, Repeated::Record { record: ast.name.text.to_owned(), doc, items })
                 }
                 _ => {
                     let Some(leaf) = self.leaf_called(own, name.text, name.span, &inner) else { return };

@@ -197,6 +197,7 @@ impl<'a> Looker<'_, 'a> {
         };
         let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
         match (&interpretation, &width) {
+            _ if self.lookup.has_wrong_type => broken = true,
             (None, _) => self.no_interpretation(width.is_none(), report),
             (Some(Some(i)), None) if i.stores() => {
                 broken = true;

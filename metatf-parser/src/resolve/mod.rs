@@ -27,6 +27,7 @@ mod shown;
 mod slots;
 mod streams;
 mod tags;
+mod types;
 mod unused;
 
 use std::collections::HashMap;
@@ -41,8 +42,8 @@ use model::Model;
 /// Returns the schema if there are no errors. `source` is the text for the schema, without a byte-order mark. Locations
 /// refer to the text including the mark.
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
-    let vfield = predefined::vfield();
-    let laid_out = lay_out(ast, &vfield, report);
+    let (vfield, types) = (predefined::vfield(), types::Types::new());
+    let laid_out = lay_out(ast, &vfield, &types, report);
     if laid_out.incomplete {
         return None;
     }
@@ -53,8 +54,8 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
 /// Returns the index, even if there are mistakes. Diagnostics are passed to the reporter, as in [`resolve`].
 #[cfg(feature = "index")]
 pub(crate) fn index(ast: &Ast, source: &str, report: &mut Reporter) -> crate::index::Index {
-    let vfield = predefined::vfield();
-    let mut laid_out = lay_out(ast, &vfield, report);
+    let (vfield, types) = (predefined::vfield(), types::Types::new());
+    let mut laid_out = lay_out(ast, &vfield, &types, report);
     if !laid_out.incomplete {
         check(&laid_out, report);
         assemble::sections(&mut laid_out.model, &laid_out.resolved, report);
@@ -72,15 +73,22 @@ struct LaidOut<'a> {
     incomplete: bool,
 }
 
-fn lay_out<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Reporter) -> LaidOut<'a> {
+fn lay_out<'a>(
+    ast: &'a Ast<'a>,
+    vfield: &'a ast::Record<'a>,
+    types: &'a types::Types,
+    report: &mut Reporter,
+) -> LaidOut<'a> {
     let model = names::collect(ast, vfield, report);
     let mut out = LaidOut { model, resolved: Vec::new(), predefined: [1, 2, 3], incomplete: true };
     if report.is_full() {
         return out;
     }
     let model = &mut out.model;
+    types::resolve(model, types, report);
     nesting::check(model, report);
     scopes::fill(model, report);
+    types::conflicts(model, report);
     model.tag_width = scopes::tag_width(model, report);
     streams::find(model);
     let tops = model.all_tops();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::properties::NameLists;
 use super::slots::Slots;
+use super::types::TypeMap;
 use crate::ast;
 use crate::schema::Origin;
 
@@ -43,6 +44,8 @@ pub(super) struct ScopeModel<'a> {
     /// The scope's own records, in text order.
     pub(super) records: Vec<RecordIndex>,
     pub(super) slots: Slots<'a>,
+    /// The types that the scope defines.
+    pub(super) types: TypeMap<'a>,
     /// The element, if this is a stream section (spec 3.4).
     pub(super) stream: Option<RecordIndex>,
 }
@@ -65,6 +68,8 @@ pub(super) struct RecordModel<'a> {
     /// The meanings of the names in the field list, sorted by name.
     pub(super) fields: Vec<(&'a str, Field)>,
     pub(super) slots: Slots<'a>,
+    /// The types of the fields that have one.
+    pub(super) types: TypeMap<'a>,
 }
 
 impl RecordModel<'_> {

@@ -35,6 +35,7 @@ pub(super) fn collect<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report:
             names,
             records: (first..model.records.len()).collect(),
             slots: Default::default(),
+            types: Default::default(),
             stream: None,
         });
     }
@@ -55,6 +56,7 @@ fn record<'a>(ast: &'a ast::Record<'a>, scope: usize) -> RecordModel<'a> {
         nested: false,
         fields: Vec::new(),
         slots: Default::default(),
+        types: Default::default(),
     }
 }
 

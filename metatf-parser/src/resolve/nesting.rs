@@ -1,6 +1,7 @@
 //! Determines the meaning of names in field lists, and the nesting of records (spec 3.1, 3.2, 3.5).
 
 use super::model::{Field, Model, RecordIndex, VFIELD, Visible};
+use super::types;
 use crate::ast::{Count, FieldItem, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -78,7 +79,10 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     let mut found = std::collections::BTreeMap::new();
     let Some(record) = model.records.get(index) else { return children };
     walk(&record.ast.fields, 0, &mut |name, place| {
-        let meaning = model.visible(record.scope, name.text);
+        let meaning = match record.types.get(name.text) {
+            Some((_, meaning)) => types::nested(*meaning).map_or(Visible::Nothing, Visible::Record),
+            None => model.visible(record.scope, name.text),
+        };
         if place.count {
             let untagged = matches!(meaning, Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged));
             count_name(name, untagged, report);

@@ -40,6 +40,7 @@ pub(super) fn vfield() -> ast::Record<'static> {
             setting("data", Property::Width, width(Step::Reference(length))),
             setting("data", Property::Interpretation, none()),
         ],
+        types: Vec::new(),
         brace: None,
         extent: Span::PREDEFINED,
         doc: None,

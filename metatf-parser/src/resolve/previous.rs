@@ -43,13 +43,13 @@ pub(super) fn cells(records: &[&Resolved], report: &mut Reporter) -> Cells {
     let leaves: Vec<&ResolvedLeaf> = records.iter().flat_map(|r| &r.leaves).collect();
     let mut sets = Sets((0..leaves.len()).collect());
     let mut by_name: HashMap<&str, usize> = HashMap::new();
-    let mut by_property: HashMap<Span, usize> = HashMap::new();
+    let mut by_property: HashMap<(Span, &str), usize> = HashMap::new();
     for (index, leaf) in leaves.iter().enumerate().filter(|(_, l)| l.leaf.is_numeric()) {
         if matches!(leaf.sharing, Sharing::Name | Sharing::NameAndProperty(_)) {
             sets.join(index, *by_name.entry(&leaf.leaf.name).or_insert(index));
         }
         if let Sharing::Property(place) | Sharing::NameAndProperty(place) = leaf.sharing {
-            sets.join(index, *by_property.entry(place).or_insert(index));
+            sets.join(index, *by_property.entry((place, &leaf.leaf.name)).or_insert(index));
         }
     }
     let mut out = Cells { cells: Vec::new(), initials: Vec::new() };

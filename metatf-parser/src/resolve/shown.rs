@@ -42,6 +42,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
             (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")
         }
         Format::Ipv4 | Format::Char => (number(4), "a number of up to 4 bytes"),
+        Format::F32 => (number(4) && (!plain || !number(3) || number(0)), "a number of 4 bytes"),
         Format::F64 => (number(8) && (!plain || !number(7) || number(0)), "a number of 8 bytes"),
         _ => (leaf.is_numeric(), "a number"),
     };
@@ -60,7 +61,7 @@ fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mu
     let Some((setting, _)) = lookup.names(&model.lists) else { return };
     let why = match leaf.format {
         _ if !leaf.is_numeric() => "is a byte array and cannot have `values` or `flags`",
-        Format::F64 => "is a floating-point number and cannot have `values` or `flags`",
+        Format::F32 | Format::F64 => "is a floating-point number and cannot have `values` or `flags`",
         _ if lookup.has_both_names() => "has both `values` and `flags`",
         _ => return,
     };

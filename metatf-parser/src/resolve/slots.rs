@@ -14,9 +14,12 @@ pub(super) struct Slots<'a>(Vec<Entry<'a>>);
 
 type Entry<'a> = (&'a str, &'a Setting<'a>);
 
-/// The properties, including annotations, that one scope sets for one field path.
+/// The properties, including annotations, that one scope or type sets for one field path.
 #[derive(Clone, Copy)]
-pub(super) struct Slot<'m, 'a>(&'m [Entry<'a>]);
+pub(super) struct Slot<'m, 'a> {
+    entries: &'m [Entry<'a>],
+    of_type: &'a [Setting<'a>],
+}
 
 impl<'a> Slots<'a> {
     /// Collects settings in text order, and reports properties set twice in one scope (spec 3.1).
@@ -48,12 +51,12 @@ impl<'a> Slots<'a> {
         let start = self.0.partition_point(|entry| compare(entry) == Ordering::Less);
         let rest = self.0.get(start..)?;
         let end = rest.iter().take_while(|entry| compare(entry) == Ordering::Equal).count();
-        (end > 0).then_some(Slot(rest.get(..end)?))
+        (end > 0).then_some(Slot::entries(rest.get(..end)?))
     }
 
     /// Returns an iterator over the paths.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slot<'_, 'a>> {
-        self.0.chunk_by(|a, b| order(*a, *b) == Ordering::Equal).map(Slot)
+        self.0.chunk_by(|a, b| order(*a, *b) == Ordering::Equal).map(Slot::entries)
     }
 }
 
@@ -79,6 +82,15 @@ fn compare<N>(path: &[Name], names: &[N], text: impl Fn(&N) -> &str) -> Ordering
 }
 
 impl<'m, 'a> Slot<'m, 'a> {
+    fn entries(entries: &'m [Entry<'a>]) -> Slot<'m, 'a> {
+        Slot { entries, of_type: &[] }
+    }
+
+    /// Returns the properties that a type sets.
+    pub(super) fn of(settings: &'a [Setting<'a>]) -> Slot<'m, 'a> {
+        Slot { entries: &[], of_type: settings }
+    }
+
     /// Finds the setting of a property.
     pub(super) fn get(&self, property: Property) -> Option<&'a Setting<'a>> {
         self.settings().find(|setting| setting.property == Some(property))
@@ -86,7 +98,7 @@ impl<'m, 'a> Slot<'m, 'a> {
 
     /// Returns all settings.
     pub(super) fn settings(&self) -> impl Iterator<Item = &'a Setting<'a>> + use<'m, 'a> {
-        self.0.iter().map(|(_, setting)| *setting)
+        self.entries.iter().map(|(_, setting)| *setting).chain(self.of_type)
     }
 
     /// Returns the first setting in the text.

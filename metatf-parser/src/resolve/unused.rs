@@ -58,15 +58,29 @@ fn misspelt(model: &Model, report: &mut Reporter) {
 /// Reports properties of a section or the top level for a field name that does not occur in any record there. Each name
 /// is reported once.
 fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
-    let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
-    if slots.iter().next().is_none() {
+    let Some((slots, types)) = model.scopes.get(scope).map(|s| (&s.slots, &s.types)) else { return };
+    if slots.iter().next().is_none() && types.is_empty() {
         return;
     }
     let used = names(model, scope);
+    let named: HashSet<&str> = model
+        .records
+        .iter()
+        .flat_map(|record| &record.types)
+        .chain(model.scopes.iter().flat_map(|scope| &scope.types))
+        .filter_map(|(_, (typed, _))| typed.word.map(|word| word.text))
+        .collect();
+    for (name, (typed, _)) in types.iter().filter(|(name, _)| !used.contains(*name) && !named.contains(*name)) {
+        report.add(
+            Draft::new(Code::UnusedProperty, typed.name.span, format!("no field has the type or the name `{name}`"))
+                .help("remove the type, or use it in a field list: `NAME: TYPE`"),
+        );
+    }
     for first in slots.iter().filter_map(|slot| slot.first()) {
         let Some(name) = first.path.first().map(|n| n.text) else { continue };
         let predefined = first.path.len() == 2 && PREDEFINED_TAGGED.contains(&name);
-        if name == "tag" || predefined || used.contains(name) {
+        let is_type = model.scopes.get(scope).is_some_and(|s| s.types.contains_key(name));
+        if name == "tag" || predefined || is_type || used.contains(name) {
             continue;
         }
         report.add(

@@ -554,6 +554,7 @@ formats! {
     Dec = "dec", "Decimal.";
     Hex = "hex", "Hexadecimal (a plain integer in JSON).";
     Signed = "signed", "Two's complement of the 64-bit value.";
+    F32 = "f32", "The bits of an IEEE 754 single.";
     F64 = "f64", "The bits of an IEEE 754 double.";
     Utf8 = "utf8", "Text.";
     CString = "cstring", "Text up to the first zero byte.";
@@ -669,7 +670,7 @@ impl Record {
     pub fn time(&self) -> Option<LeafId> {
         let (id, leaf) = (0..=u8::MAX).map(LeafId).zip(&self.leaves).find(|(_, leaf)| leaf.is_time())?;
         let is_stored = leaf.is_numeric() && leaf.computed.is_none() && !leaf.is_tag() && !leaf.repeated;
-        (is_stored && !matches!(leaf.format, Format::Signed | Format::F64)).then_some(id)
+        (is_stored && leaf.format != Format::Signed && !leaf.format.is_float()).then_some(id)
     }
 
     /// Returns the leaf with this path of keys (`["vfield", "data"]`).

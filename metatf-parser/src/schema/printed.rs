@@ -12,6 +12,10 @@ impl Format {
         let _ = match self {
             Format::Hex => write!(out, "{n:#x}"),
             Format::Signed => write!(out, "{}", n.cast_signed()),
+            Format::F32 => match single(n) {
+                Some(float) => write!(out, "{float:?}"),
+                None => write!(out, "{n:#x}"),
+            },
             Format::F64 => write!(out, "{:?}", f64::from_bits(n)),
             Format::TimeNs => write!(out, "{}.{:09}s", n / 1_000_000_000, n % 1_000_000_000),
             Format::TimeUs => write!(out, "{}.{:06}s", n / 1_000_000, n % 1_000_000),
@@ -26,6 +30,33 @@ impl Format {
                 None => write!(out, "{n}"),
             },
         };
+    }
+
+    /// Checks whether the numbers are the bits of floating-point numbers.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        matches!(self, Format::F32 | Format::F64)
+    }
+
+    /// Returns the floating-point number with these bits. Returns `None` if the format is neither `f32` nor `f64`, or if
+    /// it is `f32` and the number has more than 32 bits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use metatf_parser::schema::Format;
+    ///
+    /// assert_eq!(Format::F32.float(0x3fc0_0000), Some(1.5));
+    /// assert_eq!(Format::F64.float(1.5_f64.to_bits()), Some(1.5));
+    /// assert_eq!(Format::Dec.float(0), None);
+    /// ```
+    #[must_use]
+    pub fn float(self, n: u64) -> Option<f64> {
+        match self {
+            Format::F32 => single(n).map(f64::from),
+            Format::F64 => Some(f64::from_bits(n)),
+            _ => None,
+        }
     }
 
     /// Returns the text that replaces the number, such as `true` or `127.0.0.1`. Returns `None` if the format does not
@@ -154,6 +185,11 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()))
 }
 
+/// Returns the 4-byte floating-point number with these bits.
+fn single(n: u64) -> Option<f32> {
+    u32::try_from(n).ok().map(f32::from_bits)
+}
+
 /// Appends a number of nanoseconds in the largest unit that does not exceed the value, such as `1.5ms`.
 fn duration(out: &mut String, n: u64) -> std::fmt::Result {
     let (unit, name, digits) = match n {
@@ -184,6 +220,8 @@ mod tests {
             (Format::Hex, 255, "0xff"),
             (Format::Signed, u64::MAX, "-1"),
             (Format::F64, 1.5_f64.to_bits(), "1.5"),
+            (Format::F32, 0.1_f32.to_bits().into(), "0.1"),
+            (Format::F32, 1 << 32, "0x100000000"),
             (Format::TimeNs, 1_000_000_001, "1.000000001s"),
             (Format::TimeUs, 2_000_003, "2.000003s"),
             (Format::TimeS, 7, "7s"),

@@ -2,18 +2,21 @@
 //! 32 levels deep.
 
 use super::Rule;
-use crate::ast::{Computed, Count, CountKind, Expression, FieldItem, Int, Name, SectionHead, Value};
+use crate::ast::{Argument, Computed, Count, CountKind, Expression, FieldItem, Int, Interpretation, Name, SectionHead, Setting, Typed, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::Lexed;
+use crate::schema::InterpretationWord;
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 pub(super) type Pair<'t> = pest::iterators::Pair<'t, Rule>;
 
 /// An item without the content of its braces.
 pub(super) enum Item<'t> {
     Section { head: SectionHead<'t>, brace: Span },
-    Record { name: Name<'t>, fields: FieldItem<'t>, brace: Option<Span> },
+    Record { name: Name<'t>, fields: FieldItem<'t>, types: Vec<Typed<'t>>, brace: Option<Span> },
+    Type { typed: Typed<'t>, brace: Option<Span> },
     Property(RawProperty<'t>),
 }
 
@@ -70,7 +73,7 @@ impl Builder<'_, '_, '_> {
 
     pub(super) fn item<'t>(&mut self, pair: Pair<'t>) -> Option<Item<'t>> {
         let rule = pair.as_rule();
-        if rule == Rule::property {
+        if matches!(rule, Rule::property | Rule::assignment) {
             return self.property(pair).map(Item::Property);
         }
         let mut parts = pair.into_inner();
@@ -80,16 +83,52 @@ impl Builder<'_, '_, '_> {
             let head = SectionHead { name, number: (!self.broken).then_some(number) };
             return Some(Item::Section { head, brace: self.span(&parts.next()?) });
         }
-        let (name, fields) = (self.name(&parts.next()?), self.field_item(parts.next()?)?);
-        Some(Item::Record { name, fields, brace: parts.next().map(|brace| self.span(&brace)) })
+        if rule == Rule::type_head {
+            let (_word, name) = (parts.next()?, self.name(&parts.next()?));
+            let (brace, kind): (Vec<_>, Vec<_>) = parts.partition(|part| part.as_rule() == Rule::open_brace);
+            let typed = self.typed(name, kind.into_iter())?;
+            return Some(Item::Type { typed, brace: brace.first().map(|brace| self.span(brace)) });
+        }
+        let mut types = Vec::new();
+        let (name, fields) = (self.name(&parts.next()?), self.field_item(parts.next()?, &mut types)?);
+        Some(Item::Record { name, fields, types, brace: parts.next().map(|brace| self.span(&brace)) })
     }
 
-    fn field_item<'t>(&mut self, pair: Pair<'t>) -> Option<FieldItem<'t>> {
-        let is_named = pair.as_rule() == Rule::named;
+    /// Builds a type from the parts of `kind` in the grammar.
+    fn typed<'t>(&mut self, name: Name<'t>, parts: impl Iterator<Item = Pair<'t>>) -> Option<Typed<'t>> {
+        let mut typed = Typed { name, word: None, has_length: false, settings: Vec::new(), doc: None };
+        for part in parts {
+            let value_span = self.tight(&part);
+            let (property, value) = match part.as_rule() {
+                Rule::name => {
+                    typed.word = Some(self.name(&part));
+                    continue;
+                }
+                Rule::expression => {
+                    typed.has_length = true;
+                    let expression = self.expression(part);
+                    let value = expression.as_int().map_or(Value::Expression(expression), Value::Bytes);
+                    (Property::Width, value)
+                }
+                Rule::interpretation => (Property::Interpretation, Value::Interpretation(self.interpretation(part)?)),
+                _ => (Property::Interpretation, Value::Interpretation(initial_delta(value_span))),
+            };
+            let value = if self.broken { Value::Broken } else { value };
+            typed.settings = vec![type_setting(name, property, value, value_span)];
+        }
+        Some(typed)
+    }
+
+    fn field_item<'t>(&mut self, pair: Pair<'t>, types: &mut Vec<Typed<'t>>) -> Option<FieldItem<'t>> {
+        let rule = pair.as_rule();
+        if matches!(rule, Rule::typed | Rule::name | Rule::group) {
+            return self.field(pair, types);
+        }
+        let is_named = rule == Rule::named;
         let mut parts = pair.into_inner();
         let own = if is_named { Some(Box::new(self.name(&parts.next()?))) } else { None };
         let (first, body) = (parts.next()?, parts.next());
-        let Some(body) = body else { return Some(self.field(first)) };
+        let Some(body) = body else { return self.field(first, types) };
         let count = match first.as_rule() {
             Rule::parenthesis => {
                 let span = self.span(&first);
@@ -105,15 +144,23 @@ impl Builder<'_, '_, '_> {
             }
             _ => Count::Name(self.name(&first)),
         };
-        Some(FieldItem::Repeat { own, count, body: Box::new(self.field(body)) })
+        Some(FieldItem::Repeat { own, count, body: Box::new(self.field(body, types)?) })
     }
 
     /// Builds a leaf, a nested record or a group.
-    fn field<'t>(&mut self, pair: Pair<'t>) -> FieldItem<'t> {
-        match pair.as_rule() {
-            Rule::group => FieldItem::Group(pair.into_inner().filter_map(|part| self.field_item(part)).collect()),
+    fn field<'t>(&mut self, pair: Pair<'t>, types: &mut Vec<Typed<'t>>) -> Option<FieldItem<'t>> {
+        Some(match pair.as_rule() {
+            Rule::group => {
+                FieldItem::Group(pair.into_inner().filter_map(|part| self.field_item(part, types)).collect())
+            }
+            Rule::typed => {
+                let mut parts = pair.into_inner();
+                let name = self.name(&parts.next()?);
+                types.push(self.typed(name, parts)?);
+                FieldItem::Name(name)
+            }
             _ => FieldItem::Name(self.name(&pair)),
-        }
+        })
     }
 
     fn property<'t>(&mut self, pair: Pair<'t>) -> Option<RawProperty<'t>> {
@@ -149,6 +196,26 @@ impl Builder<'_, '_, '_> {
             );
         }
         Int { negative, magnitude: magnitude.unwrap_or(0), span }
+    }
+}
+
+/// Returns the interpretation `delta 0`, which a type can write as `delta`.
+pub(super) fn initial_delta<'t>(span: Span) -> Interpretation<'t> {
+    let zero = Int { negative: false, magnitude: 0, span };
+    Interpretation { word: InterpretationWord::Delta, arguments: vec![Argument::Number(zero)] }
+}
+
+/// Returns the setting of a property that a type contains.
+fn type_setting<'t>(name: Name<'t>, property: Property, value: Value<'t>, value_span: Span) -> Setting<'t> {
+    Setting {
+        path: vec![name],
+        name: Name { text: property.name(), span: value_span },
+        quoted: false,
+        property: Some(property),
+        value,
+        value_span,
+        annotation: None,
+        doc: None,
     }
 }
 

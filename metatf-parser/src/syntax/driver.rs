@@ -7,7 +7,7 @@ use pest::Parser as _;
 
 use super::build::{Builder, Item, RawProperty};
 use super::{Grammar, Rule, docs, expected, plain};
-use crate::ast::{Ast, FieldItem, Name, Record, Scope, Setting};
+use crate::ast::{Ast, FieldItem, Name, Record, Scope, Setting, Typed};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::{Kind, Lexed, Token};
@@ -98,6 +98,11 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.word(0) == Some("section") && self.word(1).is_some()
     }
 
+    /// Checks for `type NAME :`, which starts the definition of a type.
+    fn at_type(&self) -> bool {
+        self.word(0) == Some("type") && self.word(1).is_some() && self.is_mark(2, b':')
+    }
+
     /// Parses the definitions of a section, or of the entire text with its sections.
     fn definitions(&mut self, section: Option<&Open>) {
         while let Some(token) = self.token(0) {
@@ -122,8 +127,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses the properties of a record's block.
-    fn block(&mut self, open: &Open) -> Vec<Setting<'t>> {
+    /// Parses the properties in the block of a record or, if `of_type` is set, of that type.
+    fn block(&mut self, open: &Open, of_type: Option<Name<'t>>) -> Vec<Setting<'t>> {
         let mut properties = Vec::new();
         while let Some(token) = self.token(0).filter(|_| !self.report.is_full()) {
             if self.is_mark(0, b'}') {
@@ -131,11 +136,11 @@ impl<'t> Driver<'t, '_, '_, '_> {
                 return properties;
             }
             let colon = self.token(1).filter(|_| self.word(0).is_some() && self.is_mark(1, b':'));
-            if let Some(place) = colon.or(Some(token).filter(|_| self.at_section())) {
+            if let Some(place) = colon.or(Some(token).filter(|_| self.at_section() || self.at_type())) {
                 self.not_closed(open, place.span, "before the next definition");
                 return properties;
             }
-            properties.extend(self.block_property());
+            properties.extend(self.block_property(of_type));
         }
         self.not_closed_at_end(open);
         properties
@@ -197,7 +202,9 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     /// Parses the next item with the fast path. Returns `None` if the item requires the grammar.
     fn plain(&mut self) -> Option<Item<'t>> {
-        let (item, behind) = if self.is_mark(1, b':') {
+        let (item, behind) = if self.at_type() {
+            return None;
+        } else if self.is_mark(1, b':') {
             plain::record(self.text, self.lexed, self.at)?
         } else {
             let (raw, behind) = plain::property(self.text, self.lexed, self.at)?;
@@ -219,12 +226,19 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
+    /// Checks whether a type starts at token `index`, as after the name of a field in a list. A record whose only field
+    /// is a name ends with a brace or a `;`.
+    fn is_type(&self, index: usize) -> bool {
+        let kind = |index: usize| self.lexed.tokens.get(index).map(|token| token.kind);
+        kind(index) == Some(Kind::Name) && !matches!(kind(index + 1), Some(Kind::Mark(b'{' | b';')))
+    }
+
     /// Returns the text from `base`, where the next token starts, to a token that must end the item, which is a `;`, a
     /// brace, or a `:` outside parentheses, which belongs to another record. Passing only this piece saves time, because pest takes time proportional to
     /// the length of its input.
     fn piece(&mut self, base: usize) -> Option<&'t str> {
         if self.piece_end <= self.at + 1 {
-            let colon = self.at + 1;
+            let colon = self.at + if self.at_type() { 2 } else { 1 };
             let mut depth = 0;
             let ends = |(index, token): &(usize, &Token)| match token.kind {
                 Kind::Mark(b';' | b'{' | b'}') => true,
@@ -293,8 +307,9 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     /// Checks whether the next token starts an item. In parentheses, a name and a count are a repetition, not a record.
     fn starts_item(&self, depth: usize) -> bool {
-        let is_record = self.is_mark(1, b':') && (depth == 0 || !self.is_count(self.at + 2));
-        let follows = is_record || self.is_mark(1, b'.') || self.at_section();
+        let is_item = |index| self.is_count(index) || self.is_type(index);
+        let is_record = self.is_mark(1, b':') && (depth == 0 || !is_item(self.at + 2));
+        let follows = is_record || self.is_mark(1, b'.') || self.at_section() || self.at_type();
         follows && self.word(0).is_some() && self.starts_line()
     }
 
@@ -311,12 +326,17 @@ impl<'t> Driver<'t, '_, '_, '_> {
             let first = self.at;
             self.section_body(Scope::default(), &Open { what: "a section".into(), brace }, first);
         } else {
-            self.block(&Open { what: "a record's block".into(), brace });
+            self.block(&Open { what: "a record's block".into(), brace }, None);
         }
     }
 
     fn doc(&self) -> Option<Box<str>> {
-        docs::doc_above(self.text, self.report.source, self.lexed, self.at).map(String::into_boxed_str)
+        self.doc_above(self.at)
+    }
+
+    /// Returns the doc of the item or field that starts with token `index`.
+    fn doc_above(&self, index: usize) -> Option<Box<str>> {
+        docs::doc_above(self.text, self.report.source, self.lexed, index).map(String::into_boxed_str)
     }
 
     /// Returns the span from token `first` to the token read last.
@@ -335,7 +355,10 @@ impl<'t> Driver<'t, '_, '_, '_> {
                 let open = Open { what: format!("section `{}`", head.name.text), brace };
                 self.section_body(Scope { head: Some(head), doc, ..Scope::default() }, &open, first);
             }
-            Some(Item::Record { name, fields, brace }) => self.record((name, fields, brace), doc, first),
+            Some(Item::Record { name, fields, types, brace }) => {
+                self.record((name, fields, types, brace), doc, first);
+            }
+            Some(Item::Type { typed, brace }) => self.type_definition(Typed { doc, ..typed }, brace),
             Some(Item::Property(raw)) => {
                 let property = self.property(raw, first, doc);
                 if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
@@ -357,35 +380,61 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     fn record(
         &mut self,
-        (name, fields, brace): (Name<'t>, FieldItem<'t>, Option<Span>),
+        (name, fields, mut types, brace): (Name<'t>, FieldItem<'t>, Vec<Typed<'t>>, Option<Span>),
         doc: Option<Box<str>>,
         first: usize,
     ) {
+        for typed in &mut types {
+            let start = typed.name.span.start();
+            let index = self.lexed.tokens.partition_point(|token| token.span.start() < start);
+            typed.doc = self.doc_above(index);
+        }
         let mut block = Vec::new();
         if let Some(brace) = brace {
-            block = self.block(&Open { what: format!("the block of record `{}`", name.text), brace });
+            block = self.block(&Open { what: format!("the block of record `{}`", name.text), brace }, None);
             if self.is_mark(0, b';') {
                 self.at += 1;
             }
         }
         let extent = self.extent(first);
         if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
-            scope.records.push(Record { name, fields, block, brace, extent, doc });
+            scope.records.push(Record { name, fields, types, block, brace, extent, doc });
         }
     }
 
-    fn block_property(&mut self) -> Option<Setting<'t>> {
+    fn type_definition(&mut self, typed: Typed<'t>, brace: Option<Span>) {
+        let mut block = Vec::new();
+        if let Some(brace) = brace {
+            let what = format!("the block of type `{}`", typed.name.text);
+            block = self.block(&Open { what, brace }, Some(typed.name));
+            if self.is_mark(0, b';') {
+                self.at += 1;
+            }
+        }
+        if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
+            scope.properties.append(&mut block);
+            scope.types.push(typed);
+        }
+    }
+
+    fn block_property(&mut self, of_type: Option<Name<'t>>) -> Option<Setting<'t>> {
         let (doc, first) = (self.doc(), self.at);
-        let item = self.plain().or_else(|| self.pest(Rule::block_item));
+        let item = match of_type {
+            Some(_) => self.pest(Rule::type_item),
+            None => self.plain().or_else(|| self.pest(Rule::block_item)),
+        };
         let Some(Item::Property(raw)) = item else { return None };
-        Some(self.property(raw, first, doc))
+        let mut setting = self.property(raw, first, doc);
+        setting.path.extend(of_type);
+        Some(setting)
     }
 
     /// Builds a property. `first` is the index of its first token; its last token, the `;`, has just been read.
     fn property(&self, raw: RawProperty<'t>, first: usize, doc: Option<Box<str>>) -> Setting<'t> {
         let RawProperty { path, name, quoted, value, value_span } = raw;
         let property = Property::named(name.text).filter(|_| !quoted);
-        let last = self.at.saturating_sub(2);
+        let ends = self.lexed.tokens.get(self.at.wrapping_sub(1)).is_some_and(|t| t.kind == Kind::Mark(b';'));
+        let last = self.at.saturating_sub(if ends { 2 } else { 1 });
         let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last).into());
         Setting { path, name, quoted, property, value, value_span, annotation, doc }
     }

@@ -48,7 +48,9 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
                 "outside of comments and strings, a DTD contains only names, numbers and `{ } ( ) : ; , . * / % + - =`",
             );
     }
-    if is_reserved(found) && ![Rule::value, Rule::int, Rule::missing_equals].iter().any(|rule| rules.contains(rule)) {
+    if is_reserved(found)
+        && ![Rule::value, Rule::int, Rule::operator, Rule::missing_equals].iter().any(|rule| rules.contains(rule))
+    {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
             .help("choose a different name: the interpretation words are reserved");
@@ -110,8 +112,12 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
         "a record's block contains properties: `field.property = value;`"
+    } else if rules.contains(&Rule::type_item) || rules.contains(&Rule::assignment) {
+        "a type's block contains properties without a field: `unit = \"us\";`"
     } else if rules.contains(&Rule::value) {
         "a value must be an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
+    } else if rules.contains(&Rule::delta_word) {
+        "write a type such as `u32`, `i16`, `f64`, `bytes 16` or `text`, or an interpretation such as `delta 0`"
     } else if rules.contains(&Rule::field_item) {
         "write a list of fields as `(tag, size, n*item, (a, b))`"
     } else if rules == [Rule::missing_star] {
@@ -151,8 +157,12 @@ fn escape(found: &str) -> String {
 /// Lists words as "a, b or c".
 fn list(rules: &[Rule]) -> String {
     let mut words: Vec<&str> = Vec::new();
-    // A field list starts with a name if a field is expected.
-    let is_known = |rule: Rule| rule == Rule::name && rules.contains(&Rule::field_item);
+    // A field list starts with a name if a field is expected, and a type with a name or an interpretation.
+    let is_known = |rule: Rule| match rule {
+        Rule::name => rules.contains(&Rule::field_item) || rules.contains(&Rule::delta_word),
+        Rule::interpretation => rules.contains(&Rule::delta_word),
+        _ => false,
+    };
     for word in rules.iter().filter(|rule| !is_lookalike(**rule) && !is_known(**rule)).map(|rule| words_for(*rule)) {
         if !words.contains(&word) {
             words.push(word);
@@ -172,9 +182,9 @@ fn is_lookalike(rule: Rule) -> bool {
 
 fn words_for(rule: Rule) -> &'static str {
     match rule {
-        Rule::item | Rule::section_head | Rule::record_head => "a section, a record or a property",
-        Rule::block_item | Rule::property => "a property",
-        Rule::field_item | Rule::named => "a field",
+        Rule::item | Rule::section_head | Rule::record_head | Rule::type_head => "a section, a record or a property",
+        Rule::block_item | Rule::property | Rule::type_item | Rule::assignment => "a property",
+        Rule::field_item | Rule::named | Rule::typed => "a field",
         Rule::name => "a name",
         Rule::group | Rule::missing_open_paren | Rule::parenthesis | Rule::scanned => "`(`",
         Rule::value => "a value",
@@ -201,6 +211,8 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::until_word => "`until`",
         Rule::rest_word => "`rest`",
         Rule::section_word => "`section`",
+        Rule::delta_word => "a type",
+        Rule::type_word => "`type`",
         Rule::word_alone
         | Rule::word_and_number
         | Rule::word_and_two_numbers
@@ -230,6 +242,10 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::atom
         | Rule::counted
         | Rule::list_item
+        | Rule::repeated
+        | Rule::kind
+        | Rule::start
+        | Rule::length
         | Rule::role
         | Rule::by
         | Rule::field_path

@@ -6,7 +6,9 @@
 
 use super::build::{Item, RawProperty};
 use super::expected::is_reserved;
-use crate::ast::{Argument, Aspect, Count, Expression, FieldItem, Int, Interpretation, Name, Reference, Step, Value};
+use crate::ast::{
+    Argument, Aspect, Count, Expression, FieldItem, Int, Interpretation, Name, Reference, Step, Typed, Value,
+};
 use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::{self, InterpretationWord};
 use crate::span::Span;
@@ -16,7 +18,7 @@ pub(super) fn property<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option
     if lexed.statement_is_bad(first) {
         return None;
     }
-    let mut tokens = Tokens { text, lexed, at: first };
+    let mut tokens = Tokens { text, lexed, at: first, types: Vec::new() };
     let mut path = tokens.path()?;
     tokens.next(Kind::Mark(b'='))?;
     let name = path.pop().filter(|_| !path.is_empty())?;
@@ -30,7 +32,7 @@ pub(super) fn record<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(
     if lexed.statement_is_bad(first) {
         return None;
     }
-    let mut tokens = Tokens { text, lexed, at: first };
+    let mut tokens = Tokens { text, lexed, at: first, types: Vec::new() };
     let name = tokens.name()?;
     tokens.next(Kind::Mark(b':'))?;
     let fields = tokens.field_item()?;
@@ -38,13 +40,16 @@ pub(super) fn record<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(
     if brace.is_none() {
         tokens.next(Kind::Mark(b';'))?;
     }
-    Some((Item::Record { name, fields, brace }, tokens.at))
+    let at = tokens.at;
+    Some((Item::Record { name, fields, types: tokens.types, brace }, at))
 }
 
 struct Tokens<'t, 'l> {
     text: &'t str,
     lexed: &'l Lexed,
     at: usize,
+    /// The fields with a type.
+    types: Vec<Typed<'t>>,
 }
 
 impl<'t> Tokens<'t, '_> {
@@ -94,8 +99,16 @@ impl<'t> Tokens<'t, '_> {
         }
         let name = self.name()?;
         self.next(Kind::Mark(b':'))?;
+        let start = self.at;
         match self.field_item()? {
             FieldItem::Repeat { count, body, .. } => Some(FieldItem::Repeat { own: Some(Box::new(name)), count, body }),
+            // The grammar parses a length or an interpretation after the word.
+            FieldItem::Name(word) if matches!(self.lexed.tokens.get(self.at)?.kind, Kind::Mark(b',' | b')')) => {
+                debug_assert_eq!(self.at, start + 1);
+                let word = Some(word);
+                self.types.push(Typed { name, word, has_length: false, settings: Vec::new(), doc: None });
+                Some(FieldItem::Name(name))
+            }
             _ => None,
         }
     }
@@ -183,8 +196,8 @@ mod tests {
             Item::Property(raw) => {
                 format!("{:?} {:?} {} {:?} {:?}", raw.path, raw.name, raw.quoted, raw.value, raw.value_span)
             }
-            Item::Record { name, fields, brace } => format!("{name:?} {fields:?} {brace:?}"),
-            Item::Section { .. } => panic!("a section"),
+            Item::Record { name, fields, types, brace } => format!("{name:?} {fields:?} {types:?} {brace:?}"),
+            Item::Section { .. } | Item::Type { .. } => panic!("a section or a type"),
         }
     }
 
@@ -230,7 +243,10 @@ mod tests {
         assert_eq!(compare(text), (3, 8));
         let text = "a: b { c: (d, e*f, g * (h, (i),),) ; } section: vfield; a: (b.value)*c; a: (2)*c; a: none; a: (b)*c; a: (); a: b*c*d; \
                     a: (none*b); a: b, c; a: (b, c: d*e, f: g*(h)); a: (b: (2)*c); a: (b: c); a: b: c*d; a: (b:);";
-        assert_eq!(compare(text), (4, 17));
+        assert_eq!(compare(text), (5, 17));
+        let text = "a: (b: u8, c: d, e*(f: u8)); a: (b: u8 delta 0); a: (b: delta); a: (b: bytes 4); a: (b: bytes c.value); \
+                    a: (b*c: u8); a: (b: u8 delta, c);";
+        assert_eq!(compare(text), (1, 7));
     }
 
     #[test]
@@ -275,7 +291,7 @@ mod tests {
         for _ in 0..40_000 {
             let text: Vec<&str> = (0..below(8)).map(|_| words[below(words.len())]).collect();
             let text = text.join(" ");
-            for head in ["a: ( a ", "a: ( a , b * ( ", "a . width = ", "a . x = baseOffset a . "] {
+            for head in ["a: ( a ", "a: ( a : ", "a: ( a , b * ( ", "a . width = ", "a . x = baseOffset a . "] {
                 let (more, of) = compare(&format!("{head}{text};"));
                 (plain, all) = (plain + more, all + of);
             }

@@ -41,7 +41,7 @@ impl Builder<'_, '_, '_> {
         Some(if self.broken { Value::Broken } else { value })
     }
 
-    fn interpretation<'t>(&mut self, pair: Pair<'t>) -> Option<Interpretation<'t>> {
+    pub(super) fn interpretation<'t>(&mut self, pair: Pair<'t>) -> Option<Interpretation<'t>> {
         let mut parts = pair.into_inner();
         let word = InterpretationWord::named(parts.next()?.as_str())?;
         let mut revision = None;
@@ -56,7 +56,9 @@ impl Builder<'_, '_, '_> {
                 _ => Argument::Number(self.int(&part)),
             })
         };
-        Some(Interpretation { word, arguments: parts.filter_map(argument).collect() })
+        let mut arguments: Vec<_> = parts.filter_map(argument).collect();
+        arguments.shrink_to_fit();
+        Some(Interpretation { word, arguments })
     }
 
     fn base_reference<'t>(&mut self, word: InterpretationWord, pair: Pair<'t>) -> Option<Reference<'t>> {

@@ -8,6 +8,7 @@ mod memory;
 mod mutations;
 mod predicted;
 mod schema;
+mod short;
 mod suggestions;
 mod vectors;
 

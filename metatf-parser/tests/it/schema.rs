@@ -119,7 +119,7 @@ fn names_of_repetitions() {
         ("ps: n*p, ps: n*x", Code::KeyClash),
         ("x, x: n*p", Code::KeyClash),
         ("tag: n*p", Code::TagNotFirst),
-        ("ps: p", Code::Syntax),
+        ("ps: q", Code::UnknownType),
         ("ps: (n*p)", Code::Syntax),
         ("a: b: n*p", Code::Syntax),
         ("none: n*p", Code::ReservedWord),

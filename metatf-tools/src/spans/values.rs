@@ -87,7 +87,7 @@ pub(super) fn value(leaf: &Leaf, item: Item<'_>) -> Value {
             Format::Signed => number.cast_signed().into(),
             Format::Bool if number < 2 => (number == 1).into(),
             // JSON has no infinite numbers.
-            Format::F64 if let Some(real) = Number::from_f64(f64::from_bits(number)) => real.into(),
+            format if let Some(real) = format.float(number).and_then(Number::from_f64) => real.into(),
             format => {
                 let mut text = String::new();
                 format.write_number(&mut text, number);

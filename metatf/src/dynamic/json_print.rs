@@ -346,6 +346,11 @@ fn named(out: &mut Vec<u8>, value: u64, leaf: &Leaf) {
 pub fn print_number(out: &mut Vec<u8>, value: u64, format: Print) {
     let _ = match format {
         Print::Signed => write!(out, "{}", value.cast_signed()),
+        Print::F32 => match u32::try_from(value).map(f32::from_bits) {
+            Ok(n) if n.is_finite() => serde_json::to_writer(&mut *out, &n).map_err(std::io::Error::from),
+            Ok(_) => write!(out, "{{\"hex\":\"{value:08x}\"}}"),
+            Err(_) => write!(out, "{{\"hex\":\"{value:016x}\"}}"),
+        },
         Print::F64 => match f64::from_bits(value) {
             n if n.is_finite() => serde_json::to_writer(&mut *out, &n).map_err(std::io::Error::from),
             _ => write!(out, "{{\"hex\":\"{value:016x}\"}}"),

@@ -566,17 +566,23 @@ fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
 fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
     let expected = match format {
         Print::Signed => "an integer from -2^63 to 2^63-1",
-        Print::F64 => "a number, or {\"hex\":..}",
+        Print::F32 | Print::F64 => "a number, or {\"hex\":..}",
         _ => "an integer from 0 to 2^64-1",
     };
     let number = match (value, format) {
-        (Value::Object(object), Print::F64) => {
+        (Value::Object(object), Print::F32 | Print::F64) => {
             let hex = object.get("hex").and_then(Value::as_str);
             let digits = |hex: &&str| object.len() == 1 && hex.bytes().all(|b| b.is_ascii_hexdigit());
             hex.filter(digits).and_then(|hex| u64::from_str_radix(hex, 16).ok())
         }
         (Value::Object(object), _) => object.get("offset").or_else(|| object.get("value")).and_then(Value::as_u64),
         (Value::Number(n), Print::Signed) => n.as_i64().map(i64::cast_unsigned),
+        // The shortest digits of an `f64` with up to 15 digits are the digits that were written, so nothing is rounded
+        // twice.
+        (Value::Number(n), Print::F32) => {
+            let float = n.as_f64().and_then(|n| n.to_string().parse::<f32>().ok());
+            float.filter(|float| float.is_finite()).map(|float| float.to_bits().into())
+        }
         (Value::Number(n), Print::F64) => n.as_f64().map(f64::to_bits),
         (Value::Number(n), _) => n.as_u64(),
         _ => None,

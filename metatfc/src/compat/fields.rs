@@ -118,7 +118,7 @@ impl Both<'_> {
 
 fn type_name(leaf: &Leaf) -> &'static str {
     match (leaf.is_numeric(), leaf.format) {
-        (true, Format::F64) => "float",
+        (true, Format::F32 | Format::F64) => "float",
         (true, Format::Signed) => "signed integer",
         (true, _) => "integer",
         (false, Format::Utf8 | Format::CString) => "string",

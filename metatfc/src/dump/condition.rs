@@ -172,7 +172,7 @@ impl Row<Field> for RecordRow<'_> {
 
 fn test_value(leaf: &schema::Leaf, item: Item<'_>, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
     match item {
-        Item::Number(n) if leaf.format == schema::Format::F64 => test(Value::Float(f64::from_bits(n))),
+        Item::Number(n) if let Some(float) = leaf.format.float(n) => test(Value::Float(float)),
         Item::Number(n) => test(Value::Named(integer(leaf, n), &|text| leaf_number(leaf, text))),
         Item::Bytes(bytes) => match leaf.format.word_of_bytes(bytes) {
             Some(word) => test(Value::Bytes(word.as_bytes())),

@@ -79,7 +79,7 @@ fn times(record: &Record) -> Result<Vec<Time>, String> {
     let ids = (0..=u8::MAX).map(metatf_parser::schema::LeafId).zip(&record.leaves);
     let times = ids.filter(|(_, leaf)| roles::of(leaf) == Some(Role::Time));
     let place = |(id, leaf): (_, &metatf_parser::schema::Leaf)| {
-        let is_integer = leaf.is_numeric() && leaf.format != Format::F64;
+        let is_integer = leaf.is_numeric() && !leaf.format.is_float();
         match Place::of(record, id).filter(|_| is_integer) {
             Some(place) => {
                 let is_signed = leaf.format == Format::Signed;

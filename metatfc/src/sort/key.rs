@@ -26,7 +26,7 @@ impl Keys {
                 places.push(None);
                 continue;
             };
-            let leaf = record.leaf(id).filter(|leaf| leaf.is_numeric() && leaf.format != Format::F64);
+            let leaf = record.leaf(id).filter(|leaf| leaf.is_numeric() && !leaf.format.is_float());
             let Some((leaf, place)) = leaf.zip(Place::of(record, id)) else {
                 let field = by.unwrap_or("the field of role \"time\"");
                 return usage(format!(

@@ -6,8 +6,8 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, ListArray, PrimitiveArray, StringArray, StructArray,
-    UInt32Array, UInt64Array,
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int64Array, ListArray, PrimitiveArray,
+    StringArray, StructArray, UInt32Array, UInt64Array,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
@@ -27,6 +27,7 @@ pub(crate) enum Builder {
     Signed(Vec<i64>),
     Count(Vec<i64>),
     Unsigned(Vec<u64>),
+    Single(Vec<f32>),
     Float(Vec<f64>),
     Bool(BooleanBufferBuilder),
     Date(TimeUnit, Vec<i64>),
@@ -56,6 +57,7 @@ impl Builder {
                 Kind::Signed => Self::Signed(Vec::new()),
                 Kind::Count => Self::Count(Vec::new()),
                 Kind::Unsigned => Self::Unsigned(Vec::new()),
+                Kind::Single => Self::Single(Vec::new()),
                 Kind::Float => Self::Float(Vec::new()),
                 Kind::Bool => Self::Bool(BooleanBufferBuilder::new(0)),
                 Kind::Date(unit) => Self::Date(unit, Vec::new()),
@@ -75,6 +77,7 @@ impl Builder {
             Self::Skipped => 0,
             Self::Signed(values) | Self::Count(values) | Self::Date(_, values) => values.len(),
             Self::Unsigned(values) => values.len(),
+            Self::Single(values) => values.len(),
             Self::Float(values) => values.len(),
             Self::Bool(values) => values.len(),
             Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.len(),
@@ -110,6 +113,7 @@ impl Builder {
     fn put_default(&mut self) {
         match self {
             Self::Count(values) => values.push(0),
+            Self::Single(values) => values.push(f32::NAN),
             Self::Bool(values) => values.append(false),
             Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.push_empty(),
             Self::Flags(offsets, _) => offsets.push(offsets.last().copied().unwrap_or(0)),
@@ -122,6 +126,7 @@ impl Builder {
             Self::Signed(values) | Self::Date(_, values) => values.push(n.cast_signed()),
             Self::Count(values) => values.push(count(n)?),
             Self::Unsigned(values) => values.push(n),
+            Self::Single(values) => values.push(single(n)?),
             Self::Float(values) => values.push(f64::from_bits(n)),
             Self::Bool(values) => values.append(truth(n)?),
             Self::Text(Kind::Named, bytes) => match leaf.names.text(n) {
@@ -179,6 +184,11 @@ impl Builder {
             Self::Skipped => {}
             Self::Signed(values) | Self::Date(_, values) => values.extend(numbers.iter().map(|n| n.cast_signed())),
             Self::Unsigned(values) => values.extend_from_slice(numbers),
+            Self::Single(values) => {
+                for (at, &n) in numbers.iter().enumerate() {
+                    values.push(single(n).map_err(|fault| (at, fault))?);
+                }
+            }
             Self::Float(values) => values.extend(numbers.iter().map(|&n| f64::from_bits(n))),
             Self::Count(values) => {
                 // Check all numbers at once.
@@ -256,6 +266,7 @@ impl Builder {
             Self::Skipped => return Err(ArrowError::ComputeError("the column was not read".to_owned())),
             Self::Signed(values) | Self::Count(values) => Arc::new(Int64Array::from(std::mem::take(values))),
             Self::Unsigned(values) => Arc::new(UInt64Array::from(std::mem::take(values))),
+            Self::Single(values) => Arc::new(Float32Array::from(std::mem::take(values))),
             Self::Float(values) => Arc::new(Float64Array::from(std::mem::take(values))),
             Self::Bool(values) => Arc::new(BooleanArray::new(values.finish(), None)),
             Self::Date(unit, values) => {
@@ -360,6 +371,11 @@ fn item_field(data_type: &DataType) -> Result<Arc<Field>, ArrowError> {
 
 pub(crate) fn offset(at: usize) -> Result<i32, Fault> {
     i32::try_from(at).map_err(|_| TOO_LONG.to_owned())
+}
+
+/// Returns the floating-point number with these bits.
+fn single(n: u64) -> Result<f32, Fault> {
+    u32::try_from(n).map(f32::from_bits).map_err(|_| format!("{n:#x} has more than the 32 bits of an `f32`"))
 }
 
 pub(crate) fn count(n: u64) -> Result<i64, Fault> {

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
-    Float64Type, Int8Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    Float32Type, Float64Type, Int8Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
@@ -16,6 +16,7 @@ pub(crate) enum Cell<'a> {
     Null,
     Signed(i64),
     Unsigned(u64),
+    Single(f32),
     Float(f64),
     Bool(bool),
     Text(&'a str),
@@ -41,6 +42,7 @@ pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Val
     Ok(match array.data_type() {
         DataType::Int64 => Cell::Signed(array.as_primitive_opt::<Int64Type>().ok_or_else(of)?.value(row)),
         DataType::UInt64 => Cell::Unsigned(array.as_primitive_opt::<UInt64Type>().ok_or_else(of)?.value(row)),
+        DataType::Float32 => Cell::Single(array.as_primitive_opt::<Float32Type>().ok_or_else(of)?.value(row)),
         DataType::Float64 => Cell::Float(array.as_primitive_opt::<Float64Type>().ok_or_else(of)?.value(row)),
         DataType::Boolean => Cell::Bool(array.as_boolean_opt().ok_or_else(of)?.value(row)),
         DataType::Utf8 => Cell::Text(array.as_string_opt::<i32>().ok_or_else(of)?.value(row)),
@@ -106,6 +108,13 @@ impl Cell<'_> {
             Cell::Null => Value::Null,
             Cell::Signed(n) => (*n).into(),
             Cell::Unsigned(n) => (*n).into(),
+            // The shortest digits of a single, which are not those of the equal double.
+            Cell::Single(real) => {
+                match real.is_finite().then(|| serde_json::from_str(&format!("{real:?}")).ok()).flatten() {
+                    Some(number) => Value::Number(number),
+                    None => serde_json::json!({ "hex": format!("{:08x}", real.to_bits()) }),
+                }
+            }
             Cell::Float(real) => match serde_json::Number::from_f64(*real) {
                 Some(number) => Value::Number(number),
                 None => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),

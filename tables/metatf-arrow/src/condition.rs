@@ -214,6 +214,7 @@ fn is_comparable(data_type: &DataType) -> bool {
         }
         DataType::List(item) => is_comparable(item.data_type()),
         DataType::Boolean
+        | DataType::Float32
         | DataType::Float64
         | DataType::Utf8
         | DataType::Binary
@@ -333,6 +334,9 @@ fn test_value(
         DataType::Timestamp(TimeUnit::Microsecond, _) => primitive!(arrow::TimestampMicrosecondType),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => primitive!(arrow::TimestampNanosecondType),
         DataType::Boolean => array.as_boolean_opt().is_some_and(|array| number(array.value(row).into())),
+        DataType::Float32 => array
+            .as_primitive_opt::<arrow::Float32Type>()
+            .is_some_and(|array| test(Value::Float(array.value(row).into()))),
         DataType::Float64 => {
             array.as_primitive_opt::<arrow::Float64Type>().is_some_and(|array| test(Value::Float(array.value(row))))
         }

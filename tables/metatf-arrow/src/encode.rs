@@ -224,7 +224,7 @@ fn bytes(leaf: &Leaf, column: &ArrayRef) -> Option<ByteColumn> {
 
 /// Returns the numbers of a leaf as they are stored in records.
 fn numbers(leaf: &Leaf, column: &ArrayRef) -> Option<ScalarBuffer<u64>> {
-    let (is_float, is_signed) = (leaf.format == Format::F64, leaf.format == Format::Signed);
+    let (is_float, is_signed) = (leaf.format.is_float(), leaf.format == Format::Signed);
     let date = match leaf.format {
         Format::DateS => Some(TimeUnit::Second),
         Format::DateMs => Some(TimeUnit::Millisecond),
@@ -233,6 +233,9 @@ fn numbers(leaf: &Leaf, column: &ArrayRef) -> Option<ScalarBuffer<u64>> {
         _ => None,
     };
     match column.data_type() {
+        DataType::Float32 if leaf.format == Format::F32 => Some(all::<Float32Type>(column, |n| n.to_bits().into())),
+        // A double may have more digits than a single, so JSON lines convert it.
+        _ if leaf.format == Format::F32 => None,
         DataType::Float64 if is_float => Some(all::<Float64Type>(column, f64::to_bits)),
         DataType::Float32 if is_float => Some(all::<Float32Type>(column, |n| f64::from(n).to_bits())),
         _ if is_float => None,

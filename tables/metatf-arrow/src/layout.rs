@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     /// A 64-bit number.
     Unsigned,
     /// The bits of a floating-point number.
+    Single,
     Float,
     /// A boolean: 0 or 1.
     Bool,
@@ -224,6 +225,7 @@ fn kind(schema: &Schema, leaf: &Leaf, stored: bool) -> Kind {
     let is_number = leaf.is_numeric();
     match leaf.format {
         Format::Signed if is_number => Kind::Signed,
+        Format::F32 if is_number => Kind::Single,
         Format::F64 if is_number => Kind::Float,
         _ if stored => {
             if is_number {
@@ -283,6 +285,7 @@ fn data_type(kind: Kind) -> DataType {
     match kind {
         Kind::Signed | Kind::Count => DataType::Int64,
         Kind::Unsigned => DataType::UInt64,
+        Kind::Single => DataType::Float32,
         Kind::Float => DataType::Float64,
         Kind::Bool => DataType::Boolean,
         Kind::Date(unit) => DataType::Timestamp(unit, Some("UTC".into())),

@@ -2,7 +2,7 @@
 //!
 //! | field | value |
 //! | --- | --- |
-//! | number | `int`; `float` for `f64`, `bool` for `bool`, text for addresses and characters |
+//! | number | `int`; `float` for `f32` and `f64`, `bool` for `bool`, text for addresses and characters |
 //! | named values | the name, or an `int` if the value has no name |
 //! | named bits | a list of the names |
 //! | bytes | `str` if the DTD declares text and the bytes are valid text; otherwise `bytes` |
@@ -349,7 +349,7 @@ fn number_value(py: Python<'_>, leaf: &Leaf, number: u64) -> PyResult<Py<PyAny>>
     }
     match leaf.format {
         Format::Signed => number.cast_signed().into_py_any(py),
-        Format::F64 => f64::from_bits(number).into_py_any(py),
+        format if let Some(float) = format.float(number) => float.into_py_any(py),
         Format::Bool if number <= 1 => (number == 1).into_py_any(py),
         Format::Ipv4 | Format::Char | Format::Chars | Format::CharsLe => match leaf.format.word(number) {
             Some(word) => word.into_py_any(py),

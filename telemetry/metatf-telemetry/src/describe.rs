@@ -376,6 +376,8 @@ impl Row<'_> {
 fn number(out: &mut Out<'_>, machine: Machine, value: u64) -> fmt::Result {
     match machine {
         Machine::Signed(_) => write!(out, "{}", value.cast_signed()),
+        #[allow(clippy::cast_possible_truncation, reason = "the value has 32 bits")]
+        Machine::Single => write!(out, "{:?}", f32::from_bits(value as u32)),
         Machine::F32 | Machine::F64 => write!(out, "{:?}", f64::from_bits(value)),
         Machine::Bool => write!(out, "{}", value != 0),
         Machine::Unsigned(_) if value > 0xffff => write!(out, "{value:#x}"),

@@ -66,7 +66,10 @@ pub(crate) enum Source {
 pub(crate) enum Machine {
     Unsigned(u8),
     Signed(u8),
+    /// The bits of an `f32`, stored as those of an `f64`.
     F32,
+    /// The bits of an `f32`, stored as such.
+    Single,
     F64,
     Bool,
 }
@@ -83,6 +86,7 @@ impl Machine {
             "i32" => Self::Signed(32),
             "i64" => Self::Signed(64),
             "f32" => Self::F32,
+            "single" => Self::Single,
             "f64" => Self::F64,
             "bool" => Self::Bool,
             _ => return None,
@@ -99,6 +103,7 @@ impl Machine {
                 ((bits << up).cast_signed() >> up).cast_unsigned()
             }
             Self::F32 => f64::from(f32::from_bits(bits as u32)).to_bits(),
+            Self::Single => bits & u64::from(u32::MAX),
             Self::F64 => bits,
             Self::Bool => bits & 1,
         }

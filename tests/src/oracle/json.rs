@@ -179,6 +179,12 @@ impl Printer<'_> {
     fn number(&self, leaf: &Leaf, n: u64) -> String {
         match leaf.format {
             Format::Signed if self.rules.holds(Rule::SignedShown) => n.cast_signed().to_string(),
+            Format::F32 if self.rules.holds(Rule::SinglesShown) => match u32::try_from(n).map(f32::from_bits) {
+                Ok(float) if float.is_finite() => format!("{float:?}"),
+                Ok(_) if self.rules.holds(Rule::FloatsWithoutForm) => format!("{{\"hex\":\"{n:08x}\"}}"),
+                Err(_) if self.rules.holds(Rule::FloatsWithoutForm) => format!("{{\"hex\":\"{n:016x}\"}}"),
+                _ => "null".to_owned(),
+            },
             Format::F64 if self.rules.holds(Rule::FloatsShown) => {
                 let float = f64::from_bits(n);
                 if float.is_finite() {

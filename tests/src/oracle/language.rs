@@ -1,7 +1,7 @@
 //! Meaning of a DTD, after sections 3.1 to 3.4 and 3.6 of the specification: scopes, leaves and sharing. The meaning of
 //! an invalid DTD is unspecified, because errors are left to the parser.
 
-use super::syntax::{Definition, Field, Scope, Setting, Step, Value, parse};
+use super::syntax::{Definition, Field, Scope, Setting, Step, Type, Value, parse};
 use super::{Rule, Rules, Wrong};
 use metatf_parser::schema::{
     Comparison, Dtd, Expr, ExprOp, Format, Interpretation as I, Item, Leaf, LeafId, Names, Origin, Record, RecordId,
@@ -23,7 +23,16 @@ pub(super) fn read(text: &str, rules: Rules) -> Result<Dtd, Wrong> {
     let mut scopes = parse(text, rules)?;
     let predefined = parse(PREDEFINED, Rules::default())?.remove(0);
     scopes[0].records.splice(0..0, predefined.records);
-    Language { scopes: &scopes, rules, records: Vec::new(), shared: Vec::new(), bases: Vec::new() }.dtd(text)
+    let text_format = Setting { path: Vec::new(), name: "format".into(), value: Value::Text("utf8".into()) };
+    Language {
+        scopes: &scopes,
+        rules,
+        text_format: &text_format,
+        records: Vec::new(),
+        shared: Vec::new(),
+        bases: Vec::new(),
+    }
+    .dtd(text)
 }
 
 /// Ways in which a leaf shares its previous value: by its name, or by a property of a section or of the top level.
@@ -37,6 +46,8 @@ struct Language<'t> {
     scopes: &'t [Scope],
     rules: Rules,
     records: Vec<Record>,
+    /// The property of the bytes of a `text` without a length.
+    text_format: &'t Setting,
     /// Sharing by record and leaf.
     shared: Vec<Vec<Sharing<'t>>>,
     /// Leaves whose base is a field, with the path of that field.
@@ -158,7 +169,11 @@ impl<'t> Language<'t> {
         for (number, scope) in scopes.iter().enumerate() {
             let is_tagged = |r: &&Definition| set(&r.block, &["tag"], "value").is_some();
             let untagged = || scope.records.iter().filter(|r| !is_tagged(r) && number > 0);
-            let nested = |r: &&Definition| scope.records.iter().any(|o| o.name != r.name && lists(&o.fields, &r.name));
+            let types = |o: &Definition, name: &str| o.types.iter().any(|of| of.word == name);
+            let plain =
+                |o: &Definition, name: &str| lists(&o.fields, name) && !o.types.iter().any(|of| of.field == name);
+            let lists_it = |o: &Definition, name: &str| o.name != name && (plain(o, name) || types(o, name));
+            let nested = |r: &&Definition| scope.records.iter().any(|o| lists_it(o, &r.name));
             let tagged: Vec<&Definition> = scope.records.iter().filter(is_tagged).collect();
             let element = |r: &&Definition| !nested(r) || !self.rules.holds(Rule::ElementIsNotNested);
             let stream = untagged().find(element).filter(|_| tagged.is_empty());
@@ -257,6 +272,43 @@ impl<'t> Language<'t> {
         of(scope).or_else(|| of(0))
     }
 
+    /// Returns the record that a field is, by its type or else by its name.
+    fn nested(&self, top: &Top<'t>, record: &'t Definition, name: &str) -> Option<&'t Definition> {
+        let Some(of) = record.types.iter().find(|of| of.field == name) else { return self.untagged(top.scope, name) };
+        let vfield = of.word == "text" && !of.has_length;
+        let scope = self.scope_of(record);
+        match self.defined(scope, &of.word) {
+            _ if vfield => self.untagged(0, "vfield"),
+            None if of.settings.is_empty() && !of.word.is_empty() => self.untagged(scope, &of.word),
+            _ => None,
+        }
+    }
+
+    fn scope_of(&self, record: &Definition) -> usize {
+        let lists = |scope: &Scope| scope.records.iter().any(|r| std::ptr::eq(r, record));
+        self.scopes.iter().position(lists).unwrap_or(0)
+    }
+
+    /// Returns the definition of a type that a scope sees, with the scope that defines it.
+    fn defined(&self, scope: usize, word: &str) -> Option<(usize, &'t Type)> {
+        let of = |scope: usize| Some((scope, self.scopes[scope].types.iter().find(|of| of.field == word)?));
+        if self.rules.holds(Rule::TypesOfSectionFirst) {
+            of(scope).or_else(|| of(0))
+        } else {
+            of(0).or_else(|| of(scope))
+        }
+    }
+
+    /// Returns a property of a type, or of the types by which it is defined.
+    fn of_type(&self, scope: usize, of: &'t Type, name: &str) -> Option<&'t Setting> {
+        let own = of.settings.iter().find(|s| s.name == name);
+        own.or_else(|| {
+            let (scope, other) = self.defined(scope, &of.word).filter(|_| of.word != of.field)?;
+            let set = set(&self.scopes[scope].settings, &[&of.word], name);
+            set.or_else(|| self.of_type(scope, other, name))
+        })
+    }
+
     fn layout(
         &self,
         top: &mut Top<'t>,
@@ -278,13 +330,13 @@ impl<'t> Language<'t> {
                     self.layout(top, frame, field, names, repeated, items)?;
                 }
             }
-            Field::Name(name) => match self.untagged(top.scope, name) {
+            Field::Name(name) => match self.nested(top, frame.record, name) {
                 Some(record) => {
                     let key = key(names, name);
                     let mut inner = Vec::new();
                     let frame = Frame { record, up: Some((name, frame)) };
                     self.layout(top, &frame, &record.fields, &mut HashMap::new(), repeated, &mut inner)?;
-                    items.push(Item::Nested { key, record: name.clone(), doc: None, items: inner });
+                    items.push(Item::Nested { key, record: record.name.clone(), doc: None, items: inner });
                 }
                 None => items.push(Item::Leaf(self.leaf(top, frame, name, None, names, repeated)?)),
             },
@@ -336,7 +388,7 @@ impl<'t> Language<'t> {
             None => key(names, other),
         };
         let (key, body) = match body {
-            Field::Name(name) if self.untagged(top.scope, name).is_none() => {
+            Field::Name(name) if self.nested(top, frame.record, name).is_none() => {
                 let key = named(names, name);
                 let leaf = self.leaf(top, frame, name, None, &mut HashMap::new(), true)?;
                 top.leaves[usize::from(leaf.0)].key.clone_from(&key);
@@ -370,8 +422,23 @@ impl<'t> Language<'t> {
         let mut blocks = Vec::new();
         let (mut at, mut path) = (Some(frame), vec![leaf.to_owned()]);
         while let Some(frame) = at {
+            // The type of the field follows the block of the record that lists it.
+            let of = frame.record.types.iter().find(|of| of.field == path[0]);
+            let of = of.and_then(|of| match &path[1..] {
+                [] => self.of_type(self.scope_of(frame.record), of, name),
+                [data] if data == "data" && of.word == "text" && !of.has_length && name == "format" => {
+                    Some(self.text_format)
+                }
+                _ => None,
+            });
+            if rules.holds(Rule::BlockBeforeType) {
+                blocks.extend(of.map(|setting| (setting, Some(frame))));
+            }
             let found = frame.record.block.iter().find(|s| s.name == name && s.path == path);
             blocks.extend(found.map(|setting| (setting, Some(frame))));
+            if !rules.holds(Rule::BlockBeforeType) {
+                blocks.extend(of.map(|setting| (setting, Some(frame))));
+            }
             at = frame.up.map(|(field, up)| {
                 path.insert(0, field.to_owned());
                 up
@@ -380,8 +447,13 @@ impl<'t> Language<'t> {
         let block = if rules.holds(Rule::OuterBlocksFirst) { blocks.last() } else { blocks.first() };
         let is_predefined = frame.record.name == "vfield" && rules.holds(Rule::VfieldLooksInBlocks);
         let nested = frame.up.is_some() && !rules.holds(Rule::NamesOfNestedLeaves);
-        let section = set(&self.scopes[scope].settings, &[leaf], name);
-        let global = set(&self.scopes[0].settings, &[leaf], name);
+        let of_scope = |scope: usize| {
+            set(&self.scopes[scope].settings, &[leaf], name).or_else(|| {
+                let mut types = self.scopes[scope].types.iter().filter(|_| rules.holds(Rule::TypeOfFieldName));
+                self.of_type(scope, types.find(|of| of.field == leaf)?, name)
+            })
+        };
+        let (section, global) = (of_scope(scope), of_scope(0));
         let mut scopes = vec![section, global];
         if !rules.holds(Rule::SectionsFirst) {
             scopes.reverse();
@@ -574,6 +646,8 @@ impl<'t> Language<'t> {
                     let by_name = own.by_name && sharing.by_name && self.records[r].leaves[l].name == leaf.name;
                     let same = |a: &Setting, b: &Setting| std::ptr::eq(a, b);
                     let by_setting = own.by_setting.zip(sharing.by_setting).is_some_and(|(a, b)| same(a, b));
+                    // A type of another type sets the property for each name by itself.
+                    let by_setting = by_setting && self.records[r].leaves[l].name == leaf.name;
                     if leaf.is_numeric() && self.records[r].leaves[l].is_numeric() && (by_name || by_setting) {
                         let (to, from) = (all[other].2, all.last().map_or(0, |last| last.2));
                         all.iter_mut().filter(|entry| entry.2 == from).for_each(|entry| entry.2 = to);

@@ -92,6 +92,11 @@ rules! {
         ProductsFirst, "`*`, `/` and `%` bind tighter than `+` and `-`. Broken: they bind alike.";
         LeftFirst, "Operators go from left to right. Broken: from right to left.";
         TagWidth, "Tags have the width that is given. Broken: always 1.";
+        SignedTypesExtend, "A number of type `i8` to `i64` is extended by its sign. Broken: by zeros.";
+        LengthIsOfBytes, "The length of `bytes`, `text` and `cstring` is a number of bytes. Broken: up to 8, it makes a number.";
+        TypesOfSectionFirst, "The types of a section come before those of the top level. Broken: behind them.";
+        TypeOfFieldName, "A type also applies to the fields of its name. Broken: it does not.";
+        BlockBeforeType, "The block of the record that lists a field comes before the field's type. Broken: behind it.";
         TagUnlisted, "A tag that is not listed is the first field. Broken: it is none.";
         PredefinedTagsMove, "The tags of predefined records can be given. Broken: they stay.";
         GlobalRecordsVisible, "Global records stand in every section. Broken: in the global one alone.";
@@ -354,6 +359,7 @@ rules! {
         CountsHidden, "A count that is computed does not appear. Broken: it does.";
         SignedShown, "`signed` is negative with the top bit. Broken: it is as any number.";
         FloatsShown, "`f64` is the number of the bits. Broken: it is as any number.";
+        SinglesShown, "`f32` is the number of the bits. Broken: it is as any number.";
         FloatsWithoutForm, "An `f64` that JSON has not is its bits in hex. Broken: null.";
         TextShown, "`utf8` is a string. Broken: it is hex.";
         TextValid, "Text that is not UTF-8 is in hex. Broken: it has replacement characters.";

@@ -46,10 +46,21 @@ pub(super) enum Field {
     Group(Vec<Field>),
 }
 
+/// Type of a field, or definition of a type: the settings that it contains, nearest first, and the name of another type
+/// or a record.
+#[derive(Debug)]
+pub(super) struct Type {
+    pub(super) field: String,
+    pub(super) word: String,
+    pub(super) has_length: bool,
+    pub(super) settings: Vec<Setting>,
+}
+
 #[derive(Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
     pub(super) fields: Field,
+    pub(super) types: Vec<Type>,
     pub(super) block: Vec<Setting>,
 }
 
@@ -60,13 +71,14 @@ pub(super) struct Scope {
     pub(super) number: u8,
     pub(super) records: Vec<Definition>,
     pub(super) settings: Vec<Setting>,
+    pub(super) types: Vec<Type>,
 }
 
 const WORDS: [&str; 7] = ["none", "baseOffset", "delta", "default", "sectionOffset", "stride", "sectionStride"];
 
 /// Returns the scopes of a DTD, the global one first.
 pub(super) fn parse(text: &str, rules: Rules) -> Result<Vec<Scope>, Wrong> {
-    let mut parser = Parser { rest: text.trim_start_matches('\u{feff}'), rules };
+    let mut parser = Parser { rest: text.trim_start_matches('\u{feff}'), rules, types: Vec::new() };
     let mut scopes = vec![Scope::default()];
     while !parser.at_end() {
         parser.definition(&mut scopes, 0)?;
@@ -77,6 +89,38 @@ pub(super) fn parse(text: &str, rules: Rules) -> Result<Vec<Scope>, Wrong> {
 struct Parser<'t> {
     rest: &'t str,
     rules: Rules,
+    /// Types in the field list so far.
+    types: Vec<Type>,
+}
+
+/// Returns the settings of a predefined type (spec 3.6), without its width if it has a length.
+fn predefined(field: &str, word: &str, has_length: bool, rules: Rules) -> Vec<Setting> {
+    let setting = |name: &str, value| Setting { path: vec![field.to_owned()], name: name.to_owned(), value };
+    let width = |bytes| setting("width", Value::Expression(vec![Step::Number(bytes)]));
+    let interpretation = |word: &str, numbers: &[u64]| {
+        setting("interpretation", Value::Interpretation(word.to_owned(), numbers.to_vec(), Vec::new()))
+    };
+    let format = |name: &str| setting("format", Value::Text(name.to_owned()));
+    let bytes =
+        |bits: &str| bits.parse::<u64>().ok().filter(|bits| bits % 8 == 0 && (8..=64).contains(bits)).map(|n| n / 8);
+    let none = || interpretation("none", &[]);
+    match (word, has_length) {
+        ("f32", false) => vec![width(4), none(), format("f32")],
+        ("f64", false) => vec![width(8), none(), format("f64")],
+        ("bytes", true) => vec![none()],
+        ("text", true) => vec![none(), format("utf8")],
+        ("cstring", true) => vec![none(), format("cstring")],
+        ("cstring", false) => vec![setting("width", Value::Until(0)), none(), format("utf8")],
+        _ => match (word.split_at_checked(1), has_length) {
+            (Some(("u", bits)), false) => bytes(bits).map(|n| vec![width(n), none()]).unwrap_or_default(),
+            (Some(("i", bits)), false) => {
+                let base =
+                    || if rules.holds(Rule::SignedTypesExtend) { interpretation("baseOffset", &[0]) } else { none() };
+                bytes(bits).map(|n| vec![width(n), base(), format("signed")]).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        },
+    }
 }
 
 fn is_of_name(c: char) -> bool {
@@ -285,7 +329,7 @@ impl Parser<'_> {
             base = self.path()?;
             base.pop();
         }
-        while !self.at(';') {
+        while !self.at(';') && !self.at('}') {
             numbers.push(self.integer()?);
         }
         Ok(Value::Interpretation(word, numbers, base))
@@ -363,7 +407,13 @@ impl Parser<'_> {
         }
         let name = self.name()?;
         if self.takes(':') {
-            return Ok(Field::Named(name, Box::new(self.field()?)));
+            let mut ahead = Parser { types: Vec::new(), ..*self };
+            if matches!(ahead.field(), Ok(Field::Counted(..) | Field::Computed(..))) {
+                return Ok(Field::Named(name, Box::new(self.field()?)));
+            }
+            let of = self.kind(&name)?;
+            self.types.push(of);
+            return Ok(Field::Name(name));
         }
         Ok(if self.takes('*') { Field::Counted(name, Box::new(self.field()?)) } else { Field::Name(name) })
     }
@@ -395,6 +445,47 @@ impl Parser<'_> {
         self.rest.starts_with(|c: char| c.is_ascii_digit())
     }
 
+    /// Parses the type of a field, or the type that a definition gives a name.
+    fn kind(&mut self, field: &str) -> Result<Type, Wrong> {
+        let setting = |name: &str, value| Setting { path: vec![field.to_owned()], name: name.to_owned(), value };
+        let start = self.rest;
+        let (mut word, mut has_length, mut settings) = (self.name()?, false, Vec::new());
+        if WORDS.contains(&&*word) {
+            (self.rest, word) = (start, String::new());
+        }
+        let ahead = self.rest;
+        if self.at_name() && WORDS.contains(&&*self.name()?) {
+            self.rest = ahead;
+            settings.push(setting("interpretation", self.interpretation()?));
+        } else {
+            self.rest = ahead;
+            if !self.at(',') && !self.at(')') && !self.at('{') && !self.at(';') {
+                has_length = true;
+                let value = match &*self.expression()? {
+                    [Step::Number(n)] if self.rules.holds(Rule::LengthIsOfBytes) => Value::Bytes(*n),
+                    steps => Value::Expression(steps.to_vec()),
+                };
+                settings.push(setting("width", value));
+            }
+        }
+        settings.extend(predefined(field, &word, has_length, self.rules));
+        Ok(Type { field: field.to_owned(), word, has_length, settings })
+    }
+
+    /// Parses an interpretation in a type.
+    fn interpretation(&mut self) -> Result<Value, Wrong> {
+        let word = self.name()?;
+        let (mut numbers, mut base) = (Vec::new(), Vec::new());
+        if matches!(&*word, "baseOffset" | "default") && self.at_name() {
+            base = self.path()?;
+            base.pop();
+        }
+        while !self.at(',') && !self.at(')') && !self.at('{') && !self.at(';') {
+            numbers.push(self.integer()?);
+        }
+        Ok(Value::Interpretation(word, numbers, base))
+    }
+
     fn definition(&mut self, scopes: &mut Vec<Scope>, scope: usize) -> Result<(), Wrong> {
         let first = self.name()?;
         if scope == 0 && first == "section" && self.at_name() {
@@ -406,8 +497,29 @@ impl Parser<'_> {
             while !self.takes('}') {
                 self.definition(scopes, own)?;
             }
+        } else if first == "type" && self.at_name() {
+            let name = self.name()?;
+            self.needs(':')?;
+            let of = self.kind(&name)?;
+            scopes[scope].types.push(of);
+            if self.takes('{') {
+                while !self.takes('}') {
+                    let quoted = self.at('"');
+                    let property = if quoted { format!("\"{}\"", self.text()?) } else { self.name()? };
+                    self.needs('=')?;
+                    let value = self.value()?;
+                    if !self.at('}') {
+                        self.needs(';')?;
+                    }
+                    scopes[scope].settings.push(Setting { path: vec![name.clone()], name: property, value });
+                }
+                self.takes(';');
+            } else {
+                self.needs(';')?;
+            }
         } else if self.takes(':') {
             let fields = self.field()?;
+            let types = std::mem::take(&mut self.types);
             let mut block = Vec::new();
             if self.takes('{') {
                 while !self.takes('}') {
@@ -416,7 +528,7 @@ impl Parser<'_> {
                 }
             }
             self.takes(';');
-            scopes[scope].records.push(Definition { name: first, fields, block });
+            scopes[scope].records.push(Definition { name: first, fields, types, block });
         } else {
             let setting = self.setting(first)?;
             scopes[scope].settings.push(setting);

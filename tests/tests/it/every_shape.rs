@@ -219,6 +219,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
         (Width::Until(_), _) => "an array up to a byte",
         (Width::Rest, _) => "an array up to the end",
         (_, Format::Signed) => "a signed number",
+        (_, Format::F32) => "a floating-point number of 4 bytes",
         (_, Format::F64) => "a floating-point number",
         _ => "a number",
     };

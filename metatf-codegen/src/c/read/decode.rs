@@ -100,6 +100,7 @@ fn assign(out: &mut String, indent: &str, to: Option<String>, value: &Value) {
     let read = match &value.kind {
         Kind::Unsigned | Kind::Constant(_) => number,
         Kind::Signed => format!("(int64_t){number}"),
+        Kind::Float => format!("pfx_float_({number})"),
         Kind::Double => format!("pfx_double_({number})"),
         Kind::Array { length: Length::Fixed(bytes), .. } => {
             format!("pfx_array_(reader, &leaf[{leaf}], UINT64_C({bytes}))")

@@ -65,6 +65,26 @@ static inline void pfx_print_double_(pfx_printer_ *out, double value)
     fprintf(out->file, "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
 }
 
+static inline void pfx_print_float_(pfx_printer_ *out, float value)
+{
+    char text[40];
+    uint32_t bits;
+    int digits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits >> 23 & 0xff) == 0xff) {
+        fprintf(out->file, "{\"hex\":\"%08lx\"}", (unsigned long)bits);
+        return;
+    }
+    for (digits = 1; digits < 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) {
+            break;
+        }
+    }
+    snprintf(text, sizeof text, "%.*g", digits, (double)value);
+    fprintf(out->file, "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
+}
+
 /* Prints a constant, which only `all` includes. */
 static inline void pfx_print_constant_(pfx_printer_ *out, const char *key, uint64_t value)
 {

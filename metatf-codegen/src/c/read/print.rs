@@ -116,6 +116,7 @@ fn printed(value: &Value, from: &str) -> String {
         Kind::Array { section: Some(section), .. } => return format!("pfx_print_array_(out, {section}, {from});"),
         Kind::Unsigned => "unsigned",
         Kind::Signed => "signed",
+        Kind::Float => "float",
         Kind::Double => "double",
         Kind::Array { format: Format::Utf8, .. } => "text",
         Kind::Array { format: Format::CString, .. } => "cstring",

@@ -97,6 +97,7 @@ pub(super) struct Value {
 pub(super) enum Kind {
     Unsigned,
     Signed,
+    Float,
     Double,
     Constant(u64),
     Array { length: Length, format: Format, section: Option<u8> },
@@ -120,6 +121,7 @@ impl Kind {
                 return match (leaf.constant, leaf.format) {
                     (Some(value), _) => Self::Constant(value),
                     (None, Format::Signed) => Self::Signed,
+                    (None, Format::F32) => Self::Float,
                     (None, Format::F64) => Self::Double,
                     (None, _) => Self::Unsigned,
                 };
@@ -133,6 +135,7 @@ impl Kind {
         match self {
             Self::Unsigned | Self::Constant(_) => "uint64_t ",
             Self::Signed => "int64_t ",
+            Self::Float => "float ",
             Self::Double => "double ",
             Self::Array { .. } => "pfx_bytes ",
         }

@@ -291,6 +291,15 @@ static inline double pfx_double_(uint64_t bits)
     return value;
 }
 
+/* Returns not-a-number for a number of more than 32 bits. */
+static inline float pfx_float_(uint64_t bits)
+{
+    uint32_t low = bits >> 32 == 0 ? (uint32_t)bits : 0x7fc00000;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
 /* ---- Expressions (3.2) ---- */
 
 static inline uint64_t pfx_add_(pfx_reader *reader, uint64_t a, uint64_t b)

@@ -87,6 +87,10 @@ impl Cell<'_> {
             Cell::Signed(n) => write!(out, "{n}"),
             Cell::Unsigned(n) => write!(out, "{n}"),
             // Only the canonical NaN is written as a word.
+            Cell::Single(real) if real.is_nan() && real.to_bits() != f32::NAN.to_bits() => {
+                write!(out, "{}", self.json())
+            }
+            Cell::Single(real) => write!(out, "{real:?}"),
             Cell::Float(real) if real.is_nan() && real.to_bits() != f64::NAN.to_bits() => {
                 write!(out, "{}", self.json())
             }

@@ -370,6 +370,13 @@ fn number(leaf: &Leaf, value: Value) -> Result<Value, String> {
                 (Some(hex), _) if hex.len() == 16 => {
                     u64::from_str_radix(hex, 16).map_or(Value::String(text), Into::into)
                 }
+                (_, Format::F32) => match serde_json::from_str::<Value>(&text) {
+                    Ok(object @ Value::Object(_)) => object,
+                    _ => match text.parse::<f32>() {
+                        Ok(real) => json!({ "hex": format!("{:08x}", real.to_bits()) }),
+                        Err(_) => Value::String(text),
+                    },
+                },
                 (_, Format::F64) => match serde_json::from_str::<Value>(&text) {
                     Ok(object @ Value::Object(_)) => object,
                     _ => match text.parse::<f64>() {

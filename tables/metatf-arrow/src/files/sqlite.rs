@@ -151,7 +151,7 @@ fn affinity(data_type: &DataType) -> &'static str {
         DataType::Int64 | DataType::Boolean => "INTEGER",
         // In a typed column, SQLite would round decimal text above 63 bits to a floating-point number.
         DataType::UInt64 => "",
-        DataType::Float64 => "REAL",
+        DataType::Float32 | DataType::Float64 => "REAL",
         DataType::Binary => "BLOB",
         _ => "TEXT",
     }
@@ -166,6 +166,8 @@ fn value<'c>(cell: &'c Cell<'_>) -> ToSqlOutput<'c> {
             i64::try_from(*n).map_or_else(|_| text(n.to_string()), |n| ToSqlOutput::Owned(Value::Integer(n)))
         }
         // SQLite stores NaN as null.
+        Cell::Single(real) if real.is_nan() => text(cell.json().to_string()),
+        Cell::Single(real) => ToSqlOutput::Owned(Value::Real((*real).into())),
         Cell::Float(real) if real.is_nan() => text(cell.json().to_string()),
         Cell::Float(real) => ToSqlOutput::Owned(Value::Real(*real)),
         Cell::Bool(is) => ToSqlOutput::Owned(Value::Integer((*is).into())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
-    Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    Float32Type, Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
@@ -59,6 +59,7 @@ fn cell(array: &dyn Array, row: usize) -> Value {
     match array.data_type() {
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into(),
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into(),
+        DataType::Float32 => json!({ "bits": array.as_primitive::<Float32Type>().value(row).to_bits() }),
         DataType::Float64 => json!({ "bits": array.as_primitive::<Float64Type>().value(row).to_bits() }),
         DataType::Boolean => array.as_boolean().value(row).into(),
         DataType::Utf8 => array.as_string::<i32>().value(row).into(),
@@ -215,7 +216,7 @@ fn keep(value: Result<Value, String>, wrong: &mut Option<String>) -> Value {
 fn number(leaf: &Leaf, n: u64, stored: bool) -> Result<Value, String> {
     match leaf.format {
         Format::Signed => return Ok(n.cast_signed().into()),
-        Format::F64 => return Ok(json!({ "bits": n })),
+        Format::F32 | Format::F64 => return Ok(json!({ "bits": n })),
         _ if stored => return Ok(n.into()),
         _ => {}
     }

@@ -114,6 +114,7 @@ fn of_batch(batch: &RecordBatch, row: usize, names: &[String]) -> Result<Map<Str
 fn exact_json(cell: &Cell) -> Value {
     match (cell, cell.json()) {
         (Cell::Bytes(_), hex) => serde_json::json!({ "hex": hex }),
+        (Cell::Single(real), _) => serde_json::json!({ "hex": format!("{:08x}", real.to_bits()) }),
         (Cell::Float(real), _) => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),
         (_, json) => json,
     }
