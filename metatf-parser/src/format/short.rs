@@ -32,7 +32,10 @@ pub fn shorten(name: &str, text: &[u8]) -> Result<String, Vec<Diagnostic>> {
     for with_comments in [true, false] {
         let Some(short) = edited(&plain, with_comments) else { continue };
         let short = format(name, short.as_bytes())?;
-        if parse(name, short.as_bytes()).dtd.is_some_and(|after| without_places(after) == without_places(before.clone())) {
+        if parse(name, short.as_bytes())
+            .dtd
+            .is_some_and(|after| without_places(after) == without_places(before.clone()))
+        {
             return Ok(short);
         }
     }
@@ -51,7 +54,7 @@ fn without_places(mut dtd: Dtd) -> Dtd {
 fn edited(text: &str, with_comments: bool) -> Option<String> {
     let source = Source::new(text.as_bytes());
     let mut report = Reporter::new(&source);
-    let text = text::decode(text.as_bytes(), &mut report)?;
+    let text = text::decode(text.as_bytes(), &mut report).filter(|text| !text.contains(REMOVED))?;
     let lexed = lexer::lex(text, source.start, &mut report)?;
     let ast = syntax::parse(text, &lexed, &mut report);
     let mut editor = Editor { text, source: &source, lexed: &lexed, ast: &ast, with_comments, edits: Vec::new() };
@@ -61,6 +64,9 @@ fn edited(text: &str, with_comments: bool) -> Option<String> {
     }
     Some(editor.apply())
 }
+
+/// A mark in place of removed text, which no text that is edited contains.
+const REMOVED: char = '\u{F8FF}';
 
 struct Editor<'t, 'e> {
     text: &'t str,
@@ -88,7 +94,11 @@ impl<'t, 'e> Editor<'t, 'e> {
             out += new;
             at = at.max(range.end);
         }
-        out + self.text.get(at..).unwrap_or_default()
+        out += self.text.get(at..).unwrap_or_default();
+        // Drop the lines from which everything was removed.
+        let is_left =
+            |line: &&str| !line.contains(REMOVED) || line.contains(|c: char| c != REMOVED && !c.is_whitespace());
+        out.split_inclusive('\n').filter(is_left).collect::<String>().replace(REMOVED, "")
     }
 
     fn insert(&mut self, at: usize, text: impl Into<String>) {
@@ -147,7 +157,8 @@ impl<'t, 'e> Editor<'t, 'e> {
                     let (word, format) = number(bytes, value, format_is);
                     replaced.extend(format);
                     let implied = is_none || (word.starts_with('i') && is_zero_base(value));
-                    let text = if implied { word } else { format!("{word} {}", self.interpretation(interpretation, value)) };
+                    let text =
+                        if implied { word } else { format!("{word} {}", self.interpretation(interpretation, value)) };
                     return Some(Short { text, replaced });
                 }
                 Some(Some(0) | None) => return None,
@@ -203,9 +214,12 @@ impl<'t, 'e> Editor<'t, 'e> {
             if once != run.len() || !self.may_be_a_type(scope, name.text) || self.lexed.has_comments(start, end) {
                 continue;
             }
-            let Some(short) = self.short(run).filter(|short| !matches!(short.replaced.as_slice(), [_])) else { continue };
+            let Some(short) = self.short(run).filter(|short| !matches!(short.replaced.as_slice(), [_])) else {
+                continue;
+            };
             let left = run.iter().filter(|s| !short.replaced.iter().any(|r| std::ptr::eq(*r, **s)));
-            let left: Vec<_> = left.map(|s| self.source_of(s.name.span.start()..self.end_of(self.tokens_of(s).1))).collect();
+            let left: Vec<_> =
+                left.map(|s| self.source_of(s.name.span.start()..self.end_of(self.tokens_of(s).1))).collect();
             // The span of a quoted name includes the quotes.
             let block = if left.is_empty() { ";".to_owned() } else { format!(" {{ {} }}", left.join(" ")) };
             let range = first.target().start()..self.end_of(end);
@@ -267,10 +281,12 @@ impl<'t, 'e> Editor<'t, 'e> {
         let Some(first) = short.replaced.first() else { return false };
         let same = |setting: &&Setting| setting.path_text() == first.path_text() && setting.doc.is_some();
         let docs = record.block.iter().filter(same).count();
+        // A comment above the format of a `vfield` documents its bytes, but one above the field documents the record.
+        let is_field = first.path.len() == 1;
         short.replaced.iter().all(|setting| {
             let (start, end) = self.tokens_of(setting);
             let (above, behind) = self.comments_of(setting);
-            let moves = self.with_comments && docs <= 1;
+            let moves = self.with_comments && docs <= 1 && (is_field || setting.doc.is_none());
             !self.lexed.has_comments(start, end) && (moves || (above.is_empty() && behind.is_none()))
         })
     }
@@ -281,7 +297,7 @@ impl<'t, 'e> Editor<'t, 'e> {
         let (above, behind) = self.comments_of(setting);
         for comment in above {
             self.insert(field.span.start(), format!("\n{}\n", self.source_of(comment.span.range())));
-            self.edits.push((comment.span.range(), String::new()));
+            self.edits.push((comment.span.range(), REMOVED.into()));
         }
         let next = self.token_at(field.span.end());
         if let Some(comment) = behind {
@@ -289,10 +305,10 @@ impl<'t, 'e> Editor<'t, 'e> {
             let text = format!(" {}\n", self.source_of(comment.span.range()));
             // A type is inserted at the end of the field, before its comment.
             self.edits.push((at..at, text));
-            self.edits.push((comment.span.range(), String::new()));
+            self.edits.push((comment.span.range(), REMOVED.into()));
         }
         let start = self.lexed.tokens.get(start).map_or(0, |token| token.span.start());
-        self.edits.push((start..self.end_of(end), String::new()));
+        self.edits.push((start..self.end_of(end), REMOVED.into()));
     }
 
     /// Removes an empty block, and joins the lines of a block with one statement.
@@ -326,7 +342,8 @@ impl<'t, 'e> Editor<'t, 'e> {
 
 /// Returns `text` for a nested `vfield` whose block sets only the format of its bytes.
 fn text_of<'e, 't>(record: &'e Record<'t>) -> Option<Short<'e, 't>> {
-    let is_format = |setting: &&Setting| setting.path_text() == "vfield.data" && setting.property == Some(Property::Format);
+    let is_format =
+        |setting: &&Setting| setting.path_text() == "vfield.data" && setting.property == Some(Property::Format);
     let format = record.block.iter().find(is_format)?;
     matches!(&format.value, Value::Text(text) if text == "utf8")
         .then(|| Short { text: "text".to_owned(), replaced: vec![format] })

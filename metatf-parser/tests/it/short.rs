@@ -7,7 +7,8 @@ use metatf_parser::{format, parse, shorten};
 /// Returns the DTDs of the repository. The published package contains none.
 fn texts() -> Vec<(PathBuf, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = ["dtds", "docs", "examples", "tests/vectors", "tests/dtds", "metatf-codegen/tests", "metatfc", "heap"];
+    let folders =
+        ["dtds", "docs", "examples", "tests/vectors", "tests/dtds", "metatf-codegen/tests", "metatfc", "heap"];
     let mut folders: Vec<_> = folders.map(|folder| root.join(folder)).into();
     let mut out = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -25,8 +26,11 @@ fn texts() -> Vec<(PathBuf, Vec<u8>)> {
 /// Returns the words of the comments, which end at a line or at `*/`.
 fn comments(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    let starts = text.match_indices("//").chain(text.match_indices("/*"));
-    out.extend(starts.map(|(at, _)| text[at..].lines().next().unwrap_or_default().trim_end().to_owned()));
+    for line in text.lines() {
+        // A string may contain the same characters.
+        let at = line.find("//").or(line.find("/*")).filter(|at| !line[..*at].contains('"'));
+        out.extend(at.map(|at| line[at..].trim_end().to_owned()));
+    }
     out.sort();
     out
 }
@@ -48,9 +52,7 @@ fn check(path: &Path, text: &[u8]) -> Option<(usize, usize)> {
     assert_eq!(shorten("a.dtd", short.as_bytes()).as_ref(), Ok(&short), "{} twice", path.display());
     assert_eq!(format("a.dtd", short.as_bytes()).as_ref(), Ok(&short), "{} formatted", path.display());
     let plain = format("a.dtd", text).unwrap();
-    if !plain.contains('"') || !plain.contains("://") {
-        assert_eq!(comments(&plain), comments(&short), "{}:\n{short}", path.display());
-    }
+    assert_eq!(comments(&plain), comments(&short), "{}:\n{short}", path.display());
     Some((plain.len(), short.len()))
 }
 
