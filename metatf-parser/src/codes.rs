@@ -315,6 +315,15 @@ codes! {
     UnknownFormat = "W0109", "2",
         r#"The formats are "dec" "hex" "signed" "f32" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Any other format has no effect."#,
         r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
+    StreamAlone = "W0110", "3.4",
+        "A section whose only record has no tag is a stream section, to which a field of another section should refer.",
+        "section log 1 { event: (time: u32); } section names 2 { name: vfield; }";
+    NameBeyondWidth = "W0111", "2",
+        "The values and bits in `values` and `flags` should fit in the width of the field.",
+        r#"a.width = 1; a.interpretation = none; a.flags = "8 late";"#;
+    DivisionByZero = "W0112", "3.2",
+        "An expression should not divide by 0, because every record would be an error of the trace.",
+        "data.width = length.value / 0;";
 }
 
 impl Code {

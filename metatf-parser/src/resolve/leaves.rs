@@ -418,7 +418,10 @@ impl<'a> Looker<'_, 'a> {
         report: &mut Reporter,
     ) -> Option<Computed> {
         match expression::compute(expression, place, context) {
-            Ok(computed) => Some(computed),
+            Ok(computed) => {
+                divides_by_zero(&computed, place, report);
+                Some(computed)
+            }
             Err(Failure::Mistake(draft)) => {
                 report.add(*draft);
                 None
@@ -568,6 +571,17 @@ fn name_count(leaf: &mut Leaf, index: usize, expression: Expr, leaves: &[Resolve
     };
     leaf.path.push(leaf.key.clone());
     leaf.computed = Some(expression);
+}
+
+/// Warns about an expression that divides by the constant 0.
+fn divides_by_zero(computed: &Computed, place: Span, report: &mut Reporter) {
+    let Computed::Variable(Expr(ops)) = computed else { return };
+    if ops.windows(2).any(|pair| matches!(pair, [ExprOp::Push(0), ExprOp::Div | ExprOp::Rem])) {
+        report.add(
+            Draft::new(Code::DivisionByZero, place, "this expression divides by 0, so every record is an error")
+                .help("divide by a number other than 0"),
+        );
+    }
 }
 
 /// Resolves `until N`.

@@ -125,6 +125,7 @@ fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
     streams::references(model, resolved, report);
     streams::element_sizes(model, resolved, report);
     ends::check(resolved, report);
+    streams::alone(model, resolved, report);
     nested_sections::check(model, resolved, report);
     raw::check(model, resolved, report);
     unused::check(model, report);

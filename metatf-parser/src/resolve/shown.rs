@@ -6,7 +6,7 @@ use super::lookup::Lookup;
 use super::model::Model;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Format, Interpretation, Leaf, Width};
+use crate::schema::{Bits, Format, Interpretation, Leaf, Names, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -63,11 +63,35 @@ fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mu
         _ if !leaf.is_numeric() => "is a byte array and cannot have `values` or `flags`",
         Format::F32 | Format::F64 => "is a floating-point number and cannot have `values` or `flags`",
         _ if lookup.has_both_names() => "has both `values` and `flags`",
-        _ => return,
+        _ => return beyond(setting.value_span.or(raw.site), leaf, report),
     };
     report.add(
         Draft::new(Code::NamedField, setting.target().or(raw.site), format!("`{}` {why}", leaf.name))
             .also(raw.site, "the field")
             .help("an integer may have either `values` or `flags`"),
     );
+}
+
+/// Warns about a named value or bit that a field never has, because it does not fit in the field's width.
+fn beyond(place: Span, leaf: &Leaf, report: &mut Reporter) {
+    let Width::Number(width @ 1..8) = leaf.width else { return };
+    if leaf.interpretation != Interpretation::None {
+        return;
+    }
+    let bits = u32::from(width) * 8;
+    let (what, found) = match &leaf.names {
+        Names::None => return,
+        Names::Values(list) => ("value", list.iter().map(|(value, _)| *value).find(|value| value >> bits != 0)),
+        Names::Flags(list) => {
+            let mut last = list.iter().map(|(code, _)| u64::from(Bits::of(*code).last));
+            ("bit", last.find(|bit| *bit >= u64::from(bits)))
+        }
+    };
+    if let Some(found) = found {
+        let plural = if width == 1 { "" } else { "s" };
+        let message = format!("`{}` has {width} byte{plural}, so it never has the {what} {found}", leaf.name);
+        report.add(
+            Draft::new(Code::NameBeyondWidth, place, message).help("change the number, or the width of the field"),
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! Finds stream sections and checks references to them (spec 3.4, 3.5).
 
+use std::collections::HashSet;
+
 use super::ends;
 use super::layout::Layout;
 use super::leaves::Resolved;
@@ -8,7 +10,7 @@ use super::predictors;
 use crate::ast::{self, Int, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Item, Repeated, Width};
+use crate::schema::{self, Argument, Interpretation, Item, Repeated, Width};
 use crate::vocabulary::Property;
 
 /// Finds stream sections (spec 3.4). A stream section contains no tagged record, and exactly one untagged record that
@@ -24,6 +26,47 @@ pub(super) fn find(model: &mut Model) {
             _ => None,
         };
         model.scopes.get_mut(index).into_iter().for_each(|s| s.stream = stream);
+    }
+}
+
+/// Warns about the element of a stream section if it has several fields and no field refers to the section. The author has
+/// probably forgotten the tag. A DTD of a single section, or with a role, may describe another tool's log, which has no
+/// tags. An element of one field may be a column or a table to which only metadata refers.
+pub(super) fn alone(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
+    let all = || resolved.iter().flat_map(|record| &record.leaves);
+    let leaves = || all().map(|leaf| &leaf.leaf);
+    let is_log = leaves().any(|leaf| leaf.annotations.contains_key("role"));
+    if report.failed() || is_log || model.scopes.len() < 3 {
+        return;
+    }
+    let mut used: HashSet<u8> = leaves().flat_map(|leaf| leaf.section.into_iter().chain(target(leaf))).collect();
+    used.extend(all().filter_map(|leaf| leaf.predicted.as_ref()).map(|predicted| predicted.model.section));
+    let is_long = |element| resolved.iter().any(|r| r.layout.record == element && r.layout.items.len() > 1);
+    for scope in model.scopes.iter().skip(1) {
+        let element = scope.stream.filter(|element| is_long(*element)).and_then(|element| model.records.get(element));
+        let (Some(element), Some(number)) = (element, scope.number) else {
+            continue;
+        };
+        if used.contains(&number) {
+            continue;
+        }
+        let section = scope.ast.head.as_ref().map_or("", |head| head.name.text);
+        report.add(
+            Draft::new(
+                Code::StreamAlone,
+                element.ast.name.span,
+                format!("`{}` has no tag, so `{section}` is a stream section, but no field refers to it", element.name()),
+            )
+            .help("set `tag.value` in the block of the record, or refer to the section, as in `name: u16 sectionOffset 2`"),
+        );
+    }
+}
+
+/// Returns the stream section of an interpretation.
+fn target(leaf: &schema::Leaf) -> Option<u8> {
+    match leaf.interpretation {
+        Interpretation::SectionOffset(section) | Interpretation::SectionStride { section, .. } => Some(section),
+        _ => None,
     }
 }
 

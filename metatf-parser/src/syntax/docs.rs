@@ -20,18 +20,22 @@ pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize
     join(text, block)
 }
 
-/// Returns the comment at the head of the DTD. This is the first block of comments, unless the block is directly above
-/// a section or record, which it then documents.
-pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
+/// Checks whether the comments above the first token are a single block, which documents the DTD and not a property.
+pub(super) fn is_head(source: &Source, lexed: &Lexed) -> bool {
     let all = lexed.comments_before(0);
-    let mut end = 1;
-    while let (Some(last), Some(next)) = (all.get(end - 1), all.get(end)) {
-        if source.line_of(next.span.start()) > source.line_of(last.span.end()) + 1 {
-            break;
-        }
-        end += 1;
-    }
-    let head = all.get(..end)?;
+    !all.is_empty() && head(source, all).len() == all.len()
+}
+
+/// Returns the first block of comments.
+fn head<'c>(source: &Source, all: &'c [Comment]) -> &'c [Comment] {
+    let line = |comment: &Comment| (source.line_of(comment.span.start()), source.line_of(comment.span.end()));
+    all.chunk_by(|last, next| line(next).0 <= line(last).1 + 1).next().unwrap_or_default()
+}
+
+/// Returns the comment at the head of the DTD. This is the first block of comments, unless the block is directly above
+/// a section, a record or a type, which it then documents.
+pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
+    let head = head(source, lexed.comments_before(0));
     let last = head.last()?;
     let touches = lexed
         .tokens

@@ -39,7 +39,11 @@ impl Scope<'_> {
     fn starts_with_doc(&self, lexed: &Lexed) -> bool {
         let first = lexed.tokens.first().map(|t| t.span.start());
         let section = self.head.is_some() && lexed.tokens.get(1).map(|t| t.span.start()) == self.head_start();
-        section || self.records.first().is_some_and(|r| Some(r.name.span.start()) == first)
+        // A type begins with the word `type`.
+        let second = lexed.tokens.get(1).map(|t| t.span.start());
+        section
+            || self.records.first().is_some_and(|r| Some(r.name.span.start()) == first)
+            || self.types.first().is_some_and(|t| Some(t.name.span.start()) == second)
     }
 
     fn head_start(&self) -> Option<usize> {
@@ -280,6 +284,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
     fn recover(&mut self, index: usize) {
         let first = self.at;
         let is_section = self.at_section();
+        let is_foreign = self.word(0).is_some_and(|word| expected::foreign(word).is_some());
         self.at = index.max(first);
         let skipped = self.lexed.tokens.get(first..self.at).unwrap_or_default();
         // The piece may have ended at the end of the text, because a parenthesis is missing.
@@ -294,6 +299,9 @@ impl<'t> Driver<'t, '_, '_, '_> {
                 Kind::Mark(b'}') => return,
                 Kind::Mark(b'{') => {
                     self.at += 1;
+                    if is_foreign {
+                        return self.skip_foreign();
+                    }
                     return self.skip_braces(is_section, token.span);
                 }
                 _ if self.at > first && self.starts_item(depth) => return,
@@ -318,6 +326,22 @@ impl<'t> Driver<'t, '_, '_, '_> {
             return true;
         };
         self.report.source.line_of(before.span.end()) < self.report.source.line_of(token.span.start())
+    }
+
+    /// Skips the rest of a definition in another language after its `{`.
+    fn skip_foreign(&mut self) {
+        let mut depth = 1;
+        while let Some(token) = self.token(0).filter(|_| depth > 0) {
+            match token.kind {
+                Kind::Mark(b'{') => depth += 1,
+                Kind::Mark(b'}') => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        if self.is_mark(0, b';') {
+            self.at += 1;
+        }
     }
 
     /// Parses and discards the content of a scope whose head has a mistake.
@@ -360,7 +384,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
             }
             Some(Item::Type { typed, brace }) => self.type_definition(Typed { doc, ..typed }, brace),
             Some(Item::Property(raw)) => {
-                let property = self.property(raw, first, doc);
+                let is_head = first == 0 && docs::is_head(self.report.source, self.lexed);
+                let property = self.property(raw, first, doc.filter(|_| !is_head));
                 if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
                     scope.properties.push(property);
                 }

@@ -44,9 +44,14 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     if token.kind == Kind::Unknown {
         return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
-            .help(
-                "outside of comments and strings, a DTD contains only names, numbers and `{ } ( ) : ; , . * / % + - =`",
-            );
+            .help(unknown_help(text, token));
+    }
+    let word = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).and_then(|t| text.get(t.span.range()));
+    if let Some(help) = word.and_then(foreign).filter(|_| rules.contains(&Rule::missing_colon)) {
+        let (place, word) = (token_place(token, text), word.unwrap_or_default());
+        return Draft::new(Code::Syntax, place, format!("`{word}` is not a word of this language"))
+            .label(format!("expected {expected}"))
+            .help(help);
     }
     if is_reserved(found)
         && ![Rule::value, Rule::int, Rule::operator, Rule::missing_equals].iter().any(|rule| rules.contains(rule))
@@ -72,6 +77,37 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     } else {
         draft
     }
+}
+
+/// Returns the help for a character that the language does not have.
+fn unknown_help(text: &str, token: &Token) -> &'static str {
+    let rest = text.get(token.span.start()..).unwrap_or_default();
+    let directive = rest.strip_prefix('#').map(str::trim_start);
+    match directive {
+        Some(rest) if rest.starts_with("include") || rest.starts_with("import") => INCLUDE,
+        Some(rest) if rest.starts_with("define") => {
+            "there are no constants: write the number itself, as in `size.width = 4;`"
+        }
+        Some(_) => "a comment is `// to the end of the line` or `/* between these marks */`",
+        None => {
+            "outside of comments and strings, a DTD contains only names, numbers, strings and `{ } ( ) : ; , . * / % + - = < > !`"
+        }
+    }
+}
+
+const INCLUDE: &str = "a DTD is a single file and cannot include others: copy the definitions into it";
+
+/// Returns what to write in place of a keyword of other languages.
+pub(super) fn foreign(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "struct" | "union" | "class" | "message" | "record" | "typedef" | "table" => {
+            "write a record as `NAME: (size: u32, id: bytes 16) { tag.value = 4; }`"
+        }
+        "enum" => "name the values of a field: `state.values = \"0 running, 1 sleeping\";`",
+        "include" | "import" | "use" | "using" | "require" => INCLUDE,
+        "const" | "define" | "let" => "there are no constants: write the number itself, as in `size.width = 4;`",
+        _ => return None,
+    })
 }
 
 /// Reports a missing `;` at the end of the line, not at the start of the next line.
