@@ -35,8 +35,8 @@ def main():
     number = [(b"\x04\x07", {"n": 7})]
     accepted = 'n.values = "0 a b,0x0A c , -1 d,0xff 0X1,18446744073709551614 e,-9223372036854775808 f,";'
     good("names", "numbers of values in all their forms; names with spaces; a comma behind the last", "2", BEFORE + accepted + AFTER, number)
-    good("names-bits", "the first and the last bit", "2", BEFORE + 'n.flags = "0 a, 0x3f b";' + AFTER, number)
-    good("names-bits-several", "bits that are a number", "2", BEFORE + 'n.flags = "0-3 a, 0x4-7 b, 8-63 c";' + AFTER, number)
+    good("names-bits", "the first and the last bit", "2", BEFORE + 'n.flags = "0 a, 0x3f b";' + AFTER, number, warnings=1)
+    good("names-bits-several", "bits that are a number", "2", BEFORE + 'n.flags = "0-3 a, 0x4-7 b, 8-63 c";' + AFTER, number, warnings=1)
     accepted = 'n."format" = "f64"; n.format = "hex"; n."values" = "no list"; n."width" = 9;'
     good("names-quoted", "quoted names are never those of the table, and stand beside them", "2", BEFORE + accepted + AFTER, number)
     accepted = 'tag.doc = "a"; tag.unit = "b"; tag.format = "hex"; tag.was = "c, d"; tag.kind = "e";'

@@ -81,7 +81,11 @@ fn beyond(place: Span, leaf: &Leaf, report: &mut Reporter) {
     let bits = u32::from(width) * 8;
     let (what, found) = match &leaf.names {
         Names::None => return,
-        Names::Values(list) => ("value", list.iter().map(|(value, _)| *value).find(|value| value >> bits != 0)),
+        // A negative value fits if metadata gives the field a sign.
+        Names::Values(list) => {
+            let mut values = list.iter().map(|(value, _)| *value).filter(|value| value.cast_signed() >= 0);
+            ("value", values.find(|value| value >> bits != 0))
+        }
         Names::Flags(list) => {
             let mut last = list.iter().map(|(code, _)| u64::from(Bits::of(*code).last));
             ("bit", last.find(|bit| *bit >= u64::from(bits)))

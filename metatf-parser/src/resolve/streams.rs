@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::ends;
 use super::layout::Layout;
-use super::leaves::Resolved;
+use super::leaves::{Resolved, ResolvedLeaf, Sharing};
 use super::model::{Model, ScopeIndex};
 use super::predictors;
 use crate::ast::{self, Int, Setting, Value};
@@ -29,9 +29,9 @@ pub(super) fn find(model: &mut Model) {
     }
 }
 
-/// Warns about the element of a stream section if it has several fields and no field refers to the section. The author has
-/// probably forgotten the tag. A DTD of a single section, or with a role, may describe another tool's log, which has no
-/// tags. An element of one field may be a column or a table to which only metadata refers.
+/// Warns about the element of a stream section if it refers to another section or counts from the previous record, and no
+/// field refers to its own section. Then it is an event, and the author has probably forgotten the tag. A DTD of a single
+/// section, or with a role, may describe another tool's log, which has no tags.
 pub(super) fn alone(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let all = || resolved.iter().flat_map(|record| &record.leaves);
     let leaves = || all().map(|leaf| &leaf.leaf);
@@ -41,9 +41,13 @@ pub(super) fn alone(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     }
     let mut used: HashSet<u8> = leaves().flat_map(|leaf| leaf.section.into_iter().chain(target(leaf))).collect();
     used.extend(all().filter_map(|leaf| leaf.predicted.as_ref()).map(|predicted| predicted.model.section));
-    let is_long = |element| resolved.iter().any(|r| r.layout.record == element && r.layout.items.len() > 1);
+    let counts = |leaf: &ResolvedLeaf| matches!(leaf.sharing, Sharing::Property(_) | Sharing::NameAndProperty(_));
+    let is_event = |element| {
+        let record = resolved.iter().find(|r| r.layout.record == element && r.layout.items.len() > 1);
+        record.is_some_and(|record| record.leaves.iter().any(|leaf| target(&leaf.leaf).is_some() || counts(leaf)))
+    };
     for scope in model.scopes.iter().skip(1) {
-        let element = scope.stream.filter(|element| is_long(*element)).and_then(|element| model.records.get(element));
+        let element = scope.stream.filter(|element| is_event(*element)).and_then(|element| model.records.get(element));
         let (Some(element), Some(number)) = (element, scope.number) else {
             continue;
         };
