@@ -46,6 +46,11 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
                 word.text += " ";
                 word.text += token_text;
             }
+            // A type stays on the line of its field.
+            Some(word) if depth > 0 && style == Style::Definition && word.text.ends_with(':') && !is_comment(word) => {
+                word.text += " ";
+                word.text += token_text;
+            }
             // Never append to a comment; the token after it starts a new word.
             Some(word) if joined && !word.ends_line && !word.text.ends_with("*/") => word.text += token_text,
             _ => out.push(Word {
@@ -58,6 +63,10 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
         before = Some(Before { kind: token.kind, is_sign });
     }
     out
+}
+
+fn is_comment(word: &Word) -> bool {
+    word.ends_line || word.starts_line || word.stays_on_line
 }
 
 /// Returns the value of the property in the tokens from `first` to `last`, without comments.

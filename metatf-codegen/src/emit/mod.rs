@@ -44,6 +44,8 @@ pub(crate) fn emit(
     let (source, module) = (&options.source, options.module.as_deref());
     let doc =
         format!(" Reader and writer of the trace format `{}`. Generated: edit the DTD instead.", docs::plain(source));
+    let about = dtd.doc.as_deref().map(|doc| docs::attributes(&docs::lines(Some(doc))));
+    let about = about.filter(|about| !about.is_empty()).map(|about| quote!(#[doc = ""] #about));
     let (visibility, name) = match module {
         Some(module) => (quote!(pub), ident(module)),
         None => (quote!(), ident("generated")),
@@ -68,6 +70,7 @@ pub(crate) fn emit(
     });
     Ok(quote! {
         #[doc = #doc]
+        #about
         #[doc = ""]
         /// Programs use [`Trace`], [`Writer`], [`Columns`], and the structs and enums of records. The implementations of
         /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
