@@ -2,7 +2,7 @@
 //! take minutes to compile. `tests/tests/it/every_shape.rs` checks that these formats cover every shape.
 
 /// Vectors whose formats are included. They come first in every build, so that their numbers are the same.
-pub const VECTORS: [&str; 27] = [
+pub const VECTORS: [&str; 29] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -30,6 +30,8 @@ pub const VECTORS: [&str; 27] = [
     "x-ends-rest",
     "x-ends-chunks",
     "x-items-of-elements",
+    "x-f32",
+    "x-type-definitions",
 ];
 
 /// Additional vectors that tests refer to by name. Together with [`VECTORS`] they represent all vectors, unless

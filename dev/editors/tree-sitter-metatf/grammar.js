@@ -26,23 +26,40 @@ module.exports = grammar({
 
   // `((4) * x` may begin a group whose first item has a count, or a count; the token after `x` decides.
   // `(rest)` and `(until` may begin a group or the end of a repetition.
-  conflicts: ($) => [[$._counted, $._sum], [$.scanned, $._item_name]],
+  conflicts: ($) => [[$._counted, $._counted_typed, $._sum], [$.scanned, $._item_name]],
 
   rules: {
     dtd: ($) => repeat(choice($.section, $._definition)),
 
     section: ($) => seq(
       "section", field("name", $.name), field("number", $.int),
-      "{", repeat(choice($.record, $.property)), "}",
+      "{", repeat(choice(
+        $.record, $.property, $.type_definition,
+        alias($._record_type, $.record), alias($._property_type, $.property),
+      )), "}",
     ),
+
+    // `type` is a keyword only before a name and a colon.
+    type_definition: ($) => seq(
+      "type", field("name", $.name), ":", field("type", $.type),
+      choice(";", prec.right(seq(field("block", $.type_block), optional(";")))),
+    ),
+    type_block: ($) => seq("{", optional(seq($.assignment, repeat(seq(";", $.assignment)), optional(";"))), "}"),
+    assignment: ($) => seq(field("property", choice($.name, $.string)), "=", field("value", $._value)),
 
     // Outside of sections, a record or a property may begin with `section` used as a name.
     _definition: ($) => choice(
       $.record,
       $.property,
+      $.type_definition,
       alias($._record_section, $.record),
       alias($._property_section, $.property),
+      alias($._record_type, $.record),
+      alias($._property_type, $.property),
     ),
+    _record_type: ($) => prec.right(seq(field("name", alias("type", $.name)), $._record_rest)),
+    _property_type: ($) => seq(field("target", alias($._target_type, $.target)), $._property_rest),
+    _target_type: ($) => seq(alias("type", $.name), ".", $._target_rest),
     _record_section: ($) => prec.right(seq(field("name", alias("section", $.name)), $._record_rest)),
     _property_section: ($) => seq(field("target", alias($._target_section, $.target)), $._property_rest),
     _target_section: ($) => seq(alias("section", $.name), ".", $._target_rest),
@@ -64,9 +81,22 @@ module.exports = grammar({
     scanned: ($) => seq("(", choice("rest", seq("until", $._expression)), ")"),
     // `rest` and `until` are keywords only in parentheses before a `*`.
     _item_name: ($) => choice($.name, alias(choice("rest", "until"), $.name)),
-    // In a list, a repetition may have a name.
-    group: ($) => seq("(", list(choice($._field_item, alias($._named, $.repetition))), ")"),
-    _named: ($) => seq(field("name", $._item_name), ":", $._counted),
+    // In a list, a repetition may have a name, and a field a type.
+    group: ($) => seq("(", list(choice(
+      $._field_item, $.typed, alias($._named, $.repetition), alias($._counted_typed, $.repetition),
+    )), ")"),
+    _named: ($) => seq(field("name", $._item_name), ":", choice($._counted, $._counted_typed)),
+    _counted_typed: ($) => seq(
+      field("count", choice($._item_name, $.parenthesis, $.scanned)), "*", field("element", $.typed),
+    ),
+    typed: ($) => seq(field("name", $._item_name), ":", $.type),
+    type: ($) => choice(
+      $._type_interpretation,
+      seq(field("name", $.name), optional(choice($._type_interpretation, $._expression))),
+    ),
+    _type_interpretation: ($) => choice($.interpretation, alias($._delta, $.interpretation)),
+    // In a type, `delta` is `delta 0`.
+    _delta: ($) => seq("delta"),
 
     property: ($) => seq(field("target", $.target), $._property_rest),
     _property_rest: ($) => seq("=", field("value", $._value), ";"),

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use metatf_parser::{format, parse};
+use metatf_parser::{format, parse, shorten};
 
 /// A small random number generator (xorshift) that makes every run the same.
 struct Numbers(u64);
@@ -88,6 +88,10 @@ fn check(text: &str) -> bool {
     assert_eq!(once, twice, "formatted twice, from\n{text}");
     assert_eq!(substance(text), substance(&once), "{text}\n---\n{once}");
     let Some(before) = parsed.dtd else { return false };
+    let short = shorten("m.dtd", text.as_bytes()).unwrap();
+    let shortened = parse("m.dtd", short.as_bytes()).dtd.unwrap_or_else(|| panic!("{text}\n---\n{short}"));
+    assert_eq!(before.fingerprint(), shortened.fingerprint(), "{text}\n---\n{short}");
+    assert_eq!(shorten("m.dtd", short.as_bytes()).as_ref(), Ok(&short), "shortened twice, from\n{text}");
     let mut after = parse("m.dtd", once.as_bytes()).dtd.unwrap();
     after.text.clone_from(&before.text);
     assert_eq!(before, after, "\n{text}\n---\n{once}");

@@ -101,3 +101,46 @@ section log 1 {
     insta::assert_snapshot!(short);
     check(Path::new("a.dtd"), text.as_bytes());
 }
+
+#[cfg(feature = "index")]
+#[test]
+fn hovering_shows_the_statements() {
+    let text = "type time: u32 delta { format = \"time_ns\"; }
+point: (x: i8, y: u8 baseOffset -1)
+section log 1 { r: (time, start: time, name: text, at: point, n: u8, data: bytes n.value * 2) { tag.value = 4; } }
+";
+    let index = metatf_parser::index(text.as_bytes());
+    let hover = |word: &str| {
+        let at = text.find(word).unwrap() + word.len() - 1;
+        metatf_parser::hover(text.as_bytes(), &index, at).unwrap().markdown
+    };
+    let same = |statements: &str| format!("the same as\n\n```dtd\n{statements}\n```");
+    for (word, shown) in [
+        ("time: u32", "type `u32 delta`\n\n".to_owned() + &same("time.interpretation = delta 0;\ntime.width = 4;")),
+        (
+            "x: i8",
+            "type `i8`\n\n".to_owned()
+                + &same("x.width = 1;\nx.interpretation = baseOffset 0;\nx.format = \"signed\";"),
+        ),
+        ("y: u8", "type `u8 baseOffset -1`\n\n".to_owned() + &same("y.interpretation = baseOffset -1;\ny.width = 1;")),
+        (
+            "start: time",
+            "type `time`\n\n".to_owned()
+                + &same("start.format = \"time_ns\";\nstart.interpretation = delta 0;\nstart.width = 4;"),
+        ),
+        (
+            "name: text",
+            "type `text`\n\nthe nested record `vfield`\n\n".to_owned() + &same("name.data.format = \"utf8\";"),
+        ),
+        ("at: point", "type `point`\n\nthe nested record `point`".to_owned()),
+        (
+            "data: bytes",
+            "type `bytes n.value * 2`\n\n".to_owned() + &same("data.width = n.value * 2;\ndata.interpretation = none;"),
+        ),
+    ] {
+        assert_eq!(hover(word), shown, "{word}");
+    }
+    // A name in a path belongs to the field, but a type belongs to its definition.
+    let uses = |word: &str| index.use_at(text.find(word).unwrap() + word.len() - 1).unwrap().symbol;
+    assert_eq!(index.references(uses("type time")).count(), 3);
+}

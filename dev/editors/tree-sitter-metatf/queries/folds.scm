@@ -1,6 +1,7 @@
 [
   (section)
   (record)
+  (type_definition)
   (group)
   (comment)
 ] @fold

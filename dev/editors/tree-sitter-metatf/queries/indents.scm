@@ -1,6 +1,7 @@
 [
   (section)
   (block)
+  (type_block)
   (group)
   (model)
 ] @indent.begin

@@ -6,6 +6,9 @@
 (section name: (name) @local.definition.namespace)
 (record name: (name) @local.definition.type)
 (field (name) @local.definition.field)
+(typed name: (name) @local.definition.field)
+(type_definition name: (name) @local.definition.type)
+(type name: (name) @local.reference)
 (repetition count: (name) @local.definition.field)
 
 (target (name) @local.reference)

@@ -216,6 +216,7 @@ fn keep(value: Result<Value, String>, wrong: &mut Option<String>) -> Value {
 fn number(leaf: &Leaf, n: u64, stored: bool) -> Result<Value, String> {
     match leaf.format {
         Format::Signed => return Ok(n.cast_signed().into()),
+        Format::F32 if n >> 32 != 0 => return Err(format!("{n:#x} has more than the 32 bits of an `f32`")),
         Format::F32 | Format::F64 => return Ok(json!({ "bits": n })),
         _ if stored => return Ok(n.into()),
         _ => {}
