@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
-use super::model::{Model, VFIELD};
+use super::model::{Meaning, Model, VFIELD};
 use super::properties::{NameLists, earlier};
 use super::slots::Slot;
-use super::types::{self, Meaning};
+use super::types;
 use crate::ast::{Setting, Value};
 use crate::schema::{Format, Names, Origin, SectionId};
 use crate::vocabulary::Property;

@@ -3,6 +3,7 @@
 
 mod assemble;
 mod bases;
+mod builtin;
 mod constants;
 mod ends;
 mod expression;
@@ -42,7 +43,7 @@ use model::Model;
 /// Returns the schema if there are no errors. `source` is the text for the schema, without a byte-order mark. Locations
 /// refer to the text including the mark.
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
-    let (vfield, types) = (predefined::vfield(), types::Types::new());
+    let (vfield, types) = (predefined::vfield(), builtin::Types::new());
     let laid_out = lay_out(ast, &vfield, &types, report);
     if laid_out.incomplete {
         return None;
@@ -54,7 +55,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
 /// Returns the index, even if there are mistakes. Diagnostics are passed to the reporter, as in [`resolve`].
 #[cfg(feature = "index")]
 pub(crate) fn index(ast: &Ast, source: &str, report: &mut Reporter) -> crate::index::Index {
-    let (vfield, types) = (predefined::vfield(), types::Types::new());
+    let (vfield, types) = (predefined::vfield(), builtin::Types::new());
     let mut laid_out = lay_out(ast, &vfield, &types, report);
     if !laid_out.incomplete {
         check(&laid_out, report);
@@ -76,7 +77,7 @@ struct LaidOut<'a> {
 fn lay_out<'a>(
     ast: &'a Ast<'a>,
     vfield: &'a ast::Record<'a>,
-    types: &'a types::Types,
+    types: &'a builtin::Types,
     report: &mut Reporter,
 ) -> LaidOut<'a> {
     let model = names::collect(ast, vfield, report);

@@ -1,11 +1,10 @@
 //! The resolver's working state, which consists of scopes and records.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::properties::NameLists;
 use super::slots::Slots;
-use super::types::TypeMap;
-use crate::ast;
+use crate::ast::{self, Setting, Typed};
 use crate::schema::Origin;
 
 /// Index into [`Model::records`].
@@ -27,6 +26,26 @@ pub(super) enum Field {
     /// A tagged record, which cannot be nested. The mistake has been reported.
     Wrong,
 }
+
+/// The meaning of a field's type or of a type's definition.
+#[derive(Clone, Copy)]
+pub(super) enum Meaning<'a> {
+    /// Only an interpretation.
+    Nothing,
+    /// A mistake that has been reported.
+    Wrong,
+    /// A predefined type.
+    Predefined(&'a [Setting<'a>]),
+    /// A type that the DTD defines, with the scope of its definition.
+    Defined(ScopeIndex, &'a str),
+    /// The predefined `text` without a length: a nested `vfield`, with the properties of its bytes.
+    Text(&'a [Setting<'a>]),
+    /// A nested record.
+    Record(RecordIndex),
+}
+
+/// The types of a record's fields, or of a scope's definitions, sorted by name.
+pub(super) type TypeMap<'a> = BTreeMap<&'a str, (&'a Typed<'a>, Meaning<'a>)>;
 
 /// The meaning of a name in a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

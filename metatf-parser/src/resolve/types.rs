@@ -1,119 +1,19 @@
 //! Resolves the types of fields (spec 3.1): the predefined types, the types that the DTD defines, and nested records. A
 //! type is a scope of properties, directly after the block of the record that lists the field.
 
-use std::collections::BTreeMap;
-
-use super::model::{Model, RecordIndex, ScopeIndex, VFIELD, Visible};
+use super::builtin::Types;
+use super::model::{Meaning, Model, RecordIndex, ScopeIndex, TypeMap, VFIELD, Visible};
 use super::slots::Slot;
-use crate::ast::{self, Expression, Int, Interpretation, Name, Setting, Step, Typed, Value};
+#[cfg(feature = "index")]
+use crate::ast::{self, Interpretation, Setting, Value};
+use crate::ast::{Name, Typed};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::nearest::nearest;
-use crate::schema::InterpretationWord;
-use crate::span::Span;
 use crate::vocabulary::{Property, TYPES};
 
 /// Maximum number of types that a type is defined with, one by the next.
 const MOST_TYPES: usize = 32;
-
-/// The properties of a predefined type with or without a length.
-struct Predefined {
-    word: &'static str,
-    has_length: bool,
-    settings: Vec<Setting<'static>>,
-}
-
-/// The predefined types.
-pub(super) struct Types(Vec<Predefined>);
-
-/// The meaning of a field's type or of a type's definition.
-#[derive(Clone, Copy)]
-pub(super) enum Meaning<'a> {
-    /// Only an interpretation.
-    Nothing,
-    /// A mistake that has been reported.
-    Wrong,
-    /// A predefined type.
-    Predefined(&'a [Setting<'a>]),
-    /// A type that the DTD defines, with the scope of its definition.
-    Defined(ScopeIndex, &'a str),
-    /// The predefined `text` without a length: a nested `vfield`, with the properties of its bytes.
-    Text(&'a [Setting<'a>]),
-    /// A nested record.
-    Record(RecordIndex),
-}
-
-/// The types of a record's fields, or of a scope's definitions, sorted by name.
-pub(super) type TypeMap<'a> = BTreeMap<&'a str, (&'a Typed<'a>, Meaning<'a>)>;
-
-impl Types {
-    /// Returns the predefined types (spec 3.6).
-    pub(super) fn new() -> Types {
-        let none = || interpretation(InterpretationWord::None, Vec::new());
-        let mut all = Vec::new();
-        let mut add = |word, has_length, settings| all.push(Predefined { word, has_length, settings });
-        for (word, bytes) in (1..=8).flat_map(|bytes| [(unsigned(bytes), bytes), (signed(bytes), bytes)]) {
-            let signed = word.starts_with('i');
-            let base = || interpretation(InterpretationWord::BaseOffset, vec![ast::Argument::Number(int(0))]);
-            let mut settings = vec![width(number(bytes)), if signed { base() } else { none() }];
-            settings.extend(signed.then(|| format("signed")));
-            add(word, false, settings);
-        }
-        add("f32", false, vec![width(number(4)), none(), format("f32")]);
-        add("f64", false, vec![width(number(8)), none(), format("f64")]);
-        add("bytes", true, vec![none()]);
-        add("cstring", false, vec![width(Value::Until(int(0))), none(), format("utf8")]);
-        add("cstring", true, vec![none(), format("cstring")]);
-        add("text", false, vec![format("utf8")]);
-        add("text", true, vec![none(), format("utf8")]);
-        Types(all)
-    }
-
-    fn find(&self, word: &str, has_length: bool) -> Option<&Predefined> {
-        self.0.iter().find(|known| known.word == word && known.has_length == has_length)
-    }
-}
-
-fn unsigned(bytes: u64) -> &'static str {
-    usize::try_from(bytes).ok().and_then(|n| TYPES.get(n.wrapping_sub(1))).copied().unwrap_or_default()
-}
-
-fn signed(bytes: u64) -> &'static str {
-    usize::try_from(bytes).ok().and_then(|n| TYPES.get(n + 7)).copied().unwrap_or_default()
-}
-
-fn int(magnitude: u64) -> Int {
-    Int { negative: false, magnitude, span: Span::PREDEFINED }
-}
-
-fn number(value: u64) -> Value<'static> {
-    Value::Expression(Expression { steps: vec![Step::Int(int(value))] })
-}
-
-fn width(value: Value<'static>) -> Setting<'static> {
-    setting(Property::Width, value)
-}
-
-fn format(name: &str) -> Setting<'static> {
-    setting(Property::Format, Value::Text(name.to_owned()))
-}
-
-fn interpretation(word: InterpretationWord, arguments: Vec<ast::Argument<'static>>) -> Setting<'static> {
-    setting(Property::Interpretation, Value::Interpretation(Interpretation { word, arguments }))
-}
-
-fn setting(property: Property, value: Value<'static>) -> Setting<'static> {
-    Setting {
-        quoted: false,
-        path: Vec::new(),
-        name: Name { text: property.name(), span: Span::PREDEFINED },
-        property: Some(property),
-        value,
-        value_span: Span::PREDEFINED,
-        annotation: None,
-        doc: None,
-    }
-}
 
 /// Resolves the types of all scopes and records, and reports unknown types.
 pub(super) fn resolve<'a>(model: &mut Model<'a>, types: &'a Types, report: &mut Reporter) {
