@@ -123,6 +123,42 @@ impl<'t> Cursor<'t> {
         Some((leaf, value))
     }
 
+    /// Moves to the value of a leaf that [occurs once](Record::occurrence), and returns the index of the value. Returns
+    /// `None` if the values do not belong to the record.
+    #[must_use]
+    pub fn index_of(mut self, id: LeafId) -> Option<usize> {
+        let record = self.record;
+        self.find(&record.items, id)?.then_some(self.next)
+    }
+
+    /// Skips items up to a leaf. Returns whether the leaf was found, or `None` if values are missing. Items nest at most
+    /// 32 levels deep (spec 3.5), which bounds the recursion.
+    fn find(&mut self, items: &[Item], id: LeafId) -> Option<bool> {
+        for item in items {
+            let is_found = match item {
+                Item::Leaf(leaf) if *leaf == id => true,
+                Item::Leaf(leaf) => {
+                    self.take(*leaf)?;
+                    false
+                }
+                Item::Nested { items, .. } => self.find(items, id)?,
+                Item::Repeat { count, body, .. } => {
+                    for _ in 0..self.count(*count) {
+                        match body {
+                            Repeated::Leaf(leaf) => drop(self.take(*leaf)?),
+                            Repeated::Group(items) | Repeated::Record { items, .. } => drop(self.find(items, id)?),
+                        }
+                    }
+                    false
+                }
+            };
+            if is_found {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
     /// Returns the last value of a leaf that stores a count.
     #[must_use]
     pub fn count(&self, id: LeafId) -> u64 {

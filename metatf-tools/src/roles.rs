@@ -23,8 +23,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::fields::Cursor;
 use metatf::dynamic::{Item, OwnedRecord};
-use metatf_parser::schema::{Leaf, LeafId, Record};
+use metatf_parser::schema::{Leaf, LeafId, Occurrence, Record};
+use std::sync::Arc;
 
 /// The role of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,47 +115,51 @@ pub fn first(record: &Record, role: Role) -> Option<LeafId> {
 
 /// The position of a leaf's value in the owned records of its record type. See the [module](crate::roles) for an
 /// example.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Place {
     /// The number of values before the leaf.
     Behind(usize),
     /// The number of values after the leaf, if a repetition precedes the leaf.
     Before(usize),
+    /// A leaf between repetitions, whose position depends on the numbers of their items.
+    Between(Arc<Record>, LeafId),
 }
 
 impl Place {
-    /// Returns the position of a leaf. Returns `None` for a repeated leaf or a tag, or if repetitions both precede and
-    /// follow the leaf.
+    /// Returns the position of a leaf that [occurs once](Record::occurrence). Returns `None` for other leaves and for a
+    /// tag.
     #[must_use]
     pub fn of(record: &Record, id: LeafId) -> Option<Self> {
-        record.leaf(id).filter(|leaf| !leaf.is_tag() && !leaf.repeated)?;
+        record.leaf(id).filter(|leaf| !leaf.is_tag() && record.occurrence(id) == Occurrence::Once)?;
         let (before, behind) = record.leaves.split_at_checked(usize::from(id.0))?;
         let behind = behind.get(1..)?;
         let count = |leaves: &[Leaf]| {
             let fixed = !leaves.iter().any(|leaf| leaf.repeated);
             fixed.then(|| leaves.iter().filter(|leaf| !leaf.is_tag()).count())
         };
-        count(before).map(Self::Behind).or_else(|| count(behind).map(Self::Before))
+        let fixed = count(before).map(Self::Behind).or_else(|| count(behind).map(Self::Before));
+        Some(fixed.unwrap_or_else(|| Self::Between(Arc::new(record.clone()), id)))
     }
 
     /// Returns the index among the values of a record.
     #[must_use]
-    pub fn index(self, owned: &OwnedRecord) -> Option<usize> {
+    pub fn index(&self, owned: &OwnedRecord) -> Option<usize> {
         match self {
-            Self::Behind(before) => Some(before),
+            Self::Behind(before) => Some(*before),
             Self::Before(behind) => owned.len().checked_sub(behind + 1),
+            Self::Between(record, id) => Cursor::new(record, owned).index_of(*id),
         }
     }
 
     /// Returns the value.
     #[must_use]
-    pub fn value(self, owned: &OwnedRecord) -> Option<Item<'_>> {
+    pub fn value<'o>(&self, owned: &'o OwnedRecord) -> Option<Item<'o>> {
         owned.get(self.index(owned)?)
     }
 
     /// Returns the value if it is a number.
     #[must_use]
-    pub fn number(self, owned: &OwnedRecord) -> Option<u64> {
+    pub fn number(&self, owned: &OwnedRecord) -> Option<u64> {
         match self.value(owned)? {
             Item::Number(number) => Some(number),
             Item::Bytes(_) => None,
@@ -161,7 +167,7 @@ impl Place {
     }
 
     /// Sets the value, which must be a number.
-    pub fn set_number(self, owned: &mut OwnedRecord, number: u64) {
+    pub fn set_number(&self, owned: &mut OwnedRecord, number: u64) {
         if let Some(index) = self.index(owned) {
             owned.set_number(index, number);
         }

@@ -24,7 +24,7 @@ pub(crate) struct OfRecord<'l> {
 }
 
 /// The positions of a string or label in the values of a record.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Kind {
     process: Option<Place>,
     id: Option<Place>,
@@ -48,13 +48,13 @@ impl Labels {
     /// Stores the string or label that a record defines.
     pub(crate) fn learn(&mut self, schema: &Schema, record: u16, owned: &OwnedRecord) {
         let Some(kind) = self.kinds.get(usize::from(record)).filter(|kind| kind.learns()) else { return };
-        let number = |place: Option<Place>| place?.number(owned);
-        let Some(id) = number(kind.id) else { return };
-        let process = number(kind.process).unwrap_or(0);
-        if let Some(address) = number(kind.labelled) {
+        let number = |place: &Option<Place>| place.as_ref()?.number(owned);
+        let Some(id) = number(&kind.id) else { return };
+        let process = number(&kind.process).unwrap_or(0);
+        if let Some(address) = number(&kind.labelled) {
             self.labels.insert((process, address), id);
         }
-        if let Some(Item::Bytes(bytes)) = kind.string.and_then(|place| place.value(owned)) {
+        if let Some(Item::Bytes(bytes)) = kind.string.as_ref().and_then(|place| place.value(owned)) {
             let leaf = schema.record(record).and_then(|r| r.leaf(roles::first(r, Role::String)?));
             let tail = leaf.map_or(0, |leaf| leaf.format.tail_of_bytes(bytes).len());
             let text = bytes.get(..bytes.len() - tail).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Labels {
 
     /// Returns the labels and strings that may apply to the numbers in a record.
     pub(crate) fn of_record(&self, record: u16, owned: &OwnedRecord) -> OfRecord<'_> {
-        let place = self.kinds.get(usize::from(record)).and_then(|kind| kind.process);
+        let place = self.kinds.get(usize::from(record)).and_then(|kind| kind.process.as_ref());
         OfRecord { labels: self, process: place.and_then(|place| place.number(owned)).unwrap_or(0) }
     }
 

@@ -27,6 +27,7 @@ mod earlier;
 mod interpretation;
 mod meaning;
 mod names;
+mod occurrence;
 mod printed;
 mod raw;
 mod text;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub use names::{Bits, NameList, Names, changes_direction};
+pub use occurrence::Occurrence;
 pub(crate) use names::{ListError, parse as parse_names};
 pub use raw::{MAGIC, RECORDS_SIZE, RawFile, RawStart, TRAILER};
 pub(crate) use text::expression_text;
@@ -210,7 +212,7 @@ pub struct Leaf {
     pub doc: Option<String>,
     /// Annotations, which are properties unknown to the specification and the tools, with their values as written.
     pub annotations: BTreeMap<String, String>,
-    /// Whether the leaf is inside a repetition.
+    /// Whether the leaf is inside a repetition or an optional item; see [`Record::occurrence`].
     pub repeated: bool,
     /// The scope that sets `width`; `None` if no scope sets it.
     pub width_origin: Option<Origin>,

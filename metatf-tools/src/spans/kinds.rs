@@ -180,21 +180,21 @@ impl Kinds {
     pub fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
         let kind = self.kinds.get(usize::from(record))?;
         let leaf = |id: LeafId| schema.record(record)?.leaf(id);
-        let number = |place: Place| place.number(owned);
-        let text = |(place, id): (Place, LeafId)| match place.value(owned)? {
+        let number = |place: &Place| place.number(owned);
+        let text = |(place, id): &(Place, LeafId)| match place.value(owned)? {
             Item::Bytes(bytes) => {
-                let tail = leaf(id)?.format.tail_of_bytes(bytes).len();
+                let tail = leaf(*id)?.format.tail_of_bytes(bytes).len();
                 Some(String::from_utf8_lossy(bytes.get(..bytes.len() - tail)?).into_owned())
             }
             Item::Number(_) => None,
         };
-        let time = kind.time.and_then(|(place, unit)| Some(number(place)?.saturating_mul(unit)));
-        let string = kind.string.and_then(text);
-        let thread_name = kind.thread_name.and_then(text);
+        let time = kind.time.as_ref().and_then(|(place, unit)| Some(number(place)?.saturating_mul(*unit)));
+        let string = kind.string.as_ref().and_then(text);
+        let thread_name = kind.thread_name.as_ref().and_then(text);
         if kind.does.is_none() && time.is_none() && string.is_none() && thread_name.is_none() {
             return None;
         }
-        let value = |place: Place, id: LeafId| Some(values::value(leaf(id)?, place.value(owned)?));
+        let value = |place: &Place, id: LeafId| Some(values::value(leaf(id)?, place.value(owned)?));
         let with_values = self.with_values;
         let values = kind.values.iter().filter(|_| with_values);
         Some(Seen {
@@ -203,30 +203,31 @@ impl Kinds {
             is_named: kind.is_named,
             kind: kind.has_own_numbers.then_some(&kind.name),
             time,
-            process: kind.process.and_then(number).unwrap_or(1),
-            thread: kind.thread.and_then(number).unwrap_or(0),
-            span: kind.span.and_then(number),
-            parent: kind.parent.and_then(number),
-            string_id: kind.string_id.and_then(number),
+            process: kind.process.as_ref().and_then(number).unwrap_or(1),
+            thread: kind.thread.as_ref().and_then(number).unwrap_or(0),
+            span: kind.span.as_ref().and_then(number),
+            parent: kind.parent.as_ref().and_then(number),
+            string_id: kind.string_id.as_ref().and_then(number),
             string,
             thread_name,
             place: kind.has_origin().then(|| {
-                let level = kind.level.and_then(|(place, id)| Some(Level::new(leaf(id)?, number(place)?)));
-                let fields = kind.fields.and_then(text).unwrap_or_default();
+                let level = kind.level.as_ref().and_then(|(place, id)| Some(Level::new(leaf(*id)?, number(place)?)));
+                let fields = kind.fields.as_ref().and_then(text).unwrap_or_default();
                 Arc::new(Origin {
                     level,
-                    target: kind.target.and_then(text),
-                    file: kind.file.and_then(text).filter(|file| !file.is_empty()),
-                    line: kind.line.and_then(number),
+                    target: kind.target.as_ref().and_then(text),
+                    file: kind.file.as_ref().and_then(text).filter(|file| !file.is_empty()),
+                    line: kind.line.as_ref().and_then(number),
                     fields: fields.split(',').map(Arc::from).collect(),
                 })
             }),
             value: kind
                 .value
+                .as_ref()
                 .filter(|_| with_values)
-                .and_then(|(place, id)| Some((kind.field.and_then(number).unwrap_or(0), value(place, id)?))),
+                .and_then(|(place, id)| Some((kind.field.as_ref().and_then(number).unwrap_or(0), value(place, *id)?))),
             values: Values::new(
-                values.filter_map(|(name, place, id)| Some((name.clone(), value(*place, *id)?))).collect(),
+                values.filter_map(|(name, place, id)| Some((name.clone(), value(place, *id)?))).collect(),
             ),
         })
     }

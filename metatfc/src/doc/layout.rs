@@ -1,7 +1,7 @@
 //! Draws the bytes of a record, with a box for each stored field in order, on as many lines as needed.
 
 use super::html::markup;
-use metatf_parser::schema::{Leaf, Width};
+use metatf_parser::schema::{Leaf, Occurrence, Width};
 use std::fmt::Write as _;
 
 /// Width of a line in pixels.
@@ -27,6 +27,7 @@ const MOST_BOXES: usize = 256;
 pub(super) struct Part<'d> {
     pub(super) name: &'d str,
     pub(super) leaf: &'d Leaf,
+    pub(super) occurrence: Occurrence,
     pub(super) offset: Option<u64>,
     /// The width in bytes to use for the tag, whose leaf does not set a width.
     pub(super) tag_width: u8,
@@ -36,7 +37,7 @@ impl Part<'_> {
     /// Returns the number of bytes, their label, and whether the box is open-ended, or `None` if the field stores no
     /// bytes.
     fn size(&self) -> Option<(usize, String, bool)> {
-        let bytes = |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.leaf.repeated);
+        let bytes = |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.occurrence != Occurrence::Once);
         if self.leaf.is_tag() {
             return Some(bytes(self.tag_width.into()));
         }
@@ -63,7 +64,11 @@ pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
             (x, y) = (0, y + STEP);
         }
         let class = if open { " class=\"open\"" } else { "" };
-        let repeated = if part.leaf.repeated { " × n" } else { "" };
+        let repeated = match part.occurrence {
+            Occurrence::Once => "",
+            Occurrence::Optional => " or none",
+            Occurrence::Repeated => " × n",
+        };
         let offset = part.offset.map_or_else(|| "·".to_owned(), |offset| offset.to_string());
         let _ = writeln!(
             boxes,

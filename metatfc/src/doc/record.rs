@@ -7,7 +7,7 @@ use super::layout;
 use crate::{fields, output};
 use metatf_parser::Property;
 use metatf_parser::index::{LaidOut, ResolvedField};
-use metatf_parser::schema::{Dtd, Format, Leaf, Record};
+use metatf_parser::schema::{Dtd, Format, Leaf, LeafId, Occurrence, Record};
 use std::fmt::Write as _;
 
 /// A record, and all information about it.
@@ -49,6 +49,7 @@ impl Part<'_> {
             .map(|(index, (leaf, name))| layout::Part {
                 name,
                 leaf,
+                occurrence: self.occurrence(index),
                 offset: self.field(index).and_then(|field| field.offset),
                 tag_width: self.dtd.tag_width,
             })
@@ -82,6 +83,10 @@ impl Part<'_> {
         self.laid_out?.fields.get(index)
     }
 
+    fn occurrence(&self, leaf: usize) -> Occurrence {
+        u8::try_from(leaf).map_or(Occurrence::Once, |leaf| self.record.occurrence(LeafId(leaf)))
+    }
+
     fn row(&self, out: &mut String, index: usize, leaf: &Leaf, name: &str) {
         let offset = self.field(index).and_then(|f| f.offset).map(|offset| offset.to_string()).unwrap_or_default();
         let width = if leaf.is_tag() {
@@ -91,7 +96,11 @@ impl Part<'_> {
         } else {
             self.record.width_text(&leaf.width)
         };
-        let repeated = if leaf.repeated { ", repeated" } else { "" };
+        let repeated = match self.occurrence(index) {
+            Occurrence::Once => "",
+            Occurrence::Optional => ", optional",
+            Occurrence::Repeated => ", repeated",
+        };
         let mut interpretation = self.dtd.interpretation_text(self.record, leaf);
         if let Some(value) = leaf.constant.filter(|_| !leaf.is_tag()) {
             let _ = write!(interpretation, ", always {value}");

@@ -100,7 +100,7 @@ impl Fields for RecordFields<'_> {
         }
         let of_record = |record: &schema::Record| -> Vec<u8> {
             let names = fields::names(record).into_iter();
-            let is_meant = |(id, path): &(_, String)| condition::names_field(name, path) && !is_tag(record, *id);
+            let is_meant = |(id, path): &(_, String)| condition::names_field(name, path) && is_field(record, *id);
             names.filter(is_meant).map(|(id, _)| id.0).collect()
         };
         // The predefined records have no data fields.
@@ -128,7 +128,7 @@ impl Fields for RecordFields<'_> {
         let mut known: Vec<String> = Vec::new();
         for record in self.0.records.iter().skip(3) {
             for (id, path) in fields::names(record) {
-                if !is_tag(record, id) && !known.contains(&path) {
+                if is_field(record, id) && !known.contains(&path) {
                     known.push(path);
                 }
             }
@@ -137,8 +137,9 @@ impl Fields for RecordFields<'_> {
     }
 }
 
-fn is_tag(record: &schema::Record, id: schema::LeafId) -> bool {
-    fields::leaf(record, id).is_some_and(schema::Leaf::is_tag)
+/// Returns whether a condition can refer to a leaf. Tags and the expressions of counts have no names.
+fn is_field(record: &schema::Record, id: schema::LeafId) -> bool {
+    fields::leaf(record, id).is_some_and(|leaf| !leaf.is_tag() && leaf.computed.is_none())
 }
 
 /// The values of a record.

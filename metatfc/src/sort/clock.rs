@@ -11,7 +11,7 @@ const MOST: usize = 1 << 16;
 const RANGE: i128 = 1 << 62;
 
 /// A time filled in by the emitter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Time {
     place: Place,
     is_signed: bool,
@@ -19,13 +19,13 @@ struct Time {
 }
 
 impl Time {
-    fn get(self, owned: &OwnedRecord) -> Option<i128> {
+    fn get(&self, owned: &OwnedRecord) -> Option<i128> {
         let number = self.place.number(owned)?;
         let value = if self.is_signed { i128::from(number.cast_signed()) } else { i128::from(number) };
         Some(value * i128::from(self.nanoseconds))
     }
 
-    fn set(self, owned: &mut OwnedRecord, nanoseconds: i128) {
+    fn set(&self, owned: &mut OwnedRecord, nanoseconds: i128) {
         let value = nanoseconds.div_euclid(i128::from(self.nanoseconds));
         let (least, most) = if self.is_signed { (i64::MIN.into(), i64::MAX.into()) } else { (0, u64::MAX.into()) };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range of 64 bits")]
@@ -86,7 +86,7 @@ fn times(record: &Record) -> Result<Vec<Time>, String> {
                 Ok(Time { place, is_signed, nanoseconds: leaf.nanoseconds().unwrap_or(1) })
             }
             None => Err(format!(
-                "the time field {}.{} is not an integer that occurs exactly once",
+                "the time field {}.{} is not an integer that occurs once in each record",
                 record.name,
                 leaf.path.join(".")
             )),

@@ -3,7 +3,7 @@
 use crate::failure::{Result, usage};
 use crate::fields;
 use metatf::dynamic::{OwnedRecord, Schema};
-use metatf_parser::schema::{Format, LeafId, Record};
+use metatf_parser::schema::{Format, LeafId, Occurrence, Record};
 use metatf_tools::roles::{self, Place, Role};
 
 /// The position of the sort field in each record type.
@@ -29,8 +29,13 @@ impl Keys {
             let leaf = record.leaf(id).filter(|leaf| leaf.is_numeric() && !leaf.format.is_float());
             let Some((leaf, place)) = leaf.zip(Place::of(record, id)) else {
                 let field = by.unwrap_or("the field of role \"time\"");
+                let is = match record.occurrence(id) {
+                    Occurrence::Once => "is not an integer",
+                    Occurrence::Optional => "is optional",
+                    Occurrence::Repeated => "is repeated",
+                };
                 return usage(format!(
-                    "--by: {field} of record {} is not an integer that occurs exactly once",
+                    "--by: {field} of record {} {is}, but the field must be an integer that occurs once",
                     record.name
                 ));
             };
@@ -51,7 +56,7 @@ impl Keys {
 
     /// Returns the key of a record, or `None` if the record lacks the field.
     pub(crate) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
-        let (place, sign) = (*self.places.get(usize::from(record))?)?;
+        let (place, sign) = self.places.get(usize::from(record))?.as_ref()?;
         Some(place.number(owned)? ^ sign)
     }
 }

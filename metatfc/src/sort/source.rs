@@ -42,7 +42,7 @@ pub(super) fn places(schema: &Schema, field: &str) -> Result<Arc<[Option<Place>]
                 Some(place) => Some(place),
                 None => {
                     return usage(format!(
-                        "--source: {}.{field} is not a number that occurs exactly once",
+                        "--source: {}.{field} is not a number that occurs once in each record",
                         record.name
                     ));
                 }

@@ -100,3 +100,70 @@ fn lines_that_do_not_agree() {
         run(here, &["convert", "--dtd", "s.dtd", "-", "x.mtf"], line.as_bytes()).exits(1).says(says);
     }
 }
+
+/// A field that occurs once is found between repetitions and optional fields, too.
+#[test]
+fn fields_between_repetitions() {
+    let here = &Folder::new();
+    here.write(
+        "b.dtd",
+        "section s 1 {
+    // Something that happened.
+    r: (tag, n, n*(item, m, m*part), at, (at.bit 0)*extra, key, rest, rest*word) {
+        tag.value = 4;
+        n.width = 1; n.interpretation = none; item.width = 1; item.interpretation = none;
+        m.width = 1; m.interpretation = none; part.width = 1; part.interpretation = none;
+        at.width = 4; at.interpretation = none; at.role = \"time\"; at.unit = \"ms\";
+        extra.width = 1; extra.interpretation = none; rest.width = 1; rest.interpretation = none;
+        key.width = 2; key.interpretation = none; key.format = \"signed\";
+        word.width = 1; word.interpretation = none;
+    }
+}
+",
+    );
+    let mut lines: Vec<(u64, i64, String)> = Vec::new();
+    for i in 0..300_u64 {
+        let (at, key) = (i * 7919 % 1009, i64::try_from(i * 31 % 211).expect("it fits") - 100);
+        let items: Vec<String> =
+            (0..i % 4).map(|j| format!(r#"{{"item":{j},"m":{},"part":{:?}}}"#, j % 3, vec![9; (j % 3) as usize])).collect();
+        let extra = if at % 2 == 1 { format!(r#""extra":{},"#, i % 200) } else { String::new() };
+        let rest: Vec<String> = (0..i % 5).map(|j| j.to_string()).collect();
+        let line = format!(
+            r#"{{"@section":"s","@record":"r","n":{},"n_items":[{}],"at":{at},{extra}"key":{key},"rest":{},"word":[{}]}}"#,
+            i % 4,
+            items.join(",").replace(' ', ""),
+            i % 5,
+            rest.join(",")
+        );
+        lines.push((at, key, line + "\n"));
+    }
+    let text: String = lines.iter().map(|(.., line)| line.as_str()).collect();
+    run(here, &["convert", "--dtd", "b.dtd", "-", "b.mtf"], text.as_bytes()).exits(0);
+    let dump = |trace: &str| metatfc(here, &["dump", "--format", "jsonl", trace]).exits(0).text();
+    assert_eq!(dump("b.mtf"), text);
+    metatfc(here, &["sort", "b.mtf", "-o", "at.mtf"]).exits(0);
+    lines.sort_by_key(|line| line.0);
+    assert_eq!(dump("at.mtf"), lines.iter().map(|(.., line)| line.as_str()).collect::<String>());
+    metatfc(here, &["sort", "--by", "key", "at.mtf", "-o", "key.mtf"]).exits(0);
+    lines.sort_by_key(|line| line.1);
+    assert_eq!(dump("key.mtf"), lines.iter().map(|(.., line)| line.as_str()).collect::<String>());
+    for (field, occurs) in [("item", "is repeated"), ("part", "is repeated"), ("extra", "is optional")] {
+        metatfc(here, &["sort", "--by", field, "b.mtf", "-o", "-"])
+            .exits(2)
+            .says(&format!("--by: {field} of record r {occurs}, but the field must be an integer that occurs once"));
+    }
+    let chosen = metatfc(here, &["dump", "--format", "jsonl", "--where", "key == 7", "b.mtf"]).exits(0).text();
+    assert_eq!(chosen, lines.iter().filter(|line| line.1 == 7).map(|(.., line)| line.as_str()).collect::<String>());
+    // The expression of a count is not a field.
+    let unknown = metatfc(here, &["dump", "--where", "none", "b.mtf"]).exits(2);
+    unknown.says("available fields: n, n_items.item, n_items.m, n_items.part, at, extra, key, rest, word");
+    let log = metatfc(here, &["dump", "--format", "lines", "b.mtf"]).exits(0).text();
+    assert!(log.contains("key=-100"), "{log}");
+    metatfc(here, &["show", "--doc", "pages", "b.dtd"]).exits(0);
+    let page = here.text("pages/section-1.html");
+    for (field, occurs) in [("at", "4"), ("extra", "1, optional"), ("n_items.item", "1, repeated"), ("key", "2")] {
+        let row = format!("id=\"r.{field}\">");
+        let row = page.split(&row).nth(1).and_then(|rest| rest.split("</tr>").next()).expect(field);
+        assert!(row.contains(&format!("<td>{occurs}</td>")), "{row}");
+    }
+}

@@ -161,7 +161,7 @@ fn what_cannot_be_sorted_is_said() {
     metatfc(here, &["sort", "--by", "hour", "a.mtf", "-o", "-"]).exits(2).says("no field `hour`");
     metatfc(here, &["sort", "--by", "value", "a.mtf", "-o", "-"])
         .exits(2)
-        .says("not an integer that occurs exactly once");
+        .says("value of record list is repeated, but the field must be an integer that occurs once");
     metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "a.mtf", "-o", "-"])
         .exits(2)
         .says("--dtd FILE");
