@@ -2,12 +2,17 @@
 
 use crate::codes::Severity;
 use crate::diagnostic::Suggestion;
-use crate::index::{Index, SymbolKind};
+use crate::index::{Index, LaidOut, ResolvedField, Set, SymbolId, SymbolKind};
 use crate::parse::index;
 use crate::schema::{Interpretation, InterpretationWord, Width};
+use crate::vocabulary::Property;
+use std::ops::Range;
 
-/// Returns the edits that rename the item at an offset everywhere in the text. `index` is the [index](crate::index())
-/// of the text. The name and the number of a section are renamed separately.
+/// Returns the edits that rename the item at an offset everywhere in the text, sorted by position. `index` is the
+/// [index](crate::index()) of the text. The name and the number of a section are renamed separately.
+///
+/// The edits also add the old name of a field or of a tagged record to its `was`, so that readers with the new DTD find
+/// the values in traces with the old DTD. Sections and nested records cannot have earlier names.
 ///
 /// # Errors
 /// Returns a message if there is nothing to rename at the offset, the name is invalid, or the new name would change the
@@ -32,11 +37,20 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
         .references(found.symbol)
         .map(|u| Suggestion { span: u.span.clone(), text: name.to_owned(), certain: true })
         .collect();
-    let mut changed = text.to_vec();
-    for edit in edits.iter().rev() {
-        changed = edit.apply(&changed).ok_or("the index does not belong to this text")?;
+    let renamed = |edits: &[Suggestion]| {
+        let mut changed = text.to_vec();
+        for edit in edits.iter().rev() {
+            changed = edit.apply(&changed).ok_or("the index does not belong to this text")?;
+        }
+        Ok::<_, String>(index(&changed))
+    };
+    // If the old name cannot be an earlier name, rename the item without it.
+    let keeping = [earlier_names(text, of, found.symbol, name), edits.clone()].concat();
+    let keeping = sorted(keeping);
+    if shape(of) == shape(&renamed(&keeping)?) {
+        return Ok(keeping);
     }
-    let after = index(&changed);
+    let after = renamed(&edits)?;
     if shape(of) == shape(&after) {
         return Ok(edits);
     }
@@ -46,6 +60,75 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
         Some(message) => format!("with the name `{name}`, {message}"),
         None => format!("the name `{name}` would change the meaning of the DTD"),
     })
+}
+
+fn sorted(mut edits: Vec<Suggestion>) -> Vec<Suggestion> {
+    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+    edits
+}
+
+/// Returns the edits that make the current name of a symbol an earlier name.
+fn earlier_names(text: &[u8], of: &Index, symbol: SymbolId, name: &str) -> Vec<Suggestion> {
+    let (Ok(text), Some(symbol)) = (std::str::from_utf8(text), of.symbol(symbol)) else { return Vec::new() };
+    let family = (0..).zip(&of.symbols).filter(|(_, other)| other.family == symbol.family);
+    let mut edits: Vec<Suggestion> = Vec::new();
+    for (id, member) in family {
+        let old = member.name.as_str();
+        let found: Vec<_> = match member.kind {
+            SymbolKind::Field => of.fields(id).filter_map(|(_, field)| earlier(text, field, old, name)).collect(),
+            SymbolKind::Record => {
+                let declared = of.records.iter().filter(|record| member.definitions.contains(&record.span));
+                declared.filter_map(|record| earlier_record(text, record, old, name)).collect()
+            }
+            SymbolKind::Section | SymbolKind::SectionNumber => Vec::new(),
+        };
+        for edit in found {
+            // One statement can set the properties of several fields.
+            if edits.iter().all(|known| known.span != edit.span) {
+                edits.push(edit);
+            }
+        }
+    }
+    edits
+}
+
+/// Returns the edit that adds an earlier name to a field.
+fn earlier(text: &str, field: &ResolvedField, old: &str, new: &str) -> Option<Suggestion> {
+    if let Some(list) = field.set(Property::Was).and_then(|set| set.value_span.clone()) {
+        return extended(text, list, old, new);
+    }
+    let set = field.set(Property::Interpretation).filter(|set| set.span.is_some());
+    let set = set.or_else(|| field.set(Property::Width))?;
+    let path = text.get(set.span.clone()?)?.rsplit_once('.')?.0.trim_end();
+    let before = path.strip_suffix(old).filter(|before| before.is_empty() || before.ends_with('.'))?;
+    statement_after(text, set, &format!("{before}{new}.was = \"{old}\";"))
+}
+
+/// Returns the edit that adds an earlier name to a tagged record.
+fn earlier_record(text: &str, record: &LaidOut, old: &str, new: &str) -> Option<Suggestion> {
+    let tag = record.fields.first().filter(|_| record.tag.is_some())?;
+    if let Some(list) = tag.set(Property::Was).and_then(|set| set.value_span.clone()) {
+        return extended(text, list, old, new);
+    }
+    statement_after(text, tag.set(Property::Value)?, &format!("tag.was = \"{old}\";"))
+}
+
+/// Returns the edit that puts a name at the front of a list of earlier names, which does not contain the new name.
+fn extended(text: &str, list: Range<usize>, old: &str, new: &str) -> Option<Suggestion> {
+    let names = text.get(list.clone())?.trim_matches('"').split(',').map(str::trim);
+    let kept = names.filter(|name| !name.is_empty() && ![old, new].contains(name));
+    let names: Vec<&str> = std::iter::once(old).chain(kept).collect();
+    Some(Suggestion { span: list, text: format!("\"{}\"", names.join(", ")), certain: true })
+}
+
+/// Returns the edit that inserts a statement after another one, on its own line if the other one has its own line.
+fn statement_after(text: &str, set: &Set, statement: &str) -> Option<Suggestion> {
+    let end = set.value_span.as_ref()?.end;
+    let at = end + text.get(end..)?.find(';')? + 1;
+    let line = text.get(..set.span.as_ref()?.start)?.rsplit('\n').next()?;
+    let own_line = line.trim().is_empty() && text.get(at..)?.lines().next().is_none_or(|rest| rest.trim().is_empty());
+    let gap = if own_line { format!("\n{line}") } else { " ".to_owned() };
+    Some(Suggestion { span: at..at, text: format!("{gap}{statement}"), certain: true })
 }
 
 fn is_name(name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! The comparison of two DTDs, as a report page.
 
 use super::reads::Reads;
+use super::version::Level;
 use super::{Report, Side};
 use metatf_page::{Column, Facts, Page, Table, Value};
 
@@ -19,6 +20,10 @@ impl metatf_page::Report for Report {
             page.note("no changes");
         } else {
             page.push(table);
+            page.subheading("");
+            let is_used = |level: &Level| self.changes.iter().any(|change| change.level == *level);
+            let used = [Level::Major, Level::Median, Level::Minor].into_iter().filter(is_used);
+            page.push(used.fold(Facts::new(), |facts, level| facts.and(level.name(), Value::text(level.meaning()))));
         }
         page.subheading("");
         page.push(

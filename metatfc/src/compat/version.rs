@@ -24,6 +24,17 @@ impl Level {
             Level::Major => "major",
         }
     }
+
+    /// Returns the meaning of the level and its effect on the version, as shown below the changes in reports.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Level::Minor => "a section, a record or a named value is added; increases the third number of the version",
+            Level::Median => {
+                "the format or the meaning of an existing record changes; increases the second number of the version"
+            }
+            Level::Major => "the format of the file as a whole changes; increases the first number of the version",
+        }
+    }
 }
 
 /// Returns the lowest version after a change of this level.

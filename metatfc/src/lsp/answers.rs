@@ -123,6 +123,44 @@ fn symbol(lines: &Lines<'_>, declared: &Declared) -> Value {
     })
 }
 
+/// Returns the sections, records and comments that have more than one line.
+pub(super) fn folds(document: &Document) -> Value {
+    let lines = document.lines();
+    let line = |offset: usize| lines.position(offset).0;
+    let mut folds = Vec::new();
+    let mut blocks: Vec<&Declared> = document.index().outline.iter().collect();
+    while let Some(block) = blocks.pop() {
+        let (first, last) = (line(block.extent.start), line(block.extent.end));
+        // The line with the closing brace remains visible.
+        let is_closed = document.text.get(block.extent.clone()).is_some_and(|text| text.ends_with('}'));
+        let last = if is_closed { last.saturating_sub(1) } else { last };
+        folds.push((first, last, "region"));
+        blocks.extend(&block.children);
+    }
+    let tokens = metatf_parser::tokens(document.text.as_bytes(), document.index());
+    let comments = tokens.into_iter().filter(|(_, kind)| *kind == TokenKind::Comment);
+    let mut run: Option<(u32, u32)> = None;
+    for (bytes, _) in comments {
+        let before = document.text.get(..bytes.start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+        if !before.trim().is_empty() {
+            continue;
+        }
+        let (first, last) = (line(bytes.start), line(bytes.end));
+        run = match run {
+            Some((start, end)) if first <= end + 1 => Some((start, last)),
+            _ => {
+                folds.extend(run.map(|(start, end)| (start, end, "comment")));
+                Some((first, last))
+            }
+        };
+    }
+    folds.extend(run.map(|(start, end)| (start, end, "comment")));
+    folds.retain(|(first, last, _)| first < last);
+    folds.sort_unstable();
+    let fold = |(first, last, kind)| json!({ "startLine": first, "endLine": last, "kind": kind });
+    folds.into_iter().map(fold).collect()
+}
+
 /// Returns five numbers for each token: the line and column relative to the previous token, the length, the type, and
 /// no modifiers. A token must be on a single line, so a multi-line comment becomes a token for each line.
 pub(super) fn semantic_tokens(document: &Document) -> Value {

@@ -49,6 +49,7 @@ impl Server {
                     "full": true,
                 },
                 "inlayHintProvider": true,
+                "foldingRangeProvider": true,
             },
             "serverInfo": { "name": "metatfc", "version": env!("CARGO_PKG_VERSION") },
         })
@@ -158,6 +159,7 @@ impl Server {
                 edits::completion(document, offset)
             }
             "textDocument/formatting" => edits::formatting(document()?.1),
+            "textDocument/foldingRange" => answers::folds(document()?.1),
             "textDocument/codeAction" => {
                 let (uri, document) = document()?;
                 let range = params.get("range").and_then(|range| place::bytes(&document.lines(), range));

@@ -308,11 +308,11 @@ fn sharing_of_previous_values_is_compared() {
     };
     here.write("v1.dtd", dtd("", &["a", "b"]));
     here.write("v2.dtd", dtd("", &["z", "b", "a"]));
-    metatfc(&here, &["diff", "v1.dtd", "v2.dtd"]).exits(0).prints("minor  s.z    record added\n\n  version");
+    metatfc(&here, &["diff", "v1.dtd", "v2.dtd"]).exits(0).prints("minor  s.z    record added\n\n  minor  a section");
     here.write("v2.dtd", dtd("time.previous = own;", &["a", "b"]));
     metatfc(&here, &["diff", "v1.dtd", "v2.dtd"])
         .exits(0)
-        .prints("median  s.b.time  shares its previous value with different fields\n\n  version");
+        .prints("median  s.b.time  shares its previous value with different fields\n\n  median  the format");
 }
 
 /// A global record that moves into a section remains the same record, and no record is listed twice.

@@ -175,6 +175,18 @@ fn words(text: &str, edits: &[lsp::TextEdit]) -> Vec<String> {
     edits.iter().map(|edit| word(&edit.range)).collect()
 }
 
+/// Returns the text after the edits, which are in order and do not overlap.
+fn applied(text: &str, edits: &[lsp::TextEdit]) -> String {
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
+    let at = |position: &lsp::Position| starts[position.line as usize] + position.character as usize;
+    let mut changed = text.to_owned();
+    for edit in edits.iter().rev() {
+        changed.replace_range(at(&edit.range.start)..at(&edit.range.end), &edit.new_text);
+    }
+    changed
+}
+
 fn initialize(encodings: &[&str]) -> Value {
     json!({ "processId": null, "rootUri": null, "capabilities": { "general": { "positionEncodings": encodings } } })
 }
@@ -227,9 +239,11 @@ fn a_session() {
         Ok::<_, String>(edit.changes.expect("changes").into_values().next().expect("one document"))
     };
     let edits = renamed(&mut client, "job, n*cost", 0, "task").expect("it is renamed");
-    assert_eq!(words(JOBS, &edits), ["job"; 5]);
+    assert_eq!(words(JOBS, &edits), ["job", "job", "", "job", "job", "job"]);
+    assert!(applied(JOBS, &edits).contains("    task.width = 2; task.interpretation = none; task.was = \"job\";\n"));
     let edits = renamed(&mut client, "submit", 0, "put").expect("it is renamed");
-    assert_eq!(words(JOBS, &edits), ["submit"; 2]);
+    assert_eq!(words(JOBS, &edits), ["submit", "", "submit"]);
+    assert!(applied(JOBS, &edits).contains("        tag.value = 4;\n        tag.was = \"submit\";\n"));
     let edits = renamed(&mut client, "2;\n    }\n    done", 0, "9").expect("its number is changed");
     assert_eq!(words(JOBS, &edits), ["2"; 2]);
     assert!(renamed(&mut client, "tag", 0, "x").expect_err("a word of the language").contains("is predefined"));
@@ -241,6 +255,11 @@ fn a_session() {
     assert!(renamed(&mut client, "done", 0, "delta").expect_err("reserved").contains("not a valid name"));
     let found = client.request::<lsp::PrepareRenameRequest>(position("vfield", 0)).expect("an answer");
     assert!(found.is_none(), "a predefined record keeps its name");
+
+    // The sections, records and comments that have several lines.
+    let folds = client.request::<lsp::FoldingRangeRequest>(json!({})).expect("an answer").expect("some");
+    let folds: Vec<_> = folds.iter().map(|fold| (fold.start_line, fold.end_line)).collect();
+    assert_eq!(folds, [(4, 16), (8, 10), (12, 15), (19, 20)]);
 
     // The other requests that change nothing.
     let found = client.request::<lsp::DocumentSymbolRequest>(json!({})).expect("an answer").expect("some");
@@ -520,4 +539,46 @@ fn random_edits_are_answered() {
         assert_eq!(again, parsed.diagnostics.len());
     }
     client.end();
+}
+
+/// After a rename of any field or tagged record, readers with the new DTD find everything in traces with the old DTD.
+#[test]
+fn renamed_items_are_found_in_old_traces() {
+    use metatf_parser::index::SymbolKind;
+    let mut renamed = 0;
+    for file in ["heap", "HATF10-split", "pcap", "scoped-log"] {
+        let path = metatf_test::root().join("dtds").join(file).with_extension("dtd");
+        let text = std::fs::read(&path).expect(file);
+        let index = metatf_parser::index(&text);
+        let old = metatf_parser::parse("old.dtd", &text).dtd.expect("a DTD");
+        let format = metatf::format::Format::from_dtd(&old);
+        let tagged: Vec<_> = index.records.iter().filter(|record| record.tag.is_some()).map(|record| &record.span).collect();
+        for symbol in index.symbols.iter().filter(|symbol| !symbol.predefined) {
+            let Some(place) = symbol.definitions.first() else { continue };
+            let is_kept = match symbol.kind {
+                SymbolKind::Field => index.records.iter().any(|record| record.fields.iter().any(|f| f.site == *place)),
+                SymbolKind::Record => tagged.contains(&place),
+                SymbolKind::Section | SymbolKind::SectionNumber => false,
+            };
+            let edits = metatf_parser::rename(&text, &index, place.start, "a_new_name");
+            let Ok(edits) = edits else { continue };
+            if !is_kept {
+                continue;
+            }
+            let changed = edits.iter().rev().fold(text.clone(), |text, edit| edit.apply(&text).expect("in the text"));
+            let parsed = metatf_parser::parse("new.dtd", &changed);
+            let new = parsed.dtd.unwrap_or_else(|| panic!("{file}: {}: {:?}", symbol.name, parsed.diagnostics));
+            let found = metatf::typed::unmatched(&metatf::format::Format::from_dtd(&new), &format);
+            let found = found.unwrap_or_else(|error| panic!("{file}: {}: {error}", symbol.name));
+            assert!(found.is_empty(), "{file}: {} {:?}: {found}\n{}", symbol.name, symbol.kind, String::from_utf8_lossy(&changed));
+            // Renamed again, both old names are known.
+            let again = metatf_parser::index(&changed);
+            let place = again.symbols.iter().find(|s| s.name == "a_new_name").expect("it is renamed").definitions[0].start;
+            let edits = metatf_parser::rename(&changed, &again, place, "a_newer_name").expect("it is renamed");
+            let twice = edits.iter().rev().fold(changed, |text, edit| edit.apply(&text).expect("in the text"));
+            assert!(String::from_utf8_lossy(&twice).contains(&format!("\"a_new_name, {}", symbol.name)), "{}", symbol.name);
+            renamed += 1;
+        }
+    }
+    assert!(renamed > 50, "{renamed} names");
 }
