@@ -246,9 +246,8 @@ pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::r
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
     let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(schema));
     for line in lines.lines() {
-        let parsed = schema
-            .read_json_next(options.order, line.as_bytes(), &mut owned, &mut strides)
-            .map_err(|e| format!("{e} in {line}"));
+        let parsed = writer.read_json(line.as_bytes(), &mut owned, &mut strides);
+        let parsed = parsed.map_err(|e| format!("{e} in {line}"));
         let written = parsed.and_then(|parsed| writer.write(&parsed, &owned).map_err(|e| format!("{e} in {line}")));
         if let Err(error) = written {
             let _ = writer.finish();

@@ -46,7 +46,7 @@ pub fn encode(dtd: &str, lines: &[u8], how: Options) -> Result<Vec<u8>> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let written = schema.read_json_next(order, line, &mut owned, &mut strides).map_err(|error| error.to_string());
+        let written = writer.read_json(line, &mut owned, &mut strides).map_err(|error| error.to_string());
         let written = written.and_then(|read| writer.write(&read, &owned).map_err(explain));
         if let Err(error) = written {
             writer.abandon();

@@ -123,8 +123,7 @@ impl Offsets {
     }
 }
 
-/// Returns the element at an offset, or `None` if no element starts there. An offset into the middle of an element is
-/// detected only if decoding fails at this offset.
+/// Returns the element at an offset, or `None` if no element starts there or the element is corrupt.
 fn element(cursor: &mut PassCursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<OwnedRecord>> {
     let mut owned = OwnedRecord::default();
     match cursor.trace.reader_mut().element_at(section, offset, |row| owned.decode(row)) {

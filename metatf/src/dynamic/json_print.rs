@@ -39,7 +39,7 @@ pub struct JsonOptions {
     /// conformance vectors omit it, so it has a separate option.
     pub resets: bool,
     /// Prints the names of values and flags instead of their numbers, and formatted values for formats such as `bool`
-    /// and `uuid`.
+    /// and `uuid`. Unless `all` or `resolve` is set, strings are printed instead of references to them.
     pub names: bool,
 }
 
@@ -176,7 +176,7 @@ fn print_nested(
     out.extend_from_slice(b"{\"@record\":");
     text(out, Some(&record.name));
     // Only the offsets of records in the trace itself can be resolved.
-    let (resolve, options): (Resolve<'_>, _) = (&mut |_, _, _| Ok(false), JsonOptions { resolve: false, ..options });
+    let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
     Printer::new(out, (schema, record), owned, options, (nested, resolve)).items(&record.items, true)?;
     out.push(b'}');
     Ok(())
@@ -313,6 +313,11 @@ impl<'p, 'r> Printer<'p, 'r> {
         value
     }
 
+    /// Returns whether the number of a leaf may be printed as an element or as a string.
+    fn resolves(&self, leaf: &Leaf) -> bool {
+        (self.options.resolve || self.options.names) && !leaf.is_tag()
+    }
+
     fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
         match self.take(id, leaf) {
             Value::Bytes(value) if let Some(number) = leaf.section => {
@@ -324,7 +329,7 @@ impl<'p, 'r> Printer<'p, 'r> {
                 Some(word) => text(self.out, Some(&word)),
                 None => print_bytes(self.out, value, leaf.format),
             },
-            Value::Number(n) if self.options.resolve && !leaf.is_tag() && (self.resolve)(id, n, self.out)? => {}
+            Value::Number(n) if self.resolves(leaf) && (self.resolve)(id, n, self.out)? => {}
             Value::Number(n) if self.options.names => named(self.out, n, leaf),
             Value::Number(n) => print_number(self.out, n, leaf.format),
         }
@@ -389,7 +394,7 @@ fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-fn text(out: &mut Vec<u8>, text: Option<&str>) {
+pub(super) fn text(out: &mut Vec<u8>, text: Option<&str>) {
     // Writing to a vector cannot fail.
     let _ = serde_json::to_writer(out, &text);
 }
@@ -398,7 +403,7 @@ impl Trace<'_> {
     /// Prints the next entry as JSON lines, resolving offsets if requested. Returns false at the end.
     ///
     /// # Errors
-    /// Returns the first error in the trace, including an offset that refers to no element.
+    /// Returns the first error in the trace. A dangling reference is not an error (spec 4).
     pub fn next_json(&mut self, out: &mut Vec<u8>, options: JsonOptions) -> Result<bool> {
         let Some(Entry { event, .. }) = self.next_entry()? else { return Ok(false) };
         match self.print_json(event, out, options) {
@@ -413,9 +418,10 @@ impl Trace<'_> {
     /// Prints the most recently decoded entry as JSON lines. Nothing is added to `out` on an error.
     ///
     /// # Errors
-    /// Returns an error if offsets are to be resolved and an offset refers to no element.
+    /// Returns an error if offsets are to be resolved and an element is corrupt.
     pub fn print_json(&mut self, event: Event, out: &mut Vec<u8>, options: JsonOptions) -> Result<()> {
-        if !options.resolve {
+        let strings = options.names && !options.all && self.has_strings;
+        if !options.resolve && !strings {
             let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
             let entry = Entry { event, record: &self.record };
             return print_json(out, &self.schema, entry, options, &mut self.nested, resolve);
@@ -427,7 +433,11 @@ impl Trace<'_> {
         let mut nested = Nested::new(self.reader.order());
         let entry = Entry { event, record: &owned };
         let printed = print_json(out, &schema, entry, options, &mut nested, &mut |leaf, offset, out| {
-            at.map_or(Ok(false), |at| self.resolve(at, leaf, offset, out))
+            match at {
+                Some(at) if options.resolve => self.resolve(at, leaf, offset, out),
+                Some(at) => self.print_string(at, leaf, offset, out),
+                None => Ok(false),
+            }
         });
         self.record = owned;
         if printed.is_err() {

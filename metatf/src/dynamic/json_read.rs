@@ -1,11 +1,12 @@
 //! Reading values from JSON lines (spec 8).
 
-use super::{OwnedRecord, Schema};
+use super::strings::bytes_of_string;
+use super::{OwnedRecord, Schema, Writer};
 use crate::encode::ArrayWriter;
 use crate::format::{COMMENT, FormatRef, LeafKind, METADATA};
 use crate::formula::evaluate;
 use crate::reader::{self, Metadata};
-use metatf_container::Order;
+use metatf_container::{Order, Sink};
 use metatf_parser::schema::{Format as Print, Interpretation, Item, Leaf, LeafId, Record, RecordId, Repeated, Section};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -48,6 +49,50 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
+impl LineError {
+    /// Adds the column of the value that the message names.
+    fn in_line(self, line: &[u8]) -> Self {
+        let mut names = self.0.split('`').skip(1).step_by(2);
+        match names.find_map(|name| column_of(line, name)) {
+            Some(column) => Self(format!("{} (column {column})", self.0)),
+            None => self,
+        }
+    }
+}
+
+/// Returns the column of a member's value, counted in bytes from 1. The line must be a valid JSON object. If several
+/// members have the key, the last one counts, as in reading.
+fn column_of(line: &[u8], key: &str) -> Option<usize> {
+    let (mut depth, mut at, mut found) = (0_usize, 0, None);
+    while let Some(&byte) = line.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let start = at;
+                at += 1;
+                while let Some(byte) = line.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                let space = |from: usize| from + line.iter().skip(from).take_while(|b| b.is_ascii_whitespace()).count();
+                let colon = space(at + 1);
+                if depth == 1 && line.get(colon) == Some(&b':') {
+                    let name = serde_json::from_slice::<String>(line.get(start..=at).unwrap_or_default());
+                    if name.is_ok_and(|name| name == key) {
+                        found = Some(space(colon + 1) + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// A function that adds an element to a table unless the table contains it, and returns its offset.
+type Intern<'i, 'f> = &'i mut (dyn FnMut(usize, &OwnedRecord) -> std::result::Result<u64, String> + 'f);
+
 type Result<T> = std::result::Result<T, LineError>;
 
 fn error<T>(message: impl Into<String>) -> Result<T> {
@@ -70,7 +115,7 @@ impl Schema {
     /// # Errors
     /// As for [`read_json`](Self::read_json).
     pub fn read_json_in(&self, order: Order, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
-        self.read_object(order, &object(line)?, owned)
+        self.read_object(order, &object(line)?, owned).map_err(|error| error.in_line(line))
     }
 
     /// Parses the next line of a trace. Fields with the interpretation `stride` can be omitted as well: they continue
@@ -102,7 +147,7 @@ impl Schema {
         owned: &mut OwnedRecord,
         strides: &mut Strides,
     ) -> Result<Line> {
-        self.read_object_next(order, &object(line)?, owned, strides)
+        self.read_object_next(order, &object(line)?, owned, strides).map_err(|error| error.in_line(line))
     }
 
     /// Parses a line given as a JSON object, which need not originate from JSON text. Bytes of any format may also be
@@ -111,7 +156,7 @@ impl Schema {
     /// # Errors
     /// As for [`read_json`](Self::read_json).
     pub fn read_object(&self, order: Order, object: &Map<String, Value>, owned: &mut OwnedRecord) -> Result<Line> {
-        self.read_line(order, object, owned, None)
+        self.read_line(order, object, owned, (None, None))
     }
 
     /// Parses the next line of a trace given as a JSON object, like [`read_json_next`](Self::read_json_next).
@@ -125,8 +170,19 @@ impl Schema {
         owned: &mut OwnedRecord,
         strides: &mut Strides,
     ) -> Result<Line> {
+        self.read_with_strings(order, object, owned, strides, None)
+    }
+
+    fn read_with_strings(
+        &self,
+        order: Order,
+        object: &Map<String, Value>,
+        owned: &mut OwnedRecord,
+        strides: &mut Strides,
+        intern: Option<Intern<'_, '_>>,
+    ) -> Result<Line> {
         strides.undo.clear();
-        let read = self.read_line(order, object, owned, Some(strides));
+        let read = self.read_line(order, object, owned, (Some(strides), intern));
         if read.is_err() {
             strides.roll_back();
         }
@@ -138,7 +194,7 @@ impl Schema {
         order: Order,
         object: &Map<String, Value>,
         owned: &mut OwnedRecord,
-        strides: Option<&mut Strides>,
+        (strides, intern): (Option<&mut Strides>, Option<Intern<'_, '_>>),
     ) -> Result<Line> {
         owned.clear();
         if object.contains_key("@group") {
@@ -168,6 +224,7 @@ impl Schema {
             _ => {
                 let mut loader = Loader::new(self, order, (index, record), owned);
                 loader.strides = strides.map(|strides| (strides, section));
+                loader.intern = intern;
                 loader.items(&record.items, object, true)?;
                 let shared = object.get("@shared") == Some(&Value::Bool(true));
                 let stream = self.section(section).is_some_and(|s| s.stream.is_some());
@@ -214,6 +271,51 @@ impl Schema {
         let mut found = records.iter().filter_map(|&i| Some((i, self.record(i)?)));
         let found = found.find(|(_, r)| r.name == name);
         found.ok_or_else(|| LineError(format!("the section has no record `{name}`")))
+    }
+}
+
+impl<S: Sink> Writer<S> {
+    /// Parses the next line like [`Schema::read_json_next`]. In place of the offset of an element in a section of strings,
+    /// a line may contain the string (spec 8). The string is added to the section, which becomes a shared table, unless
+    /// the table already contains it. After an error, strings of the line may remain in the table.
+    ///
+    /// # Errors
+    /// As for [`Schema::read_json`], and an error if a string cannot be added.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use metatf::container::WriteOptions;
+    /// use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Strides, Trace, Writer};
+    ///
+    /// let dtd = b"section log 1 { get: (tag, path) {
+    ///         tag.value = 4; path.width = 2; path.interpretation = sectionOffset 2; } }
+    ///     section paths 2 { path_entry: vfield { vfield.data.format = \"utf8\"; } }";
+    /// let schema = Schema::parse("log.dtd", dtd)?;
+    /// let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+    /// let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(&schema));
+    /// let text = br#"{"@section":"log","@record":"get","path":"/index.html"}"#;
+    /// for _ in 0..2 {
+    ///     let line = writer.read_json(text, &mut owned, &mut strides)?;
+    ///     writer.write(&line, &owned)?;
+    /// }
+    /// assert_eq!(writer.next_offset(2), 12); // The table contains one string, after its length.
+    /// let trace = writer.finish()?;
+    ///
+    /// let mut lines = Vec::new();
+    /// let options = JsonOptions { names: true, ..JsonOptions::default() };
+    /// Trace::from_slice(&trace)?.next_json(&mut lines, options)?;
+    /// assert_eq!(lines.trim_ascii_end(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_json(&mut self, line: &[u8], owned: &mut OwnedRecord, strides: &mut Strides) -> Result<Line> {
+        let (schema, order, object) = (self.schema().clone(), self.order(), object(line)?);
+        let mut intern = |section: usize, element: &OwnedRecord| {
+            let interned = self.intern_string(section, element);
+            interned.map_err(|error| crate::explain(&schema.format, &error).to_string())
+        };
+        let read = schema.read_with_strings(order, &object, owned, strides, Some(&mut intern));
+        read.map_err(|error| error.in_line(line))
     }
 }
 
@@ -293,7 +395,7 @@ fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
 }
 
 /// Adds the members of an object to an owned record in the order of the leaves.
-struct Loader<'l> {
+struct Loader<'l, 'f> {
     schema: &'l Schema,
     order: Order,
     index: u16,
@@ -306,11 +408,13 @@ struct Loader<'l> {
     made: u64,
     /// The previous values in this section, if the line belongs to a sequence of lines.
     strides: Option<(&'l mut Strides, usize)>,
+    /// Adds the strings that fields refer to.
+    intern: Option<Intern<'l, 'f>>,
 }
 
-impl<'l> Loader<'l> {
+impl<'l> Loader<'l, '_> {
     fn new(schema: &'l Schema, order: Order, (index, record): (u16, &'l Record), owned: &'l mut OwnedRecord) -> Self {
-        Self { schema, order, index, record, owned, at: [None; 256], made: 0, strides: None }
+        Self { schema, order, index, record, owned, at: [None; 256], made: 0, strides: None, intern: None }
     }
 
     /// Recursion is bounded, because items nest at most 32 levels deep (spec 3.5).
@@ -504,6 +608,13 @@ impl<'l> Loader<'l> {
             let word = |word: &str| leaf.names.value(word).or_else(|| leaf.format.number_of_word(word));
             let number = match value {
                 Value::Bool(value) if leaf.format == Print::Bool => u64::from(*value),
+                Value::String(_) if let Some(section) = self.schema.strings_of(leaf) => self.string(section, value)?,
+                Value::Object(object) if object.contains_key("hex") || object.contains_key("text") => {
+                    match self.schema.strings_of(leaf) {
+                        Some(section) => self.string(section, value)?,
+                        None => number(value, leaf.format)?,
+                    }
+                }
                 Value::String(text) => match word(text) {
                     Some(number) => number,
                     None if !has_words(leaf) => number(value, leaf.format)?,
@@ -517,6 +628,20 @@ impl<'l> Loader<'l> {
             self.owned.push_bytes(&bytes);
         }
         Ok(())
+    }
+
+    /// Adds a string to a section of strings, and returns its offset.
+    fn string(&mut self, section: usize, value: &Value) -> std::result::Result<u64, String> {
+        let name = || self.schema.section(section).and_then(|section| section.name.as_deref()).unwrap_or_default();
+        let Some(leaf) = self.schema.leaf_of_strings(section) else { return number(value, Print::Unset) };
+        let bytes = match value {
+            Value::String(text) => bytes_of_string(leaf, text)?,
+            _ => bytes(value, leaf.format)?,
+        };
+        let Some(intern) = &mut self.intern else {
+            return Err(format!("expected the offset of an element in section `{}`, found {value}", name()));
+        };
+        intern(section, &self.schema.string_element(section, &bytes))
     }
 
     /// Reads the bytes of an array, which may be given as records of a section.
@@ -550,7 +675,7 @@ fn are_implied(record: &Record, items: &[Item]) -> bool {
 }
 
 /// Returns whether values of the leaf can also be written as words.
-fn has_words(leaf: &Leaf) -> bool {
+pub(super) fn has_words(leaf: &Leaf) -> bool {
     !leaf.names.list().is_empty() || leaf.format.has_words()
 }
 
@@ -632,7 +757,7 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
 }
 
 /// Joins a string and the bytes that follow it in the array, which must start with a 0.
-fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
+pub(super) fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
     if text.contains('\0') {
         return Err("\"text\" contains a 0 character, but a 0 may occur only in \"tail\"".to_owned());
     }

@@ -5,7 +5,8 @@ use crate::format::FormatRef;
 use crate::reader::Item;
 use crate::record::{Put, Stopped};
 use crate::writer::{Key, RecordWriter};
-use metatf_container::{Result, Sink, WriteOptions};
+use metatf_container::{Error, ErrorKind, Order, Result, Sink, WriteOptions};
+use metatf_parser::schema::Interpretation;
 use std::sync::Arc;
 
 /// A writer for traces of any format, which is described by a [`Schema`].
@@ -18,6 +19,20 @@ pub struct Writer<S: Sink> {
     tables: Vec<(usize, OwnedRecord)>,
     /// Elements written since the last [`take_elements`](Self::take_elements), if elements are being recorded.
     elements: Option<Vec<WrittenElement>>,
+    schema: Schema,
+    /// How lines refer to the elements of each section.
+    uses: Vec<TableUse>,
+}
+
+/// How lines refer to the elements of a section.
+#[derive(Clone, Copy, Debug, Default)]
+struct TableUse {
+    /// Whether fields can refer to the elements by strings.
+    has_strings: bool,
+    /// Whether a line has referred to an element by a string, so that the section is a shared table.
+    is_interned: bool,
+    /// Whether the elements belong to groups, because a line has added one to a group, or because fields consume them.
+    is_of_groups: bool,
 }
 
 /// An element written by a [`Writer`].
@@ -31,6 +46,10 @@ pub struct WrittenElement {
     pub shared: bool,
 }
 
+/// The error for a section whose elements would be both in groups and in a shared table.
+const UNSHARED: &str = "a field contains a string of a section, but elements of the section are not in a shared table: mark \
+                        the lines of the section with \"@shared\":true, or omit them";
+
 impl<S: Sink> Writer<S> {
     /// Starts a trace. The order of records is preserved across sections.
     ///
@@ -39,7 +58,18 @@ impl<S: Sink> Writer<S> {
     pub fn new(sink: S, schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let mut inner = RecordWriter::new(sink, FormatRef::Shared(Arc::clone(&schema.format)), options)?;
         inner.set_keep_order(true);
-        Ok(Self { inner, tables: Vec::new(), elements: None })
+        let mut uses = vec![TableUse::default(); schema.dtd.sections.len()];
+        for leaf in schema.dtd.records.iter().flat_map(|record| &record.leaves) {
+            if let Some(uses) = schema.strings_of(leaf).and_then(|section| uses.get_mut(section)) {
+                uses.has_strings = true;
+            }
+            if let Interpretation::SectionStride { section, .. } = leaf.interpretation
+                && let Some(uses) = schema.format.section_index(section).and_then(|section| uses.get_mut(section))
+            {
+                uses.is_of_groups = true;
+            }
+        }
+        Ok(Self { inner, tables: Vec::new(), elements: None, schema: schema.clone(), uses })
     }
 
     /// Writes a line, whose values are in `owned` (see [`Schema::read_json`]). An element of a shared table is written
@@ -61,7 +91,16 @@ impl<S: Sink> Writer<S> {
         match line {
             Line::Group => Ok(()),
             Line::Record(section, record) => self.record(*section, *record, owned),
-            Line::Element(section, shared) => self.element(*section, *shared, owned).map(drop),
+            Line::Element(section, shared) => {
+                let can_share = self.inner.core_ref().can_share();
+                if let Some(uses) = self.uses.get_mut(*section) {
+                    uses.is_of_groups = true;
+                    if uses.is_interned && can_share {
+                        return Err(Error::at(0, ErrorKind::Usage(UNSHARED)));
+                    }
+                }
+                self.element(*section, *shared, owned).map(drop)
+            }
             Line::Metadata(section, metadata) => self.inner.metadata(*section, metadata),
             Line::Section => Ok(()),
             Line::Reset(section) => self.inner.reset(*section),
@@ -83,9 +122,33 @@ impl<S: Sink> Writer<S> {
 
     fn put_tables(&mut self) -> Result<()> {
         for (section, owned) in std::mem::take(&mut self.tables) {
-            self.element(section, true, &owned)?;
+            let offset = self.element(section, true, &owned)?;
+            if self.uses.get(section).is_some_and(|uses| uses.has_strings) {
+                self.inner.core().add_interned(section, &owned, offset)?;
+            }
         }
         Ok(())
+    }
+
+    /// Adds a string to a shared table unless the table already contains it, and returns its offset.
+    pub(super) fn intern_string(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
+        // A line may refer to the lines of tables before it.
+        self.put_tables()?;
+        if let Some(uses) = self.uses.get_mut(section) {
+            if uses.is_of_groups && self.inner.core_ref().can_share() {
+                return Err(Error::at(0, ErrorKind::Usage(UNSHARED)));
+            }
+            uses.is_interned = true;
+        }
+        self.intern(section, owned)
+    }
+
+    pub(super) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.inner.core_ref().order()
     }
 
     /// Writes a record with these section and record indices.
@@ -123,7 +186,12 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As for [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.core().intern(section, owned, |row| owned.encode(row))
+        let next = self.inner.next_offset(section);
+        let offset = self.inner.core().intern(section, owned, |row| owned.encode(row))?;
+        if let Some(elements) = self.elements.as_mut().filter(|_| offset >= next) {
+            elements.push(WrittenElement { section, offset, shared: self.inner.core_ref().can_share() });
+        }
+        Ok(offset)
     }
 
     /// Returns the offset of the next new element; see [`RecordWriter::next_offset`].

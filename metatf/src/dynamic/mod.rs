@@ -38,6 +38,7 @@ mod open;
 mod owned_record;
 #[cfg(feature = "parallel")]
 mod parallel;
+mod strings;
 
 pub use json_print::{JsonOptions, Resolve, print_json};
 #[doc(hidden)]
@@ -98,6 +99,8 @@ pub struct Trace<'a> {
     reader: RecordReader<'a>,
     record: OwnedRecord,
     nested: Nested,
+    /// Whether a field refers to a section of strings.
+    has_strings: bool,
 }
 
 /// An item in a trace with its values.
@@ -117,7 +120,8 @@ impl<'a> Trace<'a> {
     pub fn new(schema: Schema, container: Reader<'a>) -> Result<Self> {
         let reader = RecordReader::new(FormatRef::Shared(Arc::clone(&schema.format)), container)?;
         let nested = Nested::new(reader.order());
-        Ok(Self { schema, reader, record: OwnedRecord::default(), nested })
+        let has_strings = schema.has_strings();
+        Ok(Self { schema, reader, record: OwnedRecord::default(), nested, has_strings })
     }
 
     /// Returns the schema used to read the trace.

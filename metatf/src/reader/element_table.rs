@@ -2,7 +2,8 @@
 //!
 //! A table stores the contents of a stream section read so far, independently of the reader, so elements can be looked
 //! up while a record borrows from the reader. If elements depend on earlier elements, the state is saved at regular
-//! checkpoints.
+//! checkpoints. Otherwise, the places at which elements begin are noted, so that an offset into the middle of an element
+//! is never decoded.
 
 use super::{At, RecordReader};
 use crate::decode::{ContentRow, Decoding};
@@ -24,6 +25,8 @@ pub(crate) struct ElementTable<'a> {
     section: usize,
     /// The pieces in ascending order of offsets.
     pieces: Vec<(Piece, ContentBytes<'a>)>,
+    /// For each piece, the places at which elements begin, if elements are independent.
+    starts: Vec<Starts>,
     /// The state before the element at `place`.
     state: State,
     place: Place,
@@ -39,6 +42,15 @@ pub(crate) struct ElementTable<'a> {
 struct Place {
     piece: usize,
     position: usize,
+}
+
+/// The positions in a piece at which elements begin, as far as they are known.
+#[derive(Debug, Default)]
+struct Starts {
+    /// The position after the last known element.
+    end: usize,
+    /// A bit for each position before `end`.
+    bits: Vec<u64>,
 }
 
 /// Saved histories from which decoding can resume.
@@ -70,7 +82,8 @@ impl<'a> RecordReader<'a> {
     /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset). The element may
     /// belong to the current group, or to the part of a shared table read so far.
     ///
-    /// If elements are independent, this takes constant time. Otherwise, a few preceding elements are decoded, too.
+    /// The first time, this also walks over the elements before the offset. If elements depend on each other, a few
+    /// preceding elements are decoded each time.
     ///
     /// # Errors
     /// Returns [`ErrorKind::NoOffset`] if no element starts at the offset, or any error that `decode` returns.
@@ -133,6 +146,7 @@ impl<'a> ElementTable<'a> {
             order,
             section,
             pieces: Vec::new(),
+            starts: Vec::new(),
             place: Place::NONE,
             saved: Vec::new(),
             checkpoints: Checkpoints::new(),
@@ -141,10 +155,12 @@ impl<'a> ElementTable<'a> {
 
     fn add(&mut self, piece: Piece, bytes: ContentBytes<'a>) {
         self.pieces.push((piece, bytes));
+        self.starts.push(Starts::default());
     }
 
     fn clear(&mut self) {
         self.pieces.clear();
+        self.starts.clear();
         self.place = Place::NONE;
         self.checkpoints = Checkpoints::new();
     }
@@ -170,6 +186,9 @@ impl<'a> ElementTable<'a> {
             if self.place.piece != piece {
                 enter(&mut self.state, &format, found);
             }
+            if !self.begins_at(&format, record, wanted)? {
+                return Err(none);
+            }
             self.place = wanted;
             return self.element(&format, record, decode).0;
         }
@@ -182,6 +201,21 @@ impl<'a> ElementTable<'a> {
         let (element, _) = self.element(&format, record, decode);
         std::mem::swap(&mut self.saved, &mut self.state.history.cells);
         element
+    }
+
+    /// Returns whether an independent element begins at a place in the current piece.
+    fn begins_at(&mut self, format: &Format, record: &Record, wanted: Place) -> Result<bool> {
+        while let Some(end) = self.starts.get(wanted.piece).map(|starts| starts.end)
+            && end <= wanted.position
+        {
+            self.place = Place { position: end, ..wanted };
+            let (walked, next) = self.element(format, record, |row| Ok(row.walk(&mut ())?));
+            walked?;
+            if let Some(starts) = self.starts.get_mut(wanted.piece) {
+                starts.add(end, next);
+            }
+        }
+        Ok(self.starts.get(wanted.piece).is_some_and(|starts| starts.has(wanted.position)))
     }
 
     /// Moves to the element at a place. Returns false if no element begins there.
@@ -255,6 +289,22 @@ impl<'a> ElementTable<'a> {
 impl Place {
     /// A place that compares greater than every valid place.
     const NONE: Self = Self { piece: usize::MAX, position: 0 };
+}
+
+impl Starts {
+    /// Adds the next element, from one position to another.
+    fn add(&mut self, from: usize, to: usize) {
+        self.bits.resize(from / 64 + 1, 0);
+        if let Some(word) = self.bits.last_mut() {
+            *word |= 1 << (from % 64);
+        }
+        // An element stores at least one byte (spec 3.5).
+        self.end = to.max(from + 1);
+    }
+
+    fn has(&self, position: usize) -> bool {
+        self.bits.get(position / 64).is_some_and(|word| word & 1 << (position % 64) != 0)
+    }
 }
 
 impl Checkpoints {

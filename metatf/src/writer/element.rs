@@ -67,6 +67,18 @@ impl RecordCore<dyn Sink + '_> {
         Some(encoding.interpretation(encoding.plans_of(position) + usize::from(leaf)))
     }
 
+    /// Returns whether sections can be shared tables, which version 0 does not have.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn can_share(&self) -> bool {
+        self.waits
+    }
+
+    /// Returns the byte order of the trace.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn order(&self) -> metatf_container::Order {
+        self.order
+    }
+
     pub(super) fn next_offset(&self, section: usize) -> u64 {
         let Some(writer) = self.streams.streams.get(section) else { return 0 };
         if self.waits {

@@ -253,6 +253,23 @@ impl RecordCore<dyn Sink + '_> {
         self.intern_new(section, hash, &mut |bytes| key.put(bytes), &mut encode)
     }
 
+    /// Makes an element that was added to a shared table known to [`intern`](Self::intern), unless an equal one is known.
+    ///
+    /// # Errors
+    /// Returns the error of `key`.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn add_interned(&mut self, section: usize, key: &impl Key, offset: u64) -> Result<()> {
+        let Interned { tables, hasher, last, .. } = &mut self.interned;
+        let mut hashing = Hashing { hasher: hasher.build_hasher(), last };
+        key.put(&mut hashing)?;
+        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is also a hash")]
+        let hash = hashing.hasher.finish() as u32;
+        if tables.get(section).is_some_and(|table| table.find(hash, key, last).is_some()) {
+            return Ok(());
+        }
+        self.keep_interned(section, hash, &mut |bytes| key.put(bytes), offset)
+    }
+
     #[inline(never)]
     fn intern_new(
         &mut self,
@@ -262,6 +279,17 @@ impl RecordCore<dyn Sink + '_> {
         encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<u64> {
         let offset = self.element(section, true, encode)?;
+        self.keep_interned(section, hash, write_key, offset)?;
+        Ok(offset)
+    }
+
+    fn keep_interned(
+        &mut self,
+        section: usize,
+        hash: u32,
+        write_key: &mut dyn FnMut(&mut ElementKey) -> Result<(), Stopped>,
+        offset: u64,
+    ) -> Result<()> {
         let Interned { tables, key, .. } = &mut self.interned;
         key.bytes.clear();
         write_key(key)?;
@@ -271,7 +299,7 @@ impl RecordCore<dyn Sink + '_> {
         if let Some(table) = tables.get_mut(section) {
             table.add(hash, &key.bytes, offset);
         }
-        Ok(offset)
+        Ok(())
     }
 }
 

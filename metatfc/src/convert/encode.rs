@@ -7,7 +7,7 @@ use crate::dtd;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
 use crate::target::Target;
-use metatf::container::{Order, Sink, WriteOptions};
+use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Strides, Writer};
 use metatf_cli::Progress;
 use references::{Dangling, References};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, file: &Path) -> Result<()> {
     let problem = |e| target.failure(&schema.format, &e);
     let mut writer = Writer::new(sink, &schema, &options).map_err(problem)?;
     writer.inner().set_strict(args.strict);
-    if let Err(failure) = copy(lines, options.order, &schema, &mut writer) {
+    if let Err(failure) = copy(lines, &schema, &mut writer) {
         // Abandon the trace without finishing it; dropping `target` removes its temporary file.
         std::mem::forget(writer);
         return Err(target.cause(failure));
@@ -63,7 +63,6 @@ fn options(args: &Args, dtd_url: String) -> WriteOptions {
 
 fn copy(
     (mut input, name): (Box<dyn std::io::BufRead>, &str),
-    order: Order,
     schema: &Schema,
     writer: &mut Writer<Box<dyn Sink + Send>>,
 ) -> Result<()> {
@@ -83,7 +82,7 @@ fn copy(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = match schema.read_json_next(order, &line, &mut owned, &mut strides) {
+        let read = match writer.read_json(&line, &mut owned, &mut strides) {
             Ok(read) => read,
             Err(error) => return failed(format!("{name}:{number}: {error}")),
         };

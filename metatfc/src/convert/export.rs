@@ -2,7 +2,7 @@
 
 use super::{Args, extension};
 use crate::dtd;
-use crate::failure::{Failure, Result, failed, usage};
+use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::target::Target;
 use crate::{input, output};
 use arrow_array::RecordBatch;
@@ -58,6 +58,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(form) if is_one_file(args.output()) => one_file(&traces, form, args, &mut said)?,
         Some(form) => folder(&traces, form, args, &mut said)?,
     }
+    for (path, tables) in &traces {
+        let dangling = tables.all.dangling();
+        if dangling > 0 {
+            print_message(&format!(
+                "{}: warning: {} to missing elements; the values are null, and `metatfc verify` reports the first one",
+                path.display(),
+                output::count(dangling, "reference"),
+            ));
+        }
+    }
     if input::is_standard(args.output()) { Ok(()) } else { output::print(&said) }
 }
 
@@ -81,7 +91,7 @@ fn tables(path: &Path, args: &Args) -> Result<Tables> {
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
     let mapped = metatf_cli::is_mapped(path);
-    let mut options = OpenOptions { stored: args.stored, mapped, ..OpenOptions::default() };
+    let mut options = OpenOptions { stored: args.stored, strict: args.strict, mapped, ..OpenOptions::default() };
     if dtd::is_trace(path) {
         let reader = input::trace(path, false)?;
         options.dtd = Some(dtd::find(&reader, &input::name(path), &args.dtd, false)?);

@@ -63,7 +63,8 @@ also contain comments, metadata, groups and stream elements. --class and --order
 set the class and the byte order of the trace. If a value does not fit its field
 or differs from the value that the interpretation implies, a metadata record
 changes the encoding of the field; with --strict, this is an error. A field that
-refers to a stream section must contain the offset of an element.";
+refers to a section of strings may contain the string, which is added to the
+section once. Other references must be offsets of elements.";
 
 #[cfg(feature = "export")]
 const TABLE_FORMS: &str = "
@@ -185,7 +186,7 @@ pub(crate) struct Args {
     /// Name of the DTD in the header of a trace from JSON lines (at most 255 bytes) [default: the DTD's file name]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Fail if a value of the JSON lines does not fit its field
+    /// Fail if a value of the JSON lines does not fit its field; to tables, fail at a reference to a missing element
     #[arg(long)]
     strict: bool,
     /// Write only the table with this name, which may be repeated; from tables, the record type of all files
@@ -363,7 +364,7 @@ impl Args {
             ("--version", self.version.is_some(), &[Trace, JsonLines]),
             ("--no-embed-dtd", self.no_embed_dtd, &[Trace, JsonLines]),
             ("--url", self.url.is_some(), &[JsonLines]),
-            ("--strict", self.strict, &[JsonLines]),
+            ("--strict", self.strict, &[JsonLines, ToTables]),
         ];
         #[cfg(not(feature = "export"))]
         let of_tables: &[(&str, bool, &[Conversion])] = &[];

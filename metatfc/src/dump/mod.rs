@@ -91,7 +91,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "all")]
     resets: bool,
     /// With jsonl: print names of values and flags instead of numbers, and print formats such as `bool` and `uuid` in
-    /// readable form. The text format always does this
+    /// readable form, like the text format. Without --all and --resolve, also print strings instead of references to
+    /// them; `metatfc convert` adds these strings to the table
     #[arg(long)]
     names: bool,
     /// Print only this section, given by name or number (0 is the global section); may be repeated. With --raw and

@@ -9,7 +9,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int64Array, ListArray, PrimitiveArray,
     StringArray, StructArray, UInt32Array, UInt64Array,
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 use metatf::columns::Arrays;
 use metatf_parser::schema::Leaf;
@@ -33,6 +33,8 @@ pub(crate) enum Builder {
     Date(TimeUnit, Vec<i64>),
     /// Values converted to text.
     Text(Kind, Bytes),
+    /// The texts of elements in the section with this index, or null for missing elements.
+    Reference(usize, Bytes, NullBufferBuilder),
     Bytes(Bytes),
     /// Lists of strings.
     Flags(Vec<i32>, Bytes),
@@ -63,6 +65,7 @@ impl Builder {
                 Kind::Date(unit) => Self::Date(unit, Vec::new()),
                 Kind::Flags => Self::Flags(vec![0], Bytes::new()),
                 Kind::Bytes => Self::Bytes(Bytes::new()),
+                Kind::Reference(section) => Self::Reference(section, Bytes::new(), NullBufferBuilder::new(0)),
                 kind => Self::Text(kind, Bytes::new()),
             },
             Shape::List(item) => Self::List(vec![0], Box::new(Self::new(item))),
@@ -80,7 +83,7 @@ impl Builder {
             Self::Single(values) => values.len(),
             Self::Float(values) => values.len(),
             Self::Bool(values) => values.len(),
-            Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.len(),
+            Self::Text(_, bytes) | Self::Reference(_, bytes, _) | Self::Bytes(bytes) => bytes.len(),
             Self::Flags(offsets, _) | Self::List(offsets, _) => offsets.len() - 1,
             Self::Optional(indices, _) => indices.len(),
             Self::Struct(len, _) => *len,
@@ -91,7 +94,7 @@ impl Builder {
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Skipped => 0,
-            Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.weight(),
+            Self::Text(_, bytes) | Self::Reference(_, bytes, _) | Self::Bytes(bytes) => bytes.weight(),
             Self::Flags(offsets, bytes) => offsets.len() * 4 + bytes.weight(),
             Self::List(offsets, item) => offsets.len() * 4 + item.weight(),
             Self::Optional(indices, item) => indices.len() * 8 + item.weight(),
@@ -176,6 +179,17 @@ impl Builder {
     /// Adds a text unchanged.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Fault> {
         if let Self::Text(_, bytes) = self { bytes.push(text.as_bytes()) } else { Ok(()) }
+    }
+
+    /// Adds the text of an element, or null.
+    pub(crate) fn element(&mut self, text: Option<&str>) -> Result<(), Fault> {
+        let Self::Reference(_, bytes, nulls) = self else { return Ok(()) };
+        nulls.append(text.is_some());
+        let put = bytes.push(text.unwrap_or_default().as_bytes());
+        if put.is_err() {
+            bytes.push_empty();
+        }
+        put
     }
 
     /// Adds numbers of a leaf. An error contains the index of the number that does not fit.
@@ -287,6 +301,10 @@ impl Builder {
                 }
             }
             Self::Text(_, bytes) => Arc::new(bytes.finish_text()?),
+            Self::Reference(_, bytes, nulls) => {
+                let (offsets, data) = bytes.finish()?;
+                Arc::new(StringArray::try_new(offsets, data, nulls.finish())?)
+            }
             Self::Bytes(bytes) => {
                 let (offsets, data) = bytes.finish()?;
                 Arc::new(BinaryArray::try_new(offsets, data, None)?)

@@ -23,7 +23,6 @@ use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_parser::schema::{Format, Interpretation, Item, Leaf, Names};
 use metatf_tools::fields;
 
-use crate::layout::text_section;
 use crate::record_table::NUMBER;
 
 /// An encoder that writes the rows of a batch as records.
@@ -204,7 +203,7 @@ fn of_leaf(schema: &Schema, leaf: &Leaf, column: &ArrayRef) -> Option<Values> {
     match (&leaf.interpretation, texts) {
         (Interpretation::SectionOffset(number), Some(texts)) => {
             let section = schema.format.section_index(*number)?;
-            let (element, text) = (schema.section(section)?.stream?, text_section(schema, section)?);
+            let (element, text) = (schema.section(section)?.stream?, schema.string_leaf(section)?);
             let element = schema.dtd.record(element)?;
             let is_sized = !matches!(element.items.as_slice(), [Item::Leaf(id)] if *id == text);
             let is_plain = element.leaf(text)?.format == Format::Utf8;

@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     /// A number in the text form of its format, such as an IPv4 address, or `0x` and 16 digits if the format has no
     /// text form.
     Word,
-    /// The offset of a text element, in the section with this index.
+    /// The offset of a text element, in the section with this index. If no element begins there, the value is null.
     Reference(usize),
     /// A byte array.
     Bytes,
@@ -44,6 +44,13 @@ pub(crate) enum Kind {
     CString,
     /// 16 bytes in the text form of the format.
     WordOfBytes,
+}
+
+impl Kind {
+    /// Returns whether a value may be null although the record contains the field.
+    fn is_nullable(self) -> bool {
+        matches!(self, Self::Reference(_))
+    }
 }
 
 /// The structure of a column's values.
@@ -154,7 +161,7 @@ impl Object<'_> {
     fn value(&mut self, id: LeafId, leaf: &Leaf, name: String) {
         let kind = kind(self.schema, leaf, self.stored);
         self.steps.push(Step::Value(id, self.fields.len()));
-        self.fields.push(Field::new(name, data_type(kind), false).with_metadata(metadata(leaf, kind)));
+        self.fields.push(Field::new(name, data_type(kind), kind.is_nullable()).with_metadata(metadata(leaf, kind)));
         self.shapes.push(Shape::Value(kind, id));
     }
 
@@ -203,6 +210,7 @@ impl Object<'_> {
             return;
         }
         let metadata = inner.first().filter(|_| is_single).map(|field| field.metadata().clone()).unwrap_or_default();
+        let is_nullable = is_single && inner.first().is_some_and(Field::is_nullable);
         let (item, shape) = if is_single {
             (inner.first().map_or(DataType::Null, |field| field.data_type().clone()), shapes.pop())
         } else {
@@ -213,7 +221,7 @@ impl Object<'_> {
         let Some(shape) = shape else { return };
         let field = match is_optional {
             true => Field::new(name, item, true),
-            false => Field::new(name, DataType::List(Arc::new(Field::new("item", item, false))), false),
+            false => Field::new(name, DataType::List(Arc::new(Field::new("item", item, is_nullable))), false),
         };
         self.fields.push(field.with_metadata(metadata));
         self.shapes.push(if is_optional { Shape::Optional(Box::new(shape)) } else { Shape::List(Box::new(shape)) });
@@ -249,7 +257,7 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
         Names::None => {}
     }
     if let Interpretation::SectionOffset(number) = leaf.interpretation {
-        let section = schema.format.section_index(number).filter(|&section| text_section(schema, section).is_some());
+        let section = schema.format.section_index(number).filter(|&section| schema.string_leaf(section).is_some());
         return section.map_or(Kind::Count, Kind::Reference);
     }
     match leaf.format {
@@ -266,19 +274,6 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
         Format::Unset | Format::Dec if leaf.width == Width::Number(8) && leaf.unit.is_none() => Kind::Unsigned,
         _ => Kind::Count,
     }
-}
-
-/// Returns the text leaf of a section's elements, if each element consists of exactly one string.
-pub(crate) fn text_section(schema: &Schema, section: usize) -> Option<LeafId> {
-    let element = schema.section(section).and_then(|section| schema.dtd.record(section.stream?))?;
-    let id = match element.items.as_slice() {
-        [Item::Leaf(id)] => *id,
-        [Item::Nested { record, items, .. }] => fields::vfield(record, items)?.1,
-        // The element itself may be the predefined record.
-        items => fields::vfield(&element.name, items)?.1,
-    };
-    let leaf = element.leaf(id)?;
-    (!leaf.is_numeric() && matches!(leaf.format, Format::Utf8 | Format::CString)).then_some(id)
 }
 
 fn data_type(kind: Kind) -> DataType {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -62,6 +63,12 @@ impl Tables {
     #[must_use]
     pub fn of_records(&self) -> usize {
         self.records.len()
+    }
+
+    /// Returns the number of references to missing elements in the columns read so far. These columns contain null.
+    #[must_use]
+    pub fn dangling(&self) -> u64 {
+        self.records.first().map_or(0, |table| table.source.dangling.load(Ordering::Relaxed))
     }
 
     /// Returns the table of spans, regardless of its name.

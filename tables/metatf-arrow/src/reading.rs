@@ -5,9 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType};
+use metatf::ErrorKind;
 use metatf::columns::{Columns, RecordColumns};
 use metatf::dynamic::{Item, OwnedRecord, Trace};
 use metatf::reader::{At, Event};
@@ -17,6 +19,7 @@ use metatf_tools::fields::Cursor;
 use crate::builder::{Builder, Fault};
 use crate::layout::{Kind, Shape, Step};
 use crate::record_table::{Lead, RecordTable};
+use crate::source::Source;
 
 /// Maximum number of rows in a batch.
 pub(crate) const ROWS: usize = 1 << 16;
@@ -55,8 +58,11 @@ pub(crate) struct Reading {
     /// An error to return after the rows before it.
     stop: Option<Stop>,
     owned: OwnedRecord,
-    texts: HashMap<(usize, u64), String>,
+    texts: Texts,
 }
+
+/// The texts of elements by section and offset, or `None` for offsets at which no element begins.
+type Texts = HashMap<(usize, u64), Option<String>>;
 
 /// A table that is being read.
 struct Filled {
@@ -176,7 +182,7 @@ impl Reading {
             filled.lead(at, number);
             let mut cursor = Cursor::new(record, &self.owned);
             let fields = filled.builders.get_mut(table.lead.len()..).unwrap_or_default();
-            let mut filling = Filling { trace, texts: &mut self.texts, first: None };
+            let mut filling = Filling { trace, texts: &mut self.texts, source: &table.source, first: None };
             filling.steps(&table.layout.steps, fields, &mut cursor);
             match filling.first {
                 None => filled.rows += 1,
@@ -333,7 +339,8 @@ impl From<Fault> for Problem {
 /// Distributes the values of a record to columns.
 struct Filling<'f, 'a> {
     trace: &'f mut Trace<'a>,
-    texts: &'f mut HashMap<(usize, u64), String>,
+    texts: &'f mut Texts,
+    source: &'f Source,
     /// The first error and its leaf. The rest of the record is still distributed, so that all columns of an object have
     /// the same number of values.
     first: Option<(LeafId, Problem)>,
@@ -381,34 +388,49 @@ impl Filling<'_, '_> {
 
     fn value(&mut self, builder: &mut Builder, leaf: &Leaf, value: Item<'_>) -> Result<(), Problem> {
         match (value, &mut *builder) {
-            (Item::Number(offset), &mut Builder::Text(Kind::Reference(section), _)) => {
-                let text = self.text(section, offset).map_err(Problem::Trace);
-                builder.text(text.as_ref().map_or("", |text| text))?;
-                text.map(drop)
+            (Item::Number(offset), &mut Builder::Reference(section, ..)) => {
+                let is_strict = self.source.is_strict;
+                let text = self.text(section, offset);
+                builder.element(text.as_ref().map_or(None, |text| *text))?;
+                match text.map(|text| text.is_some()) {
+                    Ok(true) => Ok(()),
+                    Ok(false) if is_strict => {
+                        let number = self.trace.schema().section(section).map_or(0, |section| section.number);
+                        let missing = ErrorKind::NoOffset { section: number, offset };
+                        Err(Problem::Trace(metatf::Error::at(0, missing)))
+                    }
+                    Ok(false) => {
+                        self.source.dangling.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    }
+                    Err(error) => Err(Problem::Trace(error)),
+                }
             }
             (Item::Number(n), _) => Ok(builder.number(leaf, n)?),
             (Item::Bytes(bytes), _) => Ok(builder.bytes(leaf, bytes)?),
         }
     }
 
-    /// Returns the text of an element.
-    fn text(&mut self, section: usize, offset: u64) -> metatf::Result<&str> {
+    /// Returns the text of an element, or `None` if no element begins at the offset.
+    fn text(&mut self, section: usize, offset: u64) -> metatf::Result<Option<&str>> {
         if self.texts.len() >= TEXTS {
             self.texts.clear();
         }
         let key = (section, offset);
         if !self.texts.contains_key(&key) {
             let mut owned = OwnedRecord::default();
-            self.trace.reader_mut().element_at(section, offset, |row| owned.decode(row))?;
-            let last = owned.iter().next_back();
-            let bytes = match last {
-                Some(Item::Bytes(bytes)) => bytes,
-                _ => &[],
+            let text = match self.trace.reader_mut().element_at(section, offset, |row| owned.decode(row)) {
+                Ok(()) => {
+                    let bytes = owned.iter().next_back().map_or(&[][..], Item::bytes);
+                    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+                    Some(String::from_utf8_lossy(text).into_owned())
+                }
+                Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => None,
+                Err(error) => return Err(error),
             };
-            let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-            self.texts.insert(key, String::from_utf8_lossy(text).into_owned());
+            self.texts.insert(key, text);
         }
-        Ok(self.texts.get(&key).map_or("", String::as_str))
+        Ok(self.texts.get(&key).and_then(Option::as_deref))
     }
 }
 

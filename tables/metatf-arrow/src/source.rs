@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
@@ -30,6 +31,9 @@ pub struct OpenOptions {
     /// Whether to map the file instead of reading it in chunks. If another process truncates a mapped file, this
     /// process may be killed by SIGBUS, so use this only for files that no other process writes.
     pub mapped: bool,
+    /// Whether a reference to a missing element is an error. Otherwise, its text is null, and
+    /// [`Tables::dangling`](crate::Tables::dangling) counts it.
+    pub strict: bool,
 }
 
 /// A trace or headerless file that can be opened repeatedly.
@@ -39,6 +43,10 @@ pub(crate) struct Source {
     pub(crate) schema: Schema,
     raw: Option<RecognizedFile>,
     mapped: bool,
+    /// Whether a reference to a missing element is an error.
+    pub(crate) is_strict: bool,
+    /// The number of references to missing elements that were read.
+    pub(crate) dangling: Arc<AtomicU64>,
 }
 
 impl Source {
@@ -47,7 +55,14 @@ impl Source {
         if path.is_dir() {
             return Err(fail("expected a trace, found a directory".to_owned()));
         }
-        let source = |schema, raw| Self { path: path.to_owned(), schema, raw, mapped: options.mapped };
+        let source = |schema, raw| Self {
+            path: path.to_owned(),
+            schema,
+            raw,
+            mapped: options.mapped,
+            is_strict: options.strict,
+            dangling: Arc::default(),
+        };
         match open(path, options.mapped) {
             Ok(reader) => Ok(source(schema_of(&reader, options).map_err(fail)?, None)),
             Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {

@@ -6,7 +6,7 @@
 //! | named values | the name, or an `int` if the value has no name |
 //! | named bits | a list of the names |
 //! | bytes | `str` if the DTD declares text and the bytes are valid text; otherwise `bytes` |
-//! | reference into a stream section | the text of the element if elements are texts; otherwise the offset, an `int` |
+//! | reference into a stream section | if elements are texts, the text of the element, or None if there is no such element; otherwise the offset, an `int` |
 //! | nested record | its tuple |
 //! | repetition | a list; for an optional value, the value or None |
 //! | records in a byte array | a list of their tuples, or `bytes` if the array does not contain records |
@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use metatf::ErrorKind;
 use metatf::dynamic::{Item as Value, Nested, OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation;
 use metatf::reader::At;
@@ -232,7 +233,8 @@ impl Making<'_> {
         }
     }
 
-    /// Returns the text that a leaf of the trace's record refers to, or `None` if it does not refer to a text.
+    /// Returns the text that a leaf of the trace's record refers to, or Python's `None` if the reference is dangling.
+    /// Returns `None` if the leaf does not refer to a text.
     fn element(&mut self, id: LeafId, offset: u64) -> Made<Option<Py<PyAny>>> {
         let Some((trace, at)) = &mut self.from else { return Ok(None) };
         let Some(Interpretation::SectionOffset(number)) = trace.reader().interpretation(*at, id.0) else {
@@ -246,6 +248,9 @@ impl Making<'_> {
         let mut owned = OwnedRecord::default();
         let found = trace.reader_mut().element_at(section, offset, |row| owned.decode(row));
         if let Err(mut error) = found {
+            if matches!(error.kind, ErrorKind::NoOffset { .. }) {
+                return Ok(Some(self.py.None()));
+            }
             error.place.section = self.schema.section(at.section).map(|section| section.number);
             error.place.tag = self.schema.record(at.record).and_then(|record| record.tag);
             error.place.leaf = Some(id.0);

@@ -6,14 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use metatf::container::Sink;
-use metatf::dynamic::{Line, OwnedRecord, Schema, Writer, is_implied};
-use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
+use metatf::dynamic::{Line, OwnedRecord, Schema, Strides, Writer, is_implied};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 use metatf_tools::fields;
 use serde_json::{Map, Value, json};
 
 use super::rows::{Row, Rows};
 use crate::encode::nameless;
-use crate::layout::text_section;
 use crate::record_table::{NUMBER, OFFSET, SECTION, TableName, names};
 use crate::{BatchEncoder, Error, Result};
 
@@ -47,11 +46,11 @@ pub fn import<S: Sink>(
         reading(path);
         inputs.extend(Input::open(schema, &tables, path, record)?);
     }
-    let mut owned = OwnedRecord::default();
+    let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(schema));
     let mut count = 0_u64;
     // The number of open files is small, so a linear search is sufficient.
     while let Some(input) = inputs.iter_mut().filter(|input| input.next.is_some()).min_by_key(|input| input.number) {
-        input.write(schema, writer, &mut owned)?;
+        input.write(schema, writer, (&mut owned, &mut strides))?;
         count += 1;
         if input.rows.decodes_next() || count.is_multiple_of(TOLD) {
             reading(&input.path);
@@ -97,7 +96,7 @@ impl<'s> Input<'s> {
         let strange = |name: &&String| !known.contains(*name) && ![NUMBER, SECTION].contains(&name.as_str());
         let strange: Vec<&str> = rows.names().iter().filter(strange).map(String::as_str).collect();
         if strange.contains(&OFFSET) {
-            let is_text = table.sections.iter().any(|&section| text_section(schema, section).is_some());
+            let is_text = table.sections.iter().any(|&section| schema.string_leaf(section).is_some());
             return if is_text {
                 Ok(None)
             } else {
@@ -145,7 +144,12 @@ impl<'s> Input<'s> {
     }
 
     /// Writes the current row.
-    fn write<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>, owned: &mut OwnedRecord) -> Result<()> {
+    fn write<S: Sink>(
+        &mut self,
+        schema: &Schema,
+        writer: &mut Writer<S>,
+        (owned, strides): (&mut OwnedRecord, &mut Strides),
+    ) -> Result<()> {
         let mut row = match self.next.take() {
             Some(Row::Values(row)) => row,
             Some(Row::Encoded(row, _)) => {
@@ -168,10 +172,10 @@ impl<'s> Input<'s> {
         let mut object = Map::new();
         object.insert("@section".to_owned(), schema.section(section).and_then(|s| s.name.clone()).into());
         object.insert("@record".to_owned(), self.record.name.clone().into());
-        let mut made = Maker { schema, record: self.record, texts: self.rows.are_texts(), writer };
+        let mut made = Maker { schema, record: self.record, texts: self.rows.are_texts() };
         made.items(&self.record.items, "", &mut row, &mut object).map_err(|message| self.fail(message))?;
         let line = Value::Object(object).to_string();
-        let line = schema.read_json(line.as_bytes(), owned).map_err(|error| self.fail(error))?;
+        let line = writer.read_json(line.as_bytes(), owned, strides).map_err(|error| self.fail(error))?;
         debug_assert!(matches!(line, Line::Record(_, index) if index == self.index), "it is a record of this type");
         writer.write(&line, owned).map_err(|error| self.fail(metatf::explain(&schema.format, &error)))
     }
@@ -196,15 +200,14 @@ fn columns(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<String
 }
 
 /// Converts rows to JSON.
-struct Maker<'m, S: Sink> {
+struct Maker<'m> {
     schema: &'m Schema,
     record: &'m Record,
     /// Whether all values are strings from CSV cells.
     texts: bool,
-    writer: &'m mut Writer<S>,
 }
 
-impl<S: Sink> Maker<'_, S> {
+impl Maker<'_> {
     /// Moves the members of an object from a row to the object. Items nest at most 32 deep (spec 3.5), so this
     /// recursion is bounded.
     fn items(
@@ -307,37 +310,11 @@ impl<S: Sink> Maker<'_, S> {
         if !leaf.is_numeric() {
             return Ok(bytes(leaf, value));
         }
-        if let (Interpretation::SectionOffset(number), Value::String(text)) = (&leaf.interpretation, &value)
-            && let Some(section) = self.schema.format.section_index(*number)
-            && let Some(element) = text_section(self.schema, section)
-        {
-            return self.offset(section, element, text);
+        // The writer adds the strings that a field refers to.
+        if value.is_string() && self.schema.refers_to_strings(leaf) {
+            return Ok(value);
         }
         number(leaf, value)
-    }
-
-    /// Adds a text to the elements of a section, and returns the offset of the new element.
-    fn offset(&mut self, section: usize, element: LeafId, text: &str) -> Result<Value, String> {
-        let stream = self.schema.section(section);
-        let record = stream
-            .and_then(|section| self.schema.dtd.record(section.stream?))
-            .ok_or("it refers to a section that does not exist")?;
-        let key = record.leaf(element).map(|leaf| leaf.path.clone()).unwrap_or_default();
-        let mut line = json!({ "@section": stream.and_then(|s| s.name.clone()), "@record": record.name });
-        // The data leaf of a `vfield` has the name of the `vfield`.
-        let [.., first, _] = key.as_slice() else {
-            line[key.first().map_or("", String::as_str)] = text.into();
-            return self.intern(section, &line);
-        };
-        line[first.as_str()] = text.into();
-        self.intern(section, &line)
-    }
-
-    fn intern(&mut self, section: usize, line: &Value) -> Result<Value, String> {
-        let mut owned = OwnedRecord::default();
-        self.schema.read_json(line.to_string().as_bytes(), &mut owned).map_err(|error| error.to_string())?;
-        let offset = self.writer.intern(section, &owned);
-        offset.map(Into::into).map_err(|error| metatf::explain(&self.schema.format, &error).to_string())
     }
 }
 

@@ -92,15 +92,21 @@ proptest! {
         // Elements belong to their group, whose records are read just before them.
         let mut trace = runtime::open(&example.schema, &example.trace).unwrap();
         trace.reader_mut().set_all(true);
+        let mut before = std::collections::HashMap::new();
         while let Some(seen) = runtime::next(&mut trace).unwrap() {
             let section = example.schema.format.section_index(seen.section).unwrap();
             match seen.what {
                 What::Element | What::Shared => {
                     let found = runtime::element_at(&mut trace, section, seen.offset);
                     prop_assert_eq!(found, Ok(seen.values), "offset {}\n{}", seen.offset, example.about());
-                    let past = runtime::element_at(&mut trace, section, seen.offset + (1 << 40));
-                    let missing = matches!(past.map_err(|e| e.kind), Err(ErrorKind::NoOffset { .. }));
-                    prop_assert!(missing);
+                    // No element begins in the middle of another one, or after the last one.
+                    let last = before.insert(section, seen.offset).filter(|last| *last < seen.offset);
+                    let middle = last.map_or(seen.offset..seen.offset, |last| last + 1..seen.offset);
+                    for offset in middle.take(20).chain([seen.offset + (1 << 40)]) {
+                        let found = runtime::element_at(&mut trace, section, offset).map_err(|e| e.kind);
+                        let missing = matches!(found, Err(ErrorKind::NoOffset { .. }));
+                        prop_assert!(missing, "offset {}: {:?}\n{}", offset, found, example.about());
+                    }
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@
 use super::common::config;
 use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
-use metatf::dynamic::Writer;
+use metatf::dynamic::{JsonOptions, Writer};
 use metatf::format::Interpretation;
 use metatf_tests::random::{Choices, options};
 use metatf_tests::{Value, What, runtime};
@@ -23,6 +23,17 @@ const DTD: &str = r#"
         }
         free: (tag, at) { tag.value = 5; at.width = 1; at.interpretation = baseOffset alloc.at.value; }
     }
+"#;
+
+/// Sections of strings in every form, and a record that refers to all of them.
+const STRINGS: &str = r#"
+    section utf 1 { u: vfield { vfield.data.format = "utf8"; } }
+    section zero 2 { z: vfield { vfield.data.format = "cstring"; } }
+    section fixed 3 { f: (data) { data.width = 12; data.interpretation = none; data.format = "cstring"; } }
+    section ended 4 { e: (data) { data.width = until 10; data.interpretation = none; data.format = "cstring"; } }
+    section s 5 { r: (tag, a, b, c, d) { tag.value = 4;
+        a.width = 4; a.interpretation = sectionOffset 1; b.width = 4; b.interpretation = sectionOffset 2;
+        c.width = 4; c.interpretation = sectionOffset 3; d.width = 4; d.interpretation = sectionOffset 4; } }
 "#;
 
 proptest! {
@@ -130,5 +141,49 @@ proptest! {
         let read = seen.into_iter().filter(|s| s.what == What::Record).map(|s| s.values);
         let written = records.iter().map(|&(a, b)| vec![Value::Number(a), Value::Number(b)]);
         prop_assert_eq!(read.collect::<Vec<_>>(), written.collect::<Vec<_>>());
+    }
+
+    /// Strings printed in place of references are read back, whatever their bytes are and however they are stored.
+    #[test]
+    fn strings_printed_are_written_again(bytes in vec(any::<u8>(), 0..600), how in vec(any::<u8>(), 0..8), other in vec(any::<u8>(), 0..8)) {
+        let schema = runtime::schema(STRINGS);
+        let mut c = Choices::new(&bytes);
+        let mut writer = Writer::new(Vec::new(), &schema, &options(&mut Choices::new(&how))).unwrap();
+        while !c.is_spent() {
+            let mut record = Vec::new();
+            for section in 1..=4_usize {
+                let length = if section == 3 { 12 } else { c.below(6) };
+                let alphabet = if c.chance(50) { b"ab\0" } else { b"a\"\xff" };
+                let mut text: Vec<u8> = (0..length).map(|_| *c.pick(alphabet)).collect();
+                if section == 4 {
+                    text.retain(|&byte| byte != b'\n');
+                }
+                let sized = section < 3;
+                let mut element = if sized { vec![Value::Number(text.len() as u64)] } else { Vec::new() };
+                element.push(Value::Bytes(text));
+                record.push(Value::Number(writer.intern(section, &runtime::owned(&element)).unwrap()));
+            }
+            writer.record(5, 7, &runtime::owned(&record)).unwrap();
+            if c.chance(10) {
+                writer.inner().start_group().unwrap();
+            }
+        }
+        let trace = writer.finish().unwrap();
+        let names = JsonOptions { names: true, ..JsonOptions::default() };
+        let lines = runtime::json(&schema, &trace, names).unwrap();
+        let other = options(&mut Choices::new(&other));
+        let again = runtime::from_json(&schema, &lines, &other).unwrap();
+        prop_assert_eq!(&runtime::json(&schema, &again, names).unwrap(), &lines);
+        // Each reference is printed as a string, and leads to the same element in both traces.
+        let resolve = JsonOptions { resolve: true, ..JsonOptions::default() };
+        let elements = |trace: &[u8]| -> Vec<String> {
+            let lines = runtime::json(&schema, trace, resolve).unwrap();
+            lines.split("\"element\":").skip(1).map(|rest| rest.split_once('}').unwrap().0.to_owned()).collect()
+        };
+        prop_assert_eq!(elements(&trace), elements(&again));
+        for line in lines.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            prop_assert!(["a", "b", "c", "d"].iter().all(|key| line[key].is_string() || line[key]["hex"].is_string()));
+        }
     }
 }
