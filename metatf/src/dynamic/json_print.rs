@@ -432,12 +432,10 @@ impl Trace<'_> {
         let at = Entry { event, record: &owned }.at();
         let mut nested = Nested::new(self.reader.order());
         let entry = Entry { event, record: &owned };
-        let printed = print_json(out, &schema, entry, options, &mut nested, &mut |leaf, offset, out| {
-            match at {
-                Some(at) if options.resolve => self.resolve(at, leaf, offset, out),
-                Some(at) => self.print_string(at, leaf, offset, out),
-                None => Ok(false),
-            }
+        let printed = print_json(out, &schema, entry, options, &mut nested, &mut |leaf, offset, out| match at {
+            Some(at) if options.resolve => self.resolve(at, leaf, offset, out),
+            Some(at) => self.print_string(at, leaf, offset, out),
+            None => Ok(false),
         });
         self.record = owned;
         if printed.is_err() {

@@ -15,7 +15,13 @@ impl<'t> Grouped<'t> for Trace<'t> {
 
     fn group<'g>(shared: &Schema, reader: RecordReader<'g>) -> Trace<'g> {
         let nested = Nested::new(reader.order());
-        Trace { has_strings: shared.has_strings(), schema: shared.clone(), reader, record: OwnedRecord::default(), nested }
+        Trace {
+            has_strings: shared.has_strings(),
+            schema: shared.clone(),
+            reader,
+            record: OwnedRecord::default(),
+            nested,
+        }
     }
 
     fn reader_of<'r, 'g: 'r>(group: &'r mut Trace<'g>) -> &'r mut RecordReader<'g> {

@@ -37,7 +37,8 @@ impl Part<'_> {
     /// Returns the number of bytes, their label, and whether the box is open-ended, or `None` if the field stores no
     /// bytes.
     fn size(&self) -> Option<(usize, String, bool)> {
-        let bytes = |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.occurrence != Occurrence::Once);
+        let bytes =
+            |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.occurrence != Occurrence::Once);
         if self.leaf.is_tag() {
             return Some(bytes(self.tag_width.into()));
         }

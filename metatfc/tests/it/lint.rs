@@ -254,3 +254,166 @@ fn built_in() {
     assert!(run.status == 0 && !run.err.contains("suggestion"), "{}", run.err);
     assert_eq!(metatfc(&folder, &["check", "--lint", "--deny-warnings", "heap", "pcap"]).status, 0);
 }
+
+/// A source of random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).expect("an index")]
+    }
+
+    /// Returns the statements that set the encoding of a field.
+    fn encoding(&mut self, field: &str) -> String {
+        let interpretation = match self.below(6) {
+            0 => "none".to_owned(),
+            1 => format!("baseOffset {}", self.below(300)),
+            2 => "stride 5 3".to_owned(),
+            3 => format!("default {}", self.below(3)),
+            _ => "delta 0".to_owned(),
+        };
+        format!("{field}.width = {}; {field}.interpretation = {interpretation};\n", self.pick(&[1, 2, 3, 4, 8]))
+    }
+
+    /// Returns the next value of a field, given its previous value.
+    fn next(&mut self, shape: u64, last: u64, n: u64) -> u64 {
+        match shape {
+            0 => 7,
+            1 => self.below(200),
+            2 => last + self.below(40),
+            3 => 1_700_000_000_000 + n * 977 + self.below(50),
+            4 => [0, 90_000][usize::from(n % 2 == 1)],
+            5 if self.below(100) == 0 => self.below(1 << 50),
+            5 => self.below(3),
+            6 => last.wrapping_sub(self.below(9)),
+            7 => n / 40 * 1000,
+            _ => self.below(1 << 40),
+        }
+    }
+}
+
+/// The fields of random traces; `opt` is optional, and `item` is repeated.
+const FIELDS: [&str; 6] = ["time", "one", "two", "three", "opt", "item"];
+
+/// Returns a random DTD and the lines of a random trace.
+fn random_trace(random: &mut Random) -> (String, String) {
+    let mut global = random.encoding("time");
+    let (mut section, mut of_a, mut of_b) = (String::new(), String::new(), String::new());
+    for field in &FIELDS[1..] {
+        let encoding = random.encoding(field);
+        match (random.below(3), *field) {
+            (0, _) => global += &encoding,
+            (1, _) => section += &encoding,
+            (_, "three") => of_b += &encoding,
+            (_, other) => {
+                of_a += &encoding;
+                if other == "one" {
+                    of_b += &random.encoding(other);
+                }
+            }
+        }
+    }
+    let dtd = format!(
+        "// Random.\n{global}section log 1 {{\n{section}n.width = 1; n.interpretation = none; flags.width = 1; flags.interpretation = none;
+    // A.\n    a: (time, flags, (flags.bit 0)*opt, one, path, n*item, two) {{ tag.value = 4; {of_a} path.width = 3; path.interpretation = sectionOffset 2; }}
+    // B.\n    b: (one, time, three) {{ tag.value = 5; {of_b} }}\n}}\n// C.\nsection paths 2 {{ path_entry: vfield {{ vfield.data.format = \"utf8\"; }} }}\n"
+    );
+    let shapes: Vec<u64> = FIELDS.iter().map(|_| random.below(9)).collect();
+    let (mut lines, mut last, mut paths) = (String::new(), [0_u64; FIELDS.len()], 0);
+    for n in 0..500 + random.below(500) {
+        let mut value = |field: usize, random: &mut Random| {
+            last[field] = random.next(shapes[field], last[field], n);
+            last[field]
+        };
+        let (time, one) = (value(0, random), value(1, random));
+        if random.below(3) > 0 {
+            let flags = random.below(2);
+            let opt = if flags == 1 { format!("\"opt\":{},", value(4, random)) } else { String::new() };
+            let items: Vec<String> = (0..random.below(4)).map(|_| value(5, random).to_string()).collect();
+            // All paths occur in the first group, because `convert` moves later strings to the group before.
+            let path = if paths < 20 { paths } else { random.below(20) };
+            paths += 1;
+            let two = value(2, random);
+            let _ = writeln!(
+                lines,
+                r#"{{"@section":"log","@record":"a","time":{time},"flags":{flags},{opt}"one":{one},"path":"/{path}","item":[{}],"two":{two}}}"#,
+                items.join(",")
+            );
+        } else {
+            let three = value(3, random);
+            let _ = writeln!(lines, r#"{{"@section":"log","@record":"b","one":{one},"time":{time},"three":{three}}}"#);
+        }
+        if paths > 20 && random.below(300) == 0 {
+            lines += "{\"@group\":1}\n";
+        }
+    }
+    (dtd, lines)
+}
+
+/// Every suggestion for a random trace saves exactly what it promises when the same lines are encoded again, and never
+/// costs anything.
+#[test]
+fn random_traces_save_what_is_promised() {
+    let (mut suggestions, mut all_together) = (0, 0);
+    for case in 0..8 * u64::from(metatf_test::factor()) {
+        let folder = Folder::new();
+        let (dtd, lines) =
+            random_trace(&mut Random(0x9E37_79B9_7F4A_7C15 ^ (case + 1).wrapping_mul(0x2545_F491_4F6C_DD1D)));
+        folder.write("lines.jsonl", &lines);
+        // The names have the same length, because the header contains the name.
+        let encoded = |name: &str, text: &str| {
+            folder.write(name, text);
+            let args = ["convert", "--no-embed-dtd", "--dtd", name, "lines.jsonl", "trace.mtf"];
+            assert_eq!(metatfc(&folder, &args).exits(0).err, "", "{text}");
+            let stat = metatfc(&folder, &["stat", "--format", "json", "--dtd", name, "trace.mtf"]);
+            let stat: Value = serde_json::from_slice(&stat.out).expect("JSON");
+            let sections = stat["sections"].as_array().expect("a list").iter();
+            (sections.filter_map(|section| section["raw_bytes"].as_u64()).sum::<u64>(), folder.size("trace.mtf"))
+        };
+        for stored in [true, false] {
+            let before = encoded("lint.dtd", &dtd);
+            let args = ["--trace", "trace.mtf", "lint.dtd", "--stored"];
+            let (_, report) = json(&folder, &args[..if stored { 4 } else { 3 }]);
+            assert_eq!(report["size"]["records"], before.0, "{report:#}\n{dtd}");
+            assert_eq!(report["size"]["files"], before.1, "{report:#}\n{dtd}");
+            let mut edits = Vec::new();
+            for finding in report["findings"].as_array().expect("a list") {
+                let Some(saves) = finding["saves"].as_object() else { continue };
+                let edit = &finding["suggestion"];
+                let place = |name: &str| usize::try_from(edit[name].as_u64().expect("a place")).expect("a place");
+                let (span, new) = (place("start")..place("end"), edit["text"].as_str().expect("a text"));
+                let mut text = dtd.clone();
+                text.replace_range(span.clone(), new);
+                let after = encoded("edit.dtd", &text);
+                let about = format!("{finding:#}\n{text}");
+                assert!(after.0 < before.0, "{about}");
+                assert_eq!(saves["records"], before.0 - after.0, "{about}");
+                assert_eq!(saves["files"], before.1.cast_signed() - after.1.cast_signed(), "{about}");
+                assert!(stored || after.1 <= before.1, "{about}");
+                if edits.iter().all(|(other, _): &(std::ops::Range<usize>, String)| {
+                    span.end <= other.start || other.end <= span.start
+                }) {
+                    edits.push((span, new.to_owned()));
+                }
+                suggestions += 1;
+            }
+            if edits.len() > 1 {
+                edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+                let mut text = dtd.clone();
+                edits.iter().for_each(|(span, new)| text.replace_range(span.clone(), new));
+                let after = encoded("edit.dtd", &text);
+                assert_eq!(report["together"]["size"]["records"], after.0, "{report:#}\n{text}");
+                assert_eq!(report["together"]["size"]["files"], after.1, "{report:#}\n{text}");
+                all_together += 1;
+            }
+        }
+    }
+    assert!(suggestions >= 8 && all_together >= 2, "{suggestions} suggestions, {all_together} together");
+}

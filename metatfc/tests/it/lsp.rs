@@ -552,7 +552,8 @@ fn renamed_items_are_found_in_old_traces() {
         let index = metatf_parser::index(&text);
         let old = metatf_parser::parse("old.dtd", &text).dtd.expect("a DTD");
         let format = metatf::format::Format::from_dtd(&old);
-        let tagged: Vec<_> = index.records.iter().filter(|record| record.tag.is_some()).map(|record| &record.span).collect();
+        let tagged: Vec<_> =
+            index.records.iter().filter(|record| record.tag.is_some()).map(|record| &record.span).collect();
         for symbol in index.symbols.iter().filter(|symbol| !symbol.predefined) {
             let Some(place) = symbol.definitions.first() else { continue };
             let is_kept = match symbol.kind {
@@ -570,13 +571,24 @@ fn renamed_items_are_found_in_old_traces() {
             let new = parsed.dtd.unwrap_or_else(|| panic!("{file}: {}: {:?}", symbol.name, parsed.diagnostics));
             let found = metatf::typed::unmatched(&metatf::format::Format::from_dtd(&new), &format);
             let found = found.unwrap_or_else(|error| panic!("{file}: {}: {error}", symbol.name));
-            assert!(found.is_empty(), "{file}: {} {:?}: {found}\n{}", symbol.name, symbol.kind, String::from_utf8_lossy(&changed));
+            assert!(
+                found.is_empty(),
+                "{file}: {} {:?}: {found}\n{}",
+                symbol.name,
+                symbol.kind,
+                String::from_utf8_lossy(&changed)
+            );
             // Renamed again, both old names are known.
             let again = metatf_parser::index(&changed);
-            let place = again.symbols.iter().find(|s| s.name == "a_new_name").expect("it is renamed").definitions[0].start;
+            let place =
+                again.symbols.iter().find(|s| s.name == "a_new_name").expect("it is renamed").definitions[0].start;
             let edits = metatf_parser::rename(&changed, &again, place, "a_newer_name").expect("it is renamed");
             let twice = edits.iter().rev().fold(changed, |text, edit| edit.apply(&text).expect("in the text"));
-            assert!(String::from_utf8_lossy(&twice).contains(&format!("\"a_new_name, {}", symbol.name)), "{}", symbol.name);
+            assert!(
+                String::from_utf8_lossy(&twice).contains(&format!("\"a_new_name, {}", symbol.name)),
+                "{}",
+                symbol.name
+            );
             renamed += 1;
         }
     }

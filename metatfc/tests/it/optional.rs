@@ -124,8 +124,9 @@ fn fields_between_repetitions() {
     let mut lines: Vec<(u64, i64, String)> = Vec::new();
     for i in 0..300_u64 {
         let (at, key) = (i * 7919 % 1009, i64::try_from(i * 31 % 211).expect("it fits") - 100);
-        let items: Vec<String> =
-            (0..i % 4).map(|j| format!(r#"{{"item":{j},"m":{},"part":{:?}}}"#, j % 3, vec![9; (j % 3) as usize])).collect();
+        let items: Vec<String> = (0..i % 4)
+            .map(|j| format!(r#"{{"item":{j},"m":{},"part":{:?}}}"#, j % 3, vec![9; (j % 3) as usize]))
+            .collect();
         let extra = if at % 2 == 1 { format!(r#""extra":{},"#, i % 200) } else { String::new() };
         let rest: Vec<String> = (0..i % 5).map(|j| j.to_string()).collect();
         let line = format!(

@@ -164,7 +164,12 @@ fn records_with_dangling_references_are_read() {
         verify(here, "s.mtf", threads).exits(1).says("section 2 has no element at offset 99");
     }
     let dump = |more: &[&str]| metatfc(here, &[&["dump", "--format", "jsonl", "s.mtf"], more].concat()).exits(0).text();
-    let with = |dumped: &str| dumped.lines().map(|line| line.split_once("\"path\":").map_or("", |(_, rest)| rest).to_owned()).collect::<Vec<_>>();
+    let with = |dumped: &str| {
+        dumped
+            .lines()
+            .map(|line| line.split_once("\"path\":").map_or("", |(_, rest)| rest).to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(with(&dump(&[])), ["0,\"n\":1}", "99,\"n\":1}", "3,\"n\":1}", "[2,7],\"kind\":8}"]);
     assert_eq!(
         with(&dump(&["--resolve"])),
@@ -184,7 +189,8 @@ fn records_with_dangling_references_are_read() {
     assert_eq!(here.text("tables/access.csv"), "@number,path,n\n0,a,1\n1,,1\n2,,1\n");
     assert_eq!(here.text("tables/several.csv"), "@number,n,path,kind\n3,2,\"[\"\"bcd\"\",null]\",8\n");
     metatfc(here, &["convert", "s.mtf", "s.sqlite"]).exits(0);
-    let chosen = metatfc(here, &["convert", "s.mtf", "-", "--to", "csv", "--record", "access", "--where", "path = 'a'"]);
+    let chosen =
+        metatfc(here, &["convert", "s.mtf", "-", "--to", "csv", "--record", "access", "--where", "path = 'a'"]);
     assert_eq!(chosen.exits(0).text(), "@number,path,n\n0,a,1\n");
     let stored = ["convert", "s.mtf", "-", "--to", "csv", "--record", "access", "--stored"];
     assert_eq!(metatfc(here, &stored).exits(0).text(), "@number,path,n\n0,0,1\n1,99,1\n2,3,1\n");
@@ -193,7 +199,10 @@ fn records_with_dangling_references_are_read() {
     // Copies keep the numbers.
     metatfc(here, &["convert", "s.mtf", "copy.mtf"]).exits(0);
     metatfc(here, &["diff", "s.mtf", "copy.mtf"]).exits(0);
-    assert_eq!(dump(&["--resolve"]), metatfc(here, &["dump", "--format", "jsonl", "--resolve", "copy.mtf"]).exits(0).text());
+    assert_eq!(
+        dump(&["--resolve"]),
+        metatfc(here, &["dump", "--format", "jsonl", "--resolve", "copy.mtf"]).exits(0).text()
+    );
 }
 
 /// The DTD of records that refer to paths by strings, at several depths.
@@ -217,7 +226,12 @@ fn strings_in_place_of_references() {
         + &line("log", r#""several","n":3,"path":["a","/index.html",""],"box":{"path":"\u0001\"ü"}"#)
         + &get(r#""/index.html""#);
     for version in ["0", "1"] {
-        run(here, &["convert", "--dtd", "s.dtd", "--version", version, "--url", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+        run(
+            here,
+            &["convert", "--dtd", "s.dtd", "--version", version, "--url", "s.dtd", "-", "s.mtf"],
+            lines.as_bytes(),
+        )
+        .exits(0);
         metatfc(here, &["verify", "s.mtf"]).exits(0).prints("3 records, 4 stream elements");
         let printed = metatfc(here, &["dump", "--format", "jsonl", "--names", "s.mtf"]).exits(0).text();
         assert_eq!(printed, lines);
@@ -228,7 +242,12 @@ fn strings_in_place_of_references() {
         assert_eq!(metatfc(here, &["dump", "--format", "jsonl", "--names", "all.mtf"]).exits(0).text(), lines);
     }
     // A string refers to an element of an earlier line, and numbers and strings can be mixed.
-    let mixed = shared(r#""text","vfield":"a""#) + &shared(r#""text","vfield":"bcd""#) + &get(r#""bcd""#) + &get("2") + &get(r#""e""#) + &get("6");
+    let mixed = shared(r#""text","vfield":"a""#)
+        + &shared(r#""text","vfield":"bcd""#)
+        + &get(r#""bcd""#)
+        + &get("2")
+        + &get(r#""e""#)
+        + &get("6");
     run(here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], mixed.as_bytes()).exits(0);
     let printed = metatfc(here, &["dump", "--format", "jsonl", "--names", "s.mtf"]).exits(0).text();
     assert_eq!(printed, get(r#""bcd""#).repeat(2) + &get(r#""e""#).repeat(2));
@@ -251,7 +270,10 @@ fn strings_that_cannot_be_read() {
     for (path, message) in [
         ("true", "standard input:2: `path`: expected an integer from 0 to 2^64-1, found true (column 42)"),
         ("[\"a\"]", "standard input:2: `path`: expected an integer from 0 to 2^64-1, found [\"a\"] (column 42)"),
-        ("{\"hex\":\"0\"}", "`path`: expected a string of hex digits, two per byte, such as \"00ff\", found \"0\" (column 42)"),
+        (
+            "{\"hex\":\"0\"}",
+            "`path`: expected a string of hex digits, two per byte, such as \"00ff\", found \"0\" (column 42)",
+        ),
         ("\"\\x\"", "standard input:2: expected a JSON object: invalid escape (column 44)"),
         ("\"\\ud800\"", "standard input:2: expected a JSON object: unexpected end of hex escape"),
         ("\"a\u{1}\"", "standard input:2: expected a JSON object: control character"),
@@ -260,7 +282,10 @@ fn strings_that_cannot_be_read() {
         refused(&(first.clone() + &get(path)), message);
     }
     // Strings replace references only to sections of strings.
-    refused(&line("log", r#""number","at":"a""#), "standard input:1: `at`: expected an integer from 0 to 2^64-1, found \"a\" (column 43)");
+    refused(
+        &line("log", r#""number","at":"a""#),
+        "standard input:1: `at`: expected an integer from 0 to 2^64-1, found \"a\" (column 43)",
+    );
     // Elements of a group are not a shared table.
     let why = "a field contains a string of a section, but elements of the section are not in a shared table";
     refused(&(line("paths", r#""text","vfield":"a""#) + &first), &format!("standard input:2: `path`: {why}"));
@@ -268,11 +293,16 @@ fn strings_that_cannot_be_read() {
     // A long string is stored, unless its length does not fit in the table, which has no metadata.
     let long = |length: usize| get(&format!("\"{}\"", "x".repeat(length)));
     run(here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], long(255).as_bytes()).exits(0);
-    refused(&(first.clone() + &long(256)), "standard input:2: `path`: the value 256 does not fit in 1 bytes (section paths");
+    refused(
+        &(first.clone() + &long(256)),
+        "standard input:2: `path`: the value 256 does not fit in 1 bytes (section paths",
+    );
     refused(&(first.clone() + &long(65 << 20)), "standard input:2: the line is longer than 64 MiB");
     // Enough strings make the offsets wider than declared.
     let many: String = (0..500).map(|n| get(&format!("\"{n:0>200}\""))).collect();
     run(here, &["convert", "--dtd", "s.dtd", "-", "s.mtf"], many.as_bytes()).exits(0);
     assert_eq!(metatfc(here, &["dump", "--format", "jsonl", "--names", "s.mtf"]).exits(0).text(), many);
-    run(here, &["convert", "--dtd", "s.dtd", "--strict", "-", "no.mtf"], many.as_bytes()).exits(1).says("standard input:328: ");
+    run(here, &["convert", "--dtd", "s.dtd", "--strict", "-", "no.mtf"], many.as_bytes())
+        .exits(1)
+        .says("standard input:328: ");
 }
