@@ -1,12 +1,12 @@
 //! Reading values from JSON lines (spec 8).
 
-use super::strings::bytes_of_string;
-use super::{OwnedRecord, Schema, Writer};
+use super::strings::{bytes_of_string, c_string, has_words};
+use super::{OwnedRecord, Schema};
 use crate::encode::ArrayWriter;
 use crate::format::{COMMENT, FormatRef, LeafKind, METADATA};
 use crate::formula::evaluate;
 use crate::reader::{self, Metadata};
-use metatf_container::{Order, Sink};
+use metatf_container::Order;
 use metatf_parser::schema::{Format as Print, Interpretation, Item, Leaf, LeafId, Record, RecordId, Repeated, Section};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -51,7 +51,7 @@ impl std::error::Error for LineError {}
 
 impl LineError {
     /// Adds the column of the value that the message names.
-    fn in_line(self, line: &[u8]) -> Self {
+    pub(super) fn in_line(self, line: &[u8]) -> Self {
         let mut names = self.0.split('`').skip(1).step_by(2);
         match names.find_map(|name| column_of(line, name)) {
             Some(column) => Self(format!("{} (column {column})", self.0)),
@@ -91,7 +91,7 @@ fn column_of(line: &[u8], key: &str) -> Option<usize> {
 }
 
 /// A function that adds an element to a table unless the table contains it, and returns its offset.
-type Intern<'i, 'f> = &'i mut (dyn FnMut(usize, &OwnedRecord) -> std::result::Result<u64, String> + 'f);
+pub(super) type Intern<'i, 'f> = &'i mut (dyn FnMut(usize, &OwnedRecord) -> std::result::Result<u64, String> + 'f);
 
 type Result<T> = std::result::Result<T, LineError>;
 
@@ -173,7 +173,7 @@ impl Schema {
         self.read_with_strings(order, object, owned, strides, None)
     }
 
-    fn read_with_strings(
+    pub(super) fn read_with_strings(
         &self,
         order: Order,
         object: &Map<String, Value>,
@@ -274,51 +274,6 @@ impl Schema {
     }
 }
 
-impl<S: Sink> Writer<S> {
-    /// Parses the next line like [`Schema::read_json_next`]. In place of the offset of an element in a section of strings,
-    /// a line may contain the string (spec 8). The string is added to the section, which becomes a shared table, unless
-    /// the table already contains it. After an error, strings of the line may remain in the table.
-    ///
-    /// # Errors
-    /// As for [`Schema::read_json`], and an error if a string cannot be added.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use metatf::container::WriteOptions;
-    /// use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Strides, Trace, Writer};
-    ///
-    /// let dtd = b"section log 1 { get: (tag, path) {
-    ///         tag.value = 4; path.width = 2; path.interpretation = sectionOffset 2; } }
-    ///     section paths 2 { path_entry: vfield { vfield.data.format = \"utf8\"; } }";
-    /// let schema = Schema::parse("log.dtd", dtd)?;
-    /// let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
-    /// let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(&schema));
-    /// let text = br#"{"@section":"log","@record":"get","path":"/index.html"}"#;
-    /// for _ in 0..2 {
-    ///     let line = writer.read_json(text, &mut owned, &mut strides)?;
-    ///     writer.write(&line, &owned)?;
-    /// }
-    /// assert_eq!(writer.next_offset(2), 12); // The table contains one string, after its length.
-    /// let trace = writer.finish()?;
-    ///
-    /// let mut lines = Vec::new();
-    /// let options = JsonOptions { names: true, ..JsonOptions::default() };
-    /// Trace::from_slice(&trace)?.next_json(&mut lines, options)?;
-    /// assert_eq!(lines.trim_ascii_end(), text);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_json(&mut self, line: &[u8], owned: &mut OwnedRecord, strides: &mut Strides) -> Result<Line> {
-        let (schema, order, object) = (self.schema().clone(), self.order(), object(line)?);
-        let mut intern = |section: usize, element: &OwnedRecord| {
-            let interned = self.intern_string(section, element);
-            interned.map_err(|error| crate::explain(&schema.format, &error).to_string())
-        };
-        let read = schema.read_with_strings(order, &object, owned, strides, Some(&mut intern));
-        read.map_err(|error| error.in_line(line))
-    }
-}
-
 /// The previous values of the fields of a trace, from which fields with the interpretation `stride` continue if a line
 /// omits them (spec 8). Unlike the state of a trace, they do not depend on groups, resets and metadata.
 #[derive(Clone, Debug, Default)]
@@ -363,7 +318,7 @@ impl Strides {
 }
 
 /// Parses a line as an object.
-fn object(line: &[u8]) -> Result<Map<String, Value>> {
+pub(super) fn object(line: &[u8]) -> Result<Map<String, Value>> {
     match serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))? {
         Value::Object(object) => Ok(object),
         _ => error("expected a JSON object"),
@@ -674,11 +629,6 @@ fn are_implied(record: &Record, items: &[Item]) -> bool {
     })
 }
 
-/// Returns whether values of the leaf can also be written as words.
-pub(super) fn has_words(leaf: &Leaf) -> bool {
-    !leaf.names.list().is_empty() || leaf.format.has_words()
-}
-
 fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
     items.iter().any(|item| match item {
         Item::Leaf(id) => record.leaves.get(usize::from(id.0)).is_some_and(|l| l.key == wanted),
@@ -754,17 +704,6 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
         }
         _ => Err(format!("expected {}, found {value}", expected_bytes(format))),
     }
-}
-
-/// Joins a string and the bytes that follow it in the array, which must start with a 0.
-pub(super) fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
-    if text.contains('\0') {
-        return Err("\"text\" contains a 0 character, but a 0 may occur only in \"tail\"".to_owned());
-    }
-    if tail.first().is_some_and(|&byte| byte != 0) {
-        return Err("\"tail\" must begin with \"00\"".to_owned());
-    }
-    Ok([text.as_bytes(), tail].concat())
 }
 
 fn expected_bytes(format: Print) -> &'static str {

@@ -1,11 +1,12 @@
 //! The dynamic writer, which writes records from an [`OwnedRecord`] or from JSON lines.
 
-use super::{Line, OwnedRecord, Schema};
+use super::json_read::object;
+use super::{Dangling, Line, LineError, OwnedRecord, References, Schema, Strides, WrittenElement};
 use crate::format::FormatRef;
 use crate::reader::Item;
 use crate::record::{Put, Stopped};
 use crate::writer::{Key, RecordWriter};
-use metatf_container::{Error, ErrorKind, Order, Result, Sink, WriteOptions};
+use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use metatf_parser::schema::Interpretation;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Writer<S: Sink> {
     /// Elements written since the last [`take_elements`](Self::take_elements), if elements are being recorded.
     elements: Option<Vec<WrittenElement>>,
     schema: Schema,
+    /// The references to check, if the writer is strict.
+    references: Option<References>,
     /// How lines refer to the elements of each section.
     uses: Vec<TableUse>,
 }
@@ -33,17 +36,6 @@ struct TableUse {
     is_interned: bool,
     /// Whether the elements belong to groups, because a line has added one to a group, or because fields consume them.
     is_of_groups: bool,
-}
-
-/// An element written by a [`Writer`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrittenElement {
-    /// Index of the element's section.
-    pub section: usize,
-    /// Offset of the element in the section's content.
-    pub offset: u64,
-    /// Whether the element belongs to a shared table.
-    pub shared: bool,
 }
 
 /// The error for a section whose elements would be both in groups and in a shared table.
@@ -69,7 +61,55 @@ impl<S: Sink> Writer<S> {
                 uses.is_of_groups = true;
             }
         }
-        Ok(Self { inner, tables: Vec::new(), elements: None, schema: schema.clone(), uses })
+        Ok(Self { inner, tables: Vec::new(), elements: None, schema: schema.clone(), references: None, uses })
+    }
+
+    /// Parses the next line like [`Schema::read_json_next`]. In place of the offset of an element in a section of strings,
+    /// a line may contain the string (spec 8). The string is added to the section, which becomes a shared table, unless
+    /// the table already contains it. After an error, strings of the line may remain in the table.
+    ///
+    /// # Errors
+    /// As for [`Schema::read_json`], and an error if a string cannot be added.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use metatf::container::WriteOptions;
+    /// use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Strides, Trace, Writer};
+    ///
+    /// let dtd = b"section log 1 { get: (tag, path) {
+    ///         tag.value = 4; path.width = 2; path.interpretation = sectionOffset 2; } }
+    ///     section paths 2 { path_entry: vfield { vfield.data.format = \"utf8\"; } }";
+    /// let schema = Schema::parse("log.dtd", dtd)?;
+    /// let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+    /// let (mut owned, mut strides) = (OwnedRecord::default(), Strides::new(&schema));
+    /// let text = br#"{"@section":"log","@record":"get","path":"/index.html"}"#;
+    /// for _ in 0..2 {
+    ///     let line = writer.read_json(text, &mut owned, &mut strides)?;
+    ///     writer.write(&line, &owned)?;
+    /// }
+    /// assert_eq!(writer.next_offset(2), 12); // The table contains one string, after its length.
+    /// let trace = writer.finish()?;
+    ///
+    /// let mut lines = Vec::new();
+    /// let options = JsonOptions { names: true, ..JsonOptions::default() };
+    /// Trace::from_slice(&trace)?.next_json(&mut lines, options)?;
+    /// assert_eq!(lines.trim_ascii_end(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_json(
+        &mut self,
+        line: &[u8],
+        owned: &mut OwnedRecord,
+        strides: &mut Strides,
+    ) -> std::result::Result<Line, LineError> {
+        let (schema, order, object) = (self.schema.clone(), self.inner.core_ref().order(), object(line)?);
+        let mut intern = |section: usize, element: &OwnedRecord| {
+            let interned = self.intern_string(section, element);
+            interned.map_err(|error| crate::explain(&schema.format, &error).to_string())
+        };
+        let read = schema.read_with_strings(order, &object, owned, strides, Some(&mut intern));
+        read.map_err(|error| error.in_line(line))
     }
 
     /// Writes a line, whose values are in `owned` (see [`Schema::read_json`]). An element of a shared table is written
@@ -79,6 +119,25 @@ impl<S: Sink> Writer<S> {
     /// Returns an error from the sink, or one for a value that does not fit or a metadata record that spec 4.1 does not
     /// allow.
     pub fn write(&mut self, line: &Line, owned: &OwnedRecord) -> Result<()> {
+        self.put(line, owned)?;
+        self.check(|references, writer| {
+            let number = writer.inner.records_written();
+            writer.check_line(references, number, (line, owned))
+        })
+    }
+
+    /// Checks references if the writer is strict.
+    fn check(
+        &mut self,
+        check: impl FnOnce(&mut References, &mut Self) -> std::result::Result<(), Dangling>,
+    ) -> Result<()> {
+        let Some(mut references) = self.references.take() else { return Ok(()) };
+        let checked = check(&mut references, self);
+        self.references = Some(references);
+        checked.map_err(|dangling| dangling.error(&self.schema))
+    }
+
+    fn put(&mut self, line: &Line, owned: &OwnedRecord) -> Result<()> {
         match line {
             Line::Element(section, true) => {
                 self.tables.push((*section, owned.clone()));
@@ -131,7 +190,7 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Adds a string to a shared table unless the table already contains it, and returns its offset.
-    pub(super) fn intern_string(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
+    fn intern_string(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
         // A line may refer to the lines of tables before it.
         self.put_tables()?;
         if let Some(uses) = self.uses.get_mut(section) {
@@ -141,14 +200,6 @@ impl<S: Sink> Writer<S> {
             uses.is_interned = true;
         }
         self.intern(section, owned)
-    }
-
-    pub(super) fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    pub(super) fn order(&self) -> Order {
-        self.inner.core_ref().order()
     }
 
     /// Writes a record with these section and record indices.
@@ -169,6 +220,55 @@ impl<S: Sink> Writer<S> {
             elements.push(WrittenElement { section, offset, shared });
         }
         Ok(offset)
+    }
+
+    /// Sets whether the writer is strict; see [`RecordWriter::set_strict`]. A strict writer also returns an error if a
+    /// [line](Self::write) contains a reference to a missing element. Because the element may follow the reference, the
+    /// error is returned at the end of the group at the latest, and describes the record that contains the reference.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use metatf::container::{ErrorKind, WriteOptions};
+    /// use metatf::dynamic::{OwnedRecord, Schema, Writer};
+    ///
+    /// let dtd = b"section log 1 { get: (tag, path) {
+    ///         tag.value = 4; path.width = 2; path.interpretation = sectionOffset 2; } }
+    ///     section paths 2 { path_entry: vfield; }";
+    /// let schema = Schema::parse("log.dtd", dtd)?;
+    /// let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+    /// writer.set_strict(true);
+    /// let mut owned = OwnedRecord::default();
+    /// let line = schema.read_json(br#"{"@section":"log","@record":"get","path":7}"#, &mut owned)?;
+    /// writer.write(&line, &owned)?;
+    /// let error = writer.finish().err().ok_or("the reference is accepted")?;
+    /// assert_eq!(error.kind, ErrorKind::NoOffset { section: 2, offset: 7 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_strict(&mut self, strict: bool) {
+        self.inner.set_strict(strict);
+        let schema = self.schema.clone();
+        self.references = if strict { References::new(&schema) } else { None };
+        if strict {
+            self.note_elements();
+        }
+    }
+
+    /// Checks the references of a written line, which has this number. The writer must note its elements.
+    #[doc(hidden)]
+    pub fn check_line(
+        &mut self,
+        references: &mut References,
+        number: u64,
+        line: (&Line, &OwnedRecord),
+    ) -> std::result::Result<(), Dangling> {
+        references.take(number, line, self.elements.iter_mut().flat_map(|elements| elements.drain(..)), &self.inner)
+    }
+
+    /// Checks the references at the end of the trace.
+    #[doc(hidden)]
+    pub fn check_end(&mut self, references: &mut References) -> std::result::Result<(), Dangling> {
+        references.finish(self.elements.iter_mut().flat_map(|elements| elements.drain(..)), &self.inner)
     }
 
     /// Starts recording each [`element`](Self::element) for [`take_elements`](Self::take_elements).
@@ -213,9 +313,13 @@ impl<S: Sink> Writer<S> {
     /// Writes the remaining data and returns the sink.
     ///
     /// # Errors
-    /// As for [`RecordWriter::finish`].
+    /// As for [`RecordWriter::finish`], and for a dangling reference in a [strict](Self::set_strict) writer.
     pub fn finish(mut self) -> Result<S> {
         self.put_tables()?;
+        if let Err(error) = self.check(|references, writer| writer.check_end(references)) {
+            self.abandon();
+            return Err(error);
+        }
         self.inner.finish()
     }
 }

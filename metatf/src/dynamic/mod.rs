@@ -38,6 +38,7 @@ mod open;
 mod owned_record;
 #[cfg(feature = "parallel")]
 mod parallel;
+mod references;
 mod strings;
 
 pub use json_print::{JsonOptions, Resolve, print_json};
@@ -46,10 +47,13 @@ pub use json_print::{print_bytes, print_number};
 #[doc(hidden)]
 pub use json_read::is_implied;
 pub use json_read::{Line, LineError, Strides};
-pub use load::{Writer, WrittenElement};
+pub use load::Writer;
 pub use nested::Nested;
 pub use open::OpenError;
 pub use owned_record::OwnedRecord;
+pub use references::WrittenElement;
+#[doc(hidden)]
+pub use references::{Dangling, References, Referring, Starts, Target};
 
 use crate::columns::Columns;
 use crate::format::Format;

@@ -1,7 +1,6 @@
 //! Strings in place of the offsets of their elements (spec 8).
 
 use super::json_print::{print_bytes, text};
-use super::json_read::{c_string, has_words};
 use super::{Item, OwnedRecord, Schema, Trace};
 use crate::format::Interpretation as Current;
 use crate::reader::At;
@@ -92,6 +91,22 @@ pub(super) fn bytes_of_string(leaf: &Leaf, text: &str) -> std::result::Result<Ve
         (Format::CString, _) => c_string(text, &[0]),
         _ => Ok(text.as_bytes().to_vec()),
     }
+}
+
+/// Joins a string and the bytes that follow it in the array, which must start with a 0.
+pub(super) fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
+    if text.contains('\0') {
+        return Err("\"text\" contains a 0 character, but a 0 may occur only in \"tail\"".to_owned());
+    }
+    if tail.first().is_some_and(|&byte| byte != 0) {
+        return Err("\"tail\" must begin with \"00\"".to_owned());
+    }
+    Ok([text.as_bytes(), tail].concat())
+}
+
+/// Returns whether values of the leaf can also be written as words.
+pub(super) fn has_words(leaf: &Leaf) -> bool {
+    !leaf.names.list().is_empty() || leaf.format.has_words()
 }
 
 impl Trace<'_> {

@@ -9,8 +9,8 @@ use crate::input;
 use crate::target::Target;
 use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Strides, Writer};
+use metatf::internals::{Dangling, References};
 use metatf_cli::Progress;
-use references::{Dangling, References};
 use std::borrow::Cow;
 use std::io::{BufRead as _, Read as _};
 use std::path::Path;
@@ -68,8 +68,11 @@ fn copy(
 ) -> Result<()> {
     let mut progress = Progress::new("lines");
     let (mut line, mut owned, mut strides) = (Vec::new(), OwnedRecord::default(), Strides::new(schema));
-    let mut references = References::new(schema, writer);
-    let dangling = |d: Dangling| Failure::Failed(format!("{name}:{}: {d}", d.line));
+    let mut references = References::new(schema);
+    if references.is_some() {
+        writer.note_elements();
+    }
+    let dangling = |d: Dangling| Failure::Failed(format!("{name}:{}: {}", d.number, references::explain(schema, &d)));
     for number in 1_u64.. {
         line.clear();
         let most = MOST_LINE + 1;
@@ -89,11 +92,11 @@ fn copy(
         let problem = |e| Failure::Failed(format!("{name}:{number}: {}", metatf::explain(&schema.format, &e)));
         writer.write(&read, &owned).map_err(problem)?;
         if let Some(references) = &mut references {
-            references.take(number, (&read, &owned), schema, writer).map_err(dangling)?;
+            writer.check_line(references, number, (&read, &owned)).map_err(dangling)?;
         }
         progress.step();
     }
     let Some(references) = &mut references else { return Ok(()) };
     writer.settle().map_err(|e| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, &e))))?;
-    references.finish(schema, writer).map_err(dangling)
+    writer.check_end(references).map_err(dangling)
 }

@@ -4,13 +4,13 @@
 //! to shared tables are checked afterwards in trace order, because a table contains only the elements that precede the
 //! group.
 
-use crate::references::{Referring, Starts, Target};
 use metatf::Change;
 use metatf::container::{Error, ErrorKind, Place};
 use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation::SectionOffset;
+use metatf::internals::{Referring, Starts, Target};
 use metatf::reader::{At, Event};
-use metatf_parser::schema::{Interpretation, LeafId};
+use metatf_parser::schema::Interpretation;
 use std::collections::{BTreeMap, HashMap};
 
 /// Number of recent references to remember when reading a group, so that repeated references can be skipped.
@@ -36,7 +36,7 @@ pub(super) struct References {
     /// The elements of the group itself, by section.
     starts: BTreeMap<usize, Starts>,
     /// The references of the record being read.
-    found: Vec<(LeafId, Target)>,
+    found: Vec<(u8, Target)>,
     owned: OwnedRecord,
 }
 
@@ -73,7 +73,7 @@ impl References {
         let at = view.at();
         if let Some(leaves) = self.referring.known(at.section, at.record) {
             let numbers = view.numbers();
-            let offset = |leaf: LeafId| numbers.get(usize::from(leaf.0)).copied();
+            let offset = |leaf: u8| numbers.get(usize::from(leaf)).copied();
             self.found.extend(leaves.iter().filter_map(|&(leaf, target)| Some((leaf, (target, offset(leaf)?)))));
         } else {
             self.owned.clear();
@@ -177,13 +177,13 @@ fn refer(schema: &Schema, targets: &mut [bool], number: u8) {
 }
 
 /// Returns the error for the last record, whose `leaf` refers to a missing element.
-fn dangling(group: &Trace<'_>, at: At, leaf: LeafId, (target, offset): Target) -> Error {
+fn dangling(group: &Trace<'_>, at: At, leaf: u8, (target, offset): Target) -> Error {
     let schema = group.schema();
     let number = |index| schema.section(index).map(|section| section.number);
     let mut place = group.reader().bytes_of(at).map_or_else(Place::default, |(place, _)| place);
     place.record_start = Some(place.content.unwrap_or(place.offset));
     place.section = number(at.section);
     place.tag = schema.record(at.record).and_then(|record| record.tag);
-    place.leaf = Some(leaf.0);
+    place.leaf = Some(leaf);
     Error { kind: ErrorKind::NoOffset { section: number(target).unwrap_or(0), offset }, place }
 }
