@@ -9,12 +9,13 @@ use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::reader::Event;
 use metatf_arrow::files::{Form, TableWriter, import};
-use metatf_arrow::{OFFSET, Scan};
+use metatf_arrow::{OFFSET, OpenOptions, Scan};
 use metatf_parser::schema::{Format, Interpretation};
 use metatf_tests::example::Example;
 use metatf_tests::random::Seed;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::common::{file, tables};
 
@@ -157,6 +158,55 @@ fn texts_that_offsets_point_to_are_read_back() {
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
         assert_eq!(import(&schema, &files, None, &mut writer, &mut |_| ()).unwrap(), 2);
         assert_eq!(texts(&writer.finish().unwrap().into_inner()), ["one", "two, \"2\""]);
+    }
+}
+
+/// The text of a missing element is null in every form, and an error on request.
+#[test]
+fn texts_that_are_missing() {
+    let dtd = br#"section s 1 {
+        mark: (tag, n*name) { tag.value = 4; n.width = 1; n.interpretation = none;
+            name.width = 4; name.interpretation = sectionOffset 2; }
+        one: (tag, name) { tag.value = 5; name.width = 4; name.interpretation = sectionOffset 2; }
+    } section names 2 { entry: vfield { vfield.data.format = "utf8"; } }"#;
+    let schema = Schema::parse("marks.dtd", dtd).unwrap();
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+    let mut owned = OwnedRecord::default();
+    for line in [
+        r#"{"@section":"names","@record":"entry","vfield":"one","@shared":true}"#,
+        r#"{"@section":"s","@record":"mark","name":[0,1,0]}"#,
+        r#"{"@section":"s","@record":"one","name":7}"#,
+        r#"{"@section":"s","@record":"one","name":0}"#,
+    ] {
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+    }
+    let trace = writer.finish().unwrap().into_inner();
+    let file = file(&trace);
+    let opened = |strict| {
+        let options = OpenOptions { dtd: Some(schema.clone()), strict, ..OpenOptions::default() };
+        metatf_arrow::open_tables(file.path(), &options).unwrap()
+    };
+    let tables = opened(false);
+    let rows = |place: usize| {
+        let (rows, error) = crate::common::rows(&*tables.all()[place], &Scan::default());
+        assert_eq!(error, None);
+        rows.iter().map(|row| row["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((rows(0), rows(1)), (vec![json!(["one", null, "one"])], vec![json!(null), json!("one")]));
+    assert_eq!(tables.dangling(), 2);
+    let (rows, error) = crate::common::rows(&*opened(true).all()[1], &Scan::default());
+    let error = error.unwrap();
+    assert!(rows.is_empty() && error.contains("section 2 has no element at offset 7"), "{error}");
+    // A null cannot be imported, because it is no reference.
+    for form in Form::ALL.iter().copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = export(&schema, &trace, form, false, folder.path()).unwrap();
+        let one: Vec<_> = files.into_iter().filter(|file| file.file_stem().unwrap() == "one").collect();
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+        let error = import(&schema, &one, None, &mut writer, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("row 1: `name` is missing"), "{error}");
+        writer.abandon();
     }
 }
 
