@@ -38,7 +38,8 @@ pub(crate) fn tables(input: &[u8]) {
         return;
     }
     let dtd = dtd.map(|dtd| if on(3) { with_spans(&dtd) } else { dtd });
-    let options = OpenOptions { force_dtd: dtd.is_some() && (on(6) || on(3)), dtd, stored: on(1), mapped: on(2) };
+    let options =
+        OpenOptions { force_dtd: dtd.is_some() && (on(6) || on(3)), dtd, stored: on(1), mapped: on(2), strict: on(4) };
     let tables = match metatf_arrow::open_tables(path, &options) {
         Ok(tables) => tables,
         Err(error) => return named(&error.to_string(), path),
