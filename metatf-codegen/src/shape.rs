@@ -87,7 +87,9 @@ impl Shaper<'_, '_> {
                             "Present exactly if `{}` is 1. The writer returns an error if they disagree.",
                             count.key
                         ),
-                        false if record.ends_by_content().is_some() => format!("The items are counted by `{}`.", count.key),
+                        false if record.ends_by_content().is_some() => {
+                            format!("The items are counted by `{}`.", count.key)
+                        }
                         false => format!("The number of items is `{}`.", count.key),
                     });
                 }

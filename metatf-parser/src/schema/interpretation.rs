@@ -56,8 +56,8 @@ words! {
     Delta = "delta" [Number],
         "The previous value plus the sign-extended stored integer. The argument is the initial previous value.";
     Stride = "stride" [Number, Number],
-        "Stores no bytes. The value is the previous value plus the stride. The arguments are the initial previous value \
-         and the stride.";
+        "Stores no bytes. The value is the previous value plus the stride. The arguments are the initial previous \
+         value and the stride.";
     SectionOffset = "sectionOffset" [Stream],
         "The offset of an element, in bytes from the start of the stream section with this number.";
     SectionStride = "sectionStride" [NumberStream, Steps],
@@ -65,8 +65,8 @@ words! {
          section share one position in the stream section, and each value advances it by the second argument.";
     Predicted = "predicted" [Model, NumberStream],
         "A model computes candidates for the value from earlier records and leaves, and the stored integer selects a \
-         candidate or the next element of a stream section. The arguments are the model's revision and description, and the \
-         number of that section.";
+         candidate or the next element of a stream section. The arguments are the model's revision and description, \
+         and the number of that section.";
 }
 
 /// Joins the words for messages. This is a macro because constants cannot iterate over [`InterpretationWord::ALL`].

@@ -2,7 +2,10 @@
 //! 32 levels deep.
 
 use super::Rule;
-use crate::ast::{Argument, Computed, Count, CountKind, Expression, FieldItem, Int, Interpretation, Name, SectionHead, Setting, Typed, Value};
+use crate::ast::{
+    Argument, Computed, Count, CountKind, Expression, FieldItem, Int, Interpretation, Name, SectionHead, Setting,
+    Typed, Value,
+};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::Lexed;

@@ -360,7 +360,7 @@ impl Parser<'_> {
 
     /// Returns whether a `*` follows the parenthesis that closes the one here.
     fn at_count(&self) -> bool {
-        let mut ahead = Parser { rest: self.rest, rules: self.rules };
+        let mut ahead = Parser { rest: self.rest, rules: self.rules, types: Vec::new() };
         let mut open = 0;
         while !ahead.at_end() {
             if ahead.at('\'') {
