@@ -7,6 +7,7 @@ mod builtin;
 mod constants;
 mod ends;
 mod expression;
+mod header_values;
 mod headers;
 #[cfg(feature = "index")]
 mod indexed;

@@ -1,6 +1,6 @@
 //! Checks the roles that describe the start and end of files without a header (spec 5.4).
 
-use super::headers;
+use super::header_values;
 use super::leaves::{Resolved, ResolvedLeaf};
 use super::lookup::Lookup;
 use super::model::{Model, ScopeIndex};
@@ -47,7 +47,7 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     let arrays = resolved.iter().flat_map(|record| &record.leaves).filter_map(|leaf| leaf.leaf.section);
     around.extend(arrays.filter_map(|number| model.scopes.iter().position(|s| s.number == Some(number))));
     let records = (1..model.scopes.len()).find(|scope| !around.contains(scope)).filter(|_| magic.is_some());
-    headers::check(model, resolved, records, report);
+    header_values::check(model, resolved, records, report);
     if let Some(place) = magic {
         // The file may consist of the elements of its only start.
         let is_alone = heads.len() == 1 && !sized;
