@@ -142,14 +142,16 @@ fn raw_file(path: &Path, options: &OpenOptions) -> Result<Option<(Schema, Recogn
     }
     let reader = open_raw(path, options.mapped).map_err(|e| fail(&e))?;
     let bytes = reader.input().unwrap_or_default();
-    let mut found = Vec::new();
+    let mut first_error = None;
     for schema in candidates {
         let format = FormatRef::Shared(Arc::clone(&schema.format));
-        let recognized = recognize(&format, bytes, Class::Bits64).map_err(|e| fail(&metatf::explain(&format, &e)))?;
-        found.extend(recognized.map(|file| (schema, file)));
+        match recognize(&format, bytes, Class::Bits64) {
+            Ok(Some(file)) => return Ok(Some((schema, file))),
+            Ok(None) => {}
+            Err(error) => {
+                first_error.get_or_insert_with(|| fail(&metatf::explain(&format, &error)));
+            }
+        }
     }
-    if found.len() > 1 {
-        return Err(fail(&"the file matches several DTDs: specify one"));
-    }
-    Ok(found.pop())
+    first_error.map_or(Ok(None), Err)
 }
