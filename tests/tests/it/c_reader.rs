@@ -238,7 +238,9 @@ fn check(case: &Case, program: &Path, complete: bool) -> Vec<String> {
     let Case { vector, dtd, .. } = case;
     let [some, all] = [false, true].map(|all| run(program, all, &vector.trace_file()));
     let said = String::from_utf8_lossy(&some.stderr).into_owned();
-    let is_salvaged = vector.name.contains("/salvage-") || vector.name.contains("/x-salvage-");
+    // The trace of `x-salvage-embedded-first` is intact.
+    let is_salvaged =
+        ["/salvage-", "/x-salvage-class", "/x-salvage-header"].iter().any(|group| vector.name.contains(group));
     let lacks_codec = !complete && said.contains("level container");
     let lacks_columns = said.contains("columns (0)") || said.contains("filter 4 (columns)");
     if is_salvaged || !vector.is_trace() || lacks_codec || lacks_columns {
