@@ -223,13 +223,16 @@ fn interpretation(text: &str, field: &ResolvedField) -> String {
     }
 }
 
-/// Returns a hint with the width of each field in a field list, if the width is the same in all records. `index` is the
-/// [index](crate::index()) of the text.
+/// Returns a hint with the width of each field in a field list, if the field has no type and the width is the same in all
+/// records. `index` is the [index](crate::index()) of the text.
 #[must_use]
 pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
     let mut out: Vec<Hint> = Vec::new();
     let mut fields: Vec<&ResolvedField> = index.records.iter().flat_map(|record| &record.fields).collect();
+    // A type says more than a hint.
+    let is_typed = |end: usize| text.get(end..).is_some_and(|rest| rest.trim_start().starts_with(':'));
     fields.retain(|field| !field.broken && field.leaf.computed.is_none() && !field.leaf.is_tag());
+    fields.retain(|field| !is_typed(field.site.end));
     fields.sort_by_key(|field| field.site.start);
     for same in fields.chunk_by(|a, b| a.site == b.site) {
         let Some((first, others)) = same.split_first() else { continue };

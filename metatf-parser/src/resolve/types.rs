@@ -221,8 +221,8 @@ fn endless(model: &mut Model, report: &mut Reporter) {
 }
 
 /// Returns a type and the types by which it is defined.
-fn chain<'m, 'a>(
-    model: &'m Model<'a>,
+fn chain<'a>(
+    model: &Model<'a>,
     scope: ScopeIndex,
     name: &str,
 ) -> impl Iterator<Item = (ScopeIndex, &'a Typed<'a>, Meaning<'a>)> {
