@@ -11,7 +11,7 @@ section s 1 {
     task: (state, mode, n*hold) {
         tag.value = 4;
         state.width = 1; state.interpretation = baseOffset 0; state.format = \"signed\";
-        mode.width = 1; mode.interpretation = none;
+        mode.width = 8; mode.interpretation = none;
         n.width = 1; n.interpretation = none;
         hold.width = 1; hold.interpretation = none; hold.flags = \"0 a lock\";
     }
