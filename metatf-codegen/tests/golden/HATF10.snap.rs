@@ -19,7 +19,8 @@
 /// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
-/// - `default`: Stores no bytes. The value is the argument.
+/// - `default`: Stores no bytes. The value is the argument, which may be the value of a field in the header of a
+///   file.
 ///
 /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
 /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does

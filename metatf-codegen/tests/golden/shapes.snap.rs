@@ -18,7 +18,8 @@
 /// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
-/// - `default`: Stores no bytes. The value is the argument.
+/// - `default`: Stores no bytes. The value is the argument, which may be the value of a field in the header of a
+///   file.
 /// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
 ///   field in another record.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous

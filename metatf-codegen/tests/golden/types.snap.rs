@@ -7,16 +7,37 @@
 /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
 /// documents the traits.
 ///
+/// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
+/// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
+/// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
+/// *chunks*, each with consecutive records or elements of one section.
+///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
-/// their bytes, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not
-/// stored bytes: the field of a `delta` leaf contains the sum, not the difference. The comments of fields describe
-/// the encoding that the DTD declares. Metadata records in a trace can change it.
+/// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
+/// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
+/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
 ///
-/// Every section can contain three predefined records: `comment`, `section` and `metadata`. Section 0 is global.
+/// - `none`: The stored integer.
+/// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
+///   field in another record.
+/// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
+///   value.
 ///
-/// Records are read and written on one of two paths. On the *fast path*, the functions below are compiled for the
-/// tiers of encodings that the format permits, and called for each record. On the *slow path*, the runtime handles
-/// one leaf at a time: at the end of a chunk, and if the trace's encoding does not permit the fast path.
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
+/// previous item of a repetition. Leaves share a previous value if they inherit `delta`, `stride` or `predicted`
+/// from the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group
+/// starts with the initial values.
+///
+/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
+/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
+/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
+/// sections.
+///
+/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
+/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
+/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
+/// the trace's encoding belongs to no tier.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -63,7 +84,7 @@ section log 1 {
         /// and if it is truncated, the program is killed.
         ///
         /// # Errors
-        /// Returns an error if the file is not a trace or its DTD does not match this format.
+        /// Returns an error if the file cannot be read or is not a trace, or if its DTD does not match this format.
         pub fn open(
             path: impl AsRef<std::path::Path>,
         ) -> Result<Self, runtime::OpenError> {
@@ -128,7 +149,7 @@ section log 1 {
     }
 
     impl<'t> IntoIterator for Trace<'t> {
-        type Item = <Self::IntoIter as Iterator>::Item;
+        type Item = runtime::Result<Record>;
         type IntoIter = runtime::Records<'t, Protocol>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.into_iter()
@@ -293,9 +314,9 @@ section log 1 {
         pub time: u64,
         /// The temperature.
         ///
-        /// `inside`: 4 bytes at offset 5, interpretation `none`, in C, format `f32`.
+        /// `inside`: 4 bytes at offset 5, interpretation `none`, unit `C`, format `f32`.
         pub inside: f32,
-        /// `outside`: 4 bytes at offset 9, interpretation `none`, in C, format `f32`.
+        /// `outside`: 4 bytes at offset 9, interpretation `none`, unit `C`, format `f32`.
         pub outside: f32,
         /// `ratio`: 8 bytes at offset 13, interpretation `none`, format `f64`.
         pub ratio: f64,
@@ -312,7 +333,7 @@ section log 1 {
         /// `mask`: 1 byte, interpretation `none`.
         pub mask: u64,
         /// `limit`: 4 bytes, interpretation `none`, format `f32`.
-        /// Present if `(mask.bit 0)` is 1.
+        /// Present exactly if `(mask.bit 0)` is 1. The writer returns an error if they disagree.
         pub limit: Option<f32>,
     }
 
@@ -353,14 +374,16 @@ section log 1 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each leaf. A leaf inside a repetition or an optional field
-    /// has one value per item, and the values of the count are the numbers of items in each record.
+    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
+    /// field inside a repetition or an optional field has one value per item, and the values of the count are the
+    /// numbers of items in each record.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
-        /// Creates columns for some fields, whose names consist of a record and a field: `record.field`. The columns of
-        /// other fields stay empty, and readers skip these fields where they can.
+        /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
+        /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+        /// readers skip these fields where they can.
         ///
         /// # Errors
         /// Returns the first name that is not a field of a record.
@@ -378,6 +401,7 @@ section log 1 {
     }
 
     impl Default for Columns {
+        /// Creates columns for all fields.
         fn default() -> Self {
             Self(runtime::Columns::of(&FORMAT))
         }
@@ -436,6 +460,7 @@ section log 1 {
     }
 
     impl<'c> MeasuredColumns<'c> {
+        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -463,7 +488,11 @@ section log 1 {
     }
 
     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
-    /// leaves that follow. The runtime handles the tag, which is leaf 0. Leaves are numbered from `base`, which is not 0 if another record contains the fields.
+    /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
+    /// number of the first leaf, which is not 0 if another record contains the fields.
+    ///
+    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
+    /// no bytes: the row computes it when it is read, and compares it when it is written.
     impl<'a> runtime::ReadFields<'a> for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -581,7 +610,7 @@ section log 1 {
 
     /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
     /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-    /// same type.
+    /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
     impl runtime::Family for Measured {
         type With<Bytes> = Measured<Bytes>;
         #[inline]
@@ -596,9 +625,10 @@ section log 1 {
     #[derive(Clone, Copy, Debug)]
     pub struct Protocol;
 
-    /// Tells the runtime the format's tables and types, and passes each call to the section with an index in
-    /// [`FORMAT`].
+    /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
+    /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
+        /// The name of the DTD, which traces contain.
         const SOURCE: &'static str = "types.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -619,8 +649,8 @@ section log 1 {
             }
         }
 
-        /// Calls `each` with the next records of a section, until `each` breaks or the next record is not a data
-        /// record of the section.
+        /// Calls `each` with the next records of a section, until `each` breaks, or the next record requires the slow
+        /// path or is not a data record of the section.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             section: usize,
@@ -651,8 +681,8 @@ section log 1 {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the only section
-    /// with records, if any.
+    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
+    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -673,18 +703,20 @@ section log 1 {
         }
     }
 
-    /// Number of leaves in section `log`, including those of comments.
+    /// Number of leaves in the records of section `log` and in `comment`.
     /// The runtime keeps the current encoding of each leaf in an array of this length.
     const LOG_LEAVES: usize = runtime::leaves_of(&FORMAT, 1);
 
     /// Record `measured` in section `log` as a type.
     /// The numbers are the indices of the section and of the record in [`FORMAT`].
-    /// The runtime's generic functions are compiled for this type, so leaf numbers and widths are constants.
+    /// The runtime's generic functions are compiled for this type, so that leaf numbers and declared widths are
+    /// constants.
     type MeasuredInLog = runtime::RecordIn<Protocol, 1, 3>;
 
     /// Reads the records of section `log`. The fast path calls `run` for many records or
     /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Log {
+        /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type With<Bytes> = Log<Bytes>;
@@ -703,9 +735,8 @@ section log 1 {
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The section's first records, which are usually the most frequent, are compared first.
-        /// Other tags follow in ascending order, with a range check for every three. This is faster than a jump
-        /// table.
+        /// the slow path. The tags of the section's first three records are compared first, and then the others in
+        /// ascending order, in groups of three after a check of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -717,8 +748,8 @@ section log 1 {
             None
         }
 
-        /// Calls `each` with the next records, until `each` breaks or the next record is not a data record of this
-        /// section. For each tag, calls `next`.
+        /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
+        /// a data record of this section. For each tag, calls `next`.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -772,20 +803,21 @@ section log 1 {
 
     pub use tables::FORMAT;
 
-    /// Describes the format as data, from which the runtime reads and writes single leaves, and for tools.
+    /// Describes the format as data, for the slow path and for tools.
     mod tables {
         use super::runtime::tables::{
             ExprOp, Format, Interpretation, Leaf, Record, Repeat, Section, Step,
             in_order, repeating,
         };
-        /// The tables of the format. The fingerprint is a hash of the DTD without its comments.
+        /// The tables of the format. The fingerprint is a hash of the DTD's meaning, without comments, which identifies
+        /// traces of the same format.
         pub static FORMAT: Format = Format::new(super::DTD, SECTIONS, RECORDS)
             .fingerprint(0x18db_2ac8_091e_bbf3);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its previous
-        /// value. Leaves with the same number share a previous value. The leaves of `section` and `metadata` have no
-        /// previous values.
+        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
+        /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
+        /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "log", &[0, 1, 2, 3])
@@ -804,9 +836,9 @@ section log 1 {
             Record::tagged("measured", 4, MEASURED, MEASURED_LAYOUT),
         ];
         /// The leaves of `comment`.
-        /// A number has a path, a width in bytes and an interpretation, and other leaves have a path and a length. `named`
-        /// is the name of the field in the DTD, if it differs from the path. Lengths and counts that are expressions
-        /// consist of steps in postfix order.
+        /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
+        /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
+        /// counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -818,6 +850,8 @@ section log 1 {
             Leaf::number("number", 1, Interpretation::None),
         ];
         /// The leaves of `metadata`.
+        /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
+        /// an interpretation, and `value` is its argument.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),
@@ -845,7 +879,7 @@ section log 1 {
             Leaf::computed("(mask.bit 0)", &[ExprOp::Leaf(14), ExprOp::Bit(0)]),
             Leaf::number("limit", 4, Interpretation::None),
         ];
-        /// The order of the leaves of `measured`, some of which are repeated.
+        /// The steps that store a record `measured`: its leaves, and a step at the start of each repetition.
         const MEASURED_LAYOUT: &[Step; MEASURED.len() + 2] = &repeating(
             MEASURED,
             &[

