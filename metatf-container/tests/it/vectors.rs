@@ -168,7 +168,7 @@ fn bad() {
         if name(&case) == "v1-nrecords" {
             continue; // A record error is found first; the index, which has the right count, is checked last.
         }
-        let by_records = ["md-", "x-count-", "x-md-", "x-other-", "x-predicted-", "x-width-"]
+        let by_records = ["md-", "x-count-", "x-ends-", "x-md-", "x-other-", "x-predicted-", "x-width-"]
             .iter()
             .any(|group| name(&case).starts_with(group))
             || BY_RECORDS.contains(&name(&case));

@@ -31,9 +31,9 @@ fn schema(container: &Reader<'_>, case: &Path, forced: bool) -> Result<Schema, S
 fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
     let mut out = Vec::new();
     // The records of a file without a header may be elements.
-    let section = trace.reader().container().raw_section();
-    let elements = section.and_then(|number| trace.schema().dtd.section(number)).is_some_and(|s| s.stream.is_some());
-    trace.reader_mut().set_all(all || elements);
+    let sections = &trace.schema().format.sections;
+    let has_records = sections.iter().any(|s| !s.stream && s.records.iter().any(|record| *record > 2));
+    trace.reader_mut().set_all(all || !has_records);
     loop {
         match trace.next_json(&mut out, JsonOptions { all, ..JsonOptions::default() }) {
             Ok(true) => {}
@@ -256,12 +256,10 @@ fn json_lines_encode_to_the_same_records() {
                     }
                 };
                 let mut trace = Trace::from_slice(&bytes).unwrap();
-                // The records of a file without a header may be elements, and their trace states values of the header.
-                let is_raw = says_how_it_is_read(&case, &info);
-                let has_records = schema.format.sections.iter().any(|s| !s.stream && s.records.iter().any(|r| *r > 2));
-                let (out, error) = dump(&mut trace, all || is_raw && !has_records);
+                let (out, error) = dump(&mut trace, all);
                 let (mut got, mut want) = (comparable(&out), comparable(&want));
-                if is_raw {
+                // The trace states values of the file's header as metadata.
+                if says_how_it_is_read(&case, &info) {
                     let is_data = |line: &Vec<(String, Value)>| !line.iter().any(|(_, value)| value == "metadata");
                     got.retain(is_data);
                     want.retain(is_data);
