@@ -157,7 +157,14 @@ pub fn noticed(vectors: &[Vector]) -> HashMap<Rule, Vec<&str>> {
         let own = vector.name.strip_prefix("models/");
         own.map_or(!of_models(rule), |own| own == kebab(*rule))
     };
+    // Long vectors that pin bounds, not rules.
+    let is_of_bounds = |vector: &Vector| {
+        ["x-columns-edge-", "x-predicted-edge-", "x-dictionary-"].iter().any(|long| vector.name.contains(long))
+    };
     let of = |vector: &Vector| -> Vec<Rule> {
+        if is_of_bounds(vector) {
+            return Vec::new();
+        }
         let (whole, asked) = oracle::asked(|| vector.answer(None));
         let shows = |rule: &Rule| is_for(vector, rule) && vector.answer(Some(*rule)) != whole;
         asked.into_iter().filter(shows).collect()

@@ -408,7 +408,7 @@ impl Parser<'_> {
         let name = self.name()?;
         if self.takes(':') {
             let mut ahead = Parser { types: Vec::new(), ..*self };
-            if matches!(ahead.field(), Ok(Field::Counted(..) | Field::Computed(..))) {
+            if matches!(ahead.field(), Ok(Field::Counted(..) | Field::Computed(..) | Field::Scanned(..))) {
                 return Ok(Field::Named(name, Box::new(self.field()?)));
             }
             let of = self.kind(&name)?;
