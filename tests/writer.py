@@ -269,6 +269,8 @@ class Record:
 
     def resolve(self, expr, frames, outwards):
         """Replaces paths by numbers of leaves."""
+        if not expr:
+            raise Unsupported("an expression of one word, as `rest`")
         if expr[0] in ("value", "width", "bit"):
             frames = list(frames)
             while True:

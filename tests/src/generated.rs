@@ -219,7 +219,26 @@ where
     let options = WriteOptions { order, ..WriteOptions::default() };
     let written = one_by_one::<P>(&records, &options, false);
     let again = runtime::json(&schema, &written, JsonOptions::default()).expect("what was written can be read");
-    assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {count} records");
+    let lines = String::from_utf8(lines).expect("JSON");
+    assert_eq!(as_f32(&schema, &lines), as_f32(&schema, &again), "after {count} records");
+}
+
+/// Replaces values of `f32` fields that have more than 32 bits, which generated readers return as not-a-number (spec 8).
+fn as_f32(schema: &Schema, lines: &str) -> String {
+    let leaves = || schema.dtd.records.iter().flat_map(|record| &record.leaves);
+    if !leaves().any(|leaf| leaf.format == metatf_parser::schema::Format::F32) {
+        return lines.to_owned();
+    }
+    let mut parts = lines.split("{\"hex\":\"");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.find('"').unwrap_or(0);
+        let rest = part.split_at(digits).1;
+        out.push_str("{\"hex\":\"");
+        out.push_str(if digits == 16 { "7fc00000" } else { part.split_at(digits).0 });
+        out.push_str(rest);
+    }
+    out
 }
 
 /// Writer to any sink, so that it is compiled once.
